@@ -1,0 +1,99 @@
+"""The errors of Aeon: one tree, every leaf says what is wrong and what to do (Decision 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class AeonError(Exception):
+    """Base of every error Aeon raises on purpose.
+
+    `context` holds what is known about the place (step_id, tool_name, error_type, …); `exit_code` is what a
+    command ends with when the error reaches it.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, exit_code: int | None = None, **context: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.context: dict[str, Any] = {key: value for key, value in context.items() if value is not None}
+        if exit_code is not None:
+            self.exit_code = exit_code
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the error as plain JSON for journal and result: error_type, message and the context."""
+        return {"error_type": type(self).__name__, "message": self.message, **self.context}
+
+
+class UsageError(AeonError):
+    """Bad arguments, configuration, plan file or journal: nothing was run."""
+
+    exit_code = 2
+
+
+class ModelUnavailableError(AeonError):
+    """No usable model: none configured, missing key, credentials or package."""
+
+    exit_code = 3
+
+
+class LLMError(AeonError):
+    """A model call failed.
+
+    `retryable` says whether another attempt may succeed; `retry_after` is the provider's wish in seconds;
+    `status_code` the HTTP status where there was one; `usage` the tokens it cost all the same. 401, 403 and 404 end a
+    run with exit 3.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        *,
+        status_code: int | None = None,
+        usage: Mapping[str, Any] | None = None,
+        exit_code: int | None = None,
+        **context: Any,
+    ) -> None:
+        super().__init__(message, exit_code=exit_code, status_code=status_code, **context)
+        self.usage: dict[str, int] | None = dict(usage) if usage is not None else None
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.status_code = status_code
+        if status_code in (401, 403, 404):
+            self.exit_code = 3
+
+
+class ToolError(AeonError):
+    """A tool could not be registered, or its invocation failed."""
+
+
+class ValidationError(AeonError):
+    """Something does not have the structure it must have."""
+
+
+class SupervisorError(AeonError):
+    """A repair was not possible: unrecoverable after two attempts (core FR-051)."""
+
+
+class MemoryStoreError(AeonError):
+    """A memory store refused an operation."""
+
+
+class RunEnding(AeonError):
+    """Ends a run wherever it comes up; no step absorbs it."""
+
+
+class JournalError(RunEnding):
+    """The journal cannot be written, or a line of it cannot be read."""
+
+
+class ReplayMismatchError(RunEnding):
+    """What the kernel asked for differs from what was recorded."""
+
+
+class RunAborted(RunEnding):
+    """A person ended the run."""

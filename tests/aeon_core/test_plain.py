@@ -1,0 +1,94 @@
+"""Foreign values become plain JSON, or are refused; secrets stay out (Decision 2 of the design)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.plain import MAX_DEPTH, NotPlainError, clean_text, parse_json, plain
+from aeon_core.redaction import redact, redact_text
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(), max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.sets(st.integers(), max_size=3)
+        | st.dictionaries(st.text(max_size=5) | st.integers() | st.none(), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+@given(values)
+def test_what_is_plain_can_be_written_as_utf8_and_is_a_copy(value: Any) -> None:
+    made = plain(value)
+    text = json.dumps(made, ensure_ascii=False, allow_nan=False)
+    assert json.loads(text.encode("utf-8")) == made
+    assert plain(made) == made
+    if isinstance(value, (list, dict)):
+        assert made is not value
+
+
+def nest(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_depth_is_bounded_and_cycles_are_refused() -> None:
+    assert plain(nest(MAX_DEPTH)) == nest(MAX_DEPTH)
+    for depth in (MAX_DEPTH + 1, 5000):
+        with pytest.raises(NotPlainError, match="nested"):
+            plain(nest(depth))
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(NotPlainError):
+        plain(loop)
+    with pytest.raises(NotPlainError, match="object"):
+        plain({"x": object()})
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "[" * 5000, '{"a":' * 5000, "", "{", '{"a":1}}'])
+def test_what_is_no_json_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse_json(text)
+    assert str(caught.value)
+
+
+def test_lone_surrogates_are_replaced_and_pairs_are_joined() -> None:
+    assert parse_json('"\\ud800x"') == "�x"
+    assert clean_text("\ud83d\ude00") == "😀"
+    assert plain({"\udfff": 1}) == {"�": 1}
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-ant-" + "a1" * 20,
+        "sk-proj-" + "a" * 40,
+        "AKIA" + "A" * 16,
+        "ghp_" + "a" * 36,
+        "Bearer " + "t" * 30,
+    ],
+)
+def test_key_like_values_are_replaced_wherever_they_stand(secret: str) -> None:
+    shown = json.dumps(redact({"a": [f"key={secret}, ok"], secret: 1}))
+    assert secret.removeprefix("Bearer ") not in shown
+    assert "[redacted]" in shown
+    assert "ok" in shown
+
+
+@pytest.mark.parametrize("text", ["task-oriented", "risk-averse people ask", "Bearer of bad news", "sk-short"])
+def test_ordinary_prose_stays(text: str) -> None:
+    assert redact_text(text) == text
+
+
+def test_credentials_in_a_url_are_replaced_and_the_rest_of_it_stays() -> None:
+    assert redact_text("at https://me:hunter2@host:8000/v1?x=1") == "at https://[redacted]@host:8000/v1?x=1"
+    assert redact_text("http://localhost:8000/v1 and a@b.c") == "http://localhost:8000/v1 and a@b.c"

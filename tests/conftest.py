@@ -1,0 +1,32 @@
+"""Every test runs without keys, without configuration of the machine's, and without a network beyond loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci")
+
+_connect = socket.socket.connect
+
+
+def _loopback_only(self: socket.socket, address: Any) -> None:
+    if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        raise AssertionError(f"a test reached for the network: {address!r}")
+    _connect(self, address)
+
+
+@pytest.fixture(autouse=True)
+def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("AEON_", "OPENAI_", "ANTHROPIC_", "AWS_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
