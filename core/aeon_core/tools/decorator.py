@@ -1,0 +1,230 @@
+"""`@tool`: a Tool made from a typed function (contract: Python)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NotRequired, ParamSpec, Required, TypeVar, get_origin, get_type_hints, overload
+
+import pydantic
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from pydantic_core import ArgsKwargs, PydanticSerializationError
+from typing_extensions import TypedDict, is_typeddict, override
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.schema import describe
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FunctionTool(Tool, Generic[P, R]):
+    """A typed function as a tool; calling it calls the function."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        effect: Effect = "unsafe",
+        needs_approval: bool = False,
+        examples: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        _refuse_what_is_no_function(function)
+        hints = _hints(function)
+        parameters, returned = f"the parameters of {_label(function)}", f"the return annotation of {_label(function)}"
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._arguments = _adapter(_collector(function, hints), parameters)
+        self._result = _adapter(hints["return"], returned)
+        self.name = function.__name__ if name is None else name
+        self.description = _description(function)
+        self.input_schema = _json_schema(self._arguments, "validation", parameters)
+        self.output_schema = _json_schema(self._result, "serialization", returned)
+        self._wraps = not _is_object(self.output_schema)
+        if self._wraps:
+            self.output_schema = _wrapped(self.output_schema)
+        self.effect = effect
+        self.needs_approval = needs_approval
+        self.examples = tuple(examples)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return what the function returns."""
+        return self._function(*args, **kwargs)
+
+    def invoke(self, /, **arguments: Any) -> dict[str, Any]:
+        """Return the function's result as a dict: itself where the annotation is an object, else `{"result": …}`.
+
+        Raises ToolError where the arguments do not fit the signature or the result does not fit the annotation; what
+        the function raises goes through.
+        """
+        try:
+            values = self._arguments.validator.validate_python(ArgsKwargs((), arguments))
+        except pydantic.ValidationError as error:
+            raise self._error(_first_fault(error)) from None
+        value = self._call(values)
+        try:
+            result = self._result.dump_python(value, mode="json", by_alias=True, warnings=False)
+        except (PydanticSerializationError, RecursionError, ValueError) as error:
+            raise self._error(f"its result has no JSON form: {error}") from None
+        if self._wraps:
+            return {"result": result}
+        if not isinstance(result, dict):
+            raise self._error(f"expected an object as result, by its return annotation, got {describe(result)}")
+        return result
+
+    def _call(self, values: dict[str, Any]) -> Any:
+        function: Callable[..., Any] = self._function
+        return function(**values)
+
+    def _error(self, message: str) -> ToolError:
+        return ToolError(f"tool {self.name!r}: {message}", tool_name=self.name)
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    effect: Effect = "unsafe",
+    needs_approval: bool = False,
+    examples: Sequence[dict[str, Any]] = (),
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a Tool of a typed function, as `@tool` or `@tool(effect=…, needs_approval=…, name=…, examples=…)`.
+
+    The schemas come from the signature, the description from the docstring. Raises ToolError for a function that is
+    async, lacks a docstring or an annotation, takes *args or **kwargs, or has a type without JSON Schema.
+    """
+    if function is None:
+        return lambda function: FunctionTool(function, **options)
+    return FunctionTool(function, **options)
+
+
+def _label(function: Any) -> str:
+    return f"function {getattr(function, '__name__', type(function).__name__)!r}"
+
+
+def _refuse_what_is_no_function(function: Any) -> None:
+    if not inspect.isroutine(function):
+        raise ToolError(f"@tool expected a function, got {describe(function)}; write @tool or @tool(name=…)")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolError(
+            f"{_label(function)} is async, expected a plain function; run the coroutine inside it with asyncio.run"
+        )
+
+
+def _description(function: Callable[..., Any]) -> str:
+    text = inspect.getdoc(function)
+    if text is None or not text.strip():
+        raise ToolError(f"{_label(function)} has no docstring; a tool needs one, it is the tool's description")
+    return text
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the resolved annotations by parameter, with `return`. Raises ToolError where a tool cannot be made."""
+    label = _label(function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        hints = get_type_hints(function, localns=_enclosing_names(function), include_extras=True)
+    except Exception as error:  # an annotation is evaluated code
+        raise ToolError(f"the annotations of {label} cannot be resolved: {error}") from None
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ToolError(
+                f"parameter {str(parameter)!r} of {label} is {parameter.kind.description}; "
+                "a tool's arguments come as keywords, declare each by name"
+            )
+        if parameter.name not in hints:
+            raise ToolError(f"parameter {parameter.name!r} of {label} has no annotation; its schema is made from it")
+    if "return" not in hints:
+        raise ToolError(f"{label} has no return annotation; its output_schema is made from it")
+    return {name: _typed_dict(hint) if is_typeddict(hint) else hint for name, hint in hints.items()}
+
+
+def _typed_dict(annotation: Any) -> Any:
+    """Return the TypedDict as typing_extensions makes it: before Python 3.12 pydantic takes no other."""
+    required = annotation.__required_keys__
+    fields = {
+        name: hint if get_origin(hint) in (Required, NotRequired) or name in required else NotRequired[hint]
+        for name, hint in get_type_hints(annotation, include_extras=True).items()
+    }
+    made: Any = TypedDict
+    return made(annotation.__name__, fields)
+
+
+def _enclosing_names(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the local names of the function that is defining this one: annotations as text may speak of them."""
+    outer = function.__qualname__.rpartition(".<locals>.")[0]
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_qualname != outer:
+        frame = frame.f_back
+    return {} if frame is None else dict(frame.f_locals)
+
+
+def _collector(function: Callable[..., Any], hints: dict[str, Any]) -> Callable[..., dict[str, Any]]:
+    """Return a function of the same signature that gives back its arguments: to validate them before the call."""
+
+    def collect(**arguments: Any) -> dict[str, Any]:
+        return arguments
+
+    functools.update_wrapper(collect, function)
+    collect.__annotations__ = hints
+    return collect
+
+
+class _ToolJsonSchema(GenerateJsonSchema):
+    """Without the titles that only repeat a name, and without warnings about defaults that have no JSON form."""
+
+    @override
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    @override
+    def emit_warning(self, kind: Any, detail: str) -> None:
+        pass
+
+
+def _adapter(annotation: Any, what: str) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation)
+    except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"{what}: a type cannot be validated: {_first_line(error)}") from None
+
+
+def _json_schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode, what: str) -> dict[str, Any]:
+    try:
+        return adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
+    except (pydantic.errors.PydanticUserError, TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"{what}: a type has no JSON Schema: {_first_line(error)}") from None
+
+
+def _is_object(schema: dict[str, Any]) -> bool:
+    if reference := schema.get("$ref"):
+        schema = schema["$defs"][reference.rpartition("/")[2]]
+    return schema.get("type") == "object"
+
+
+def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+    result = {key: value for key, value in schema.items() if key != "$defs"}
+    definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {
+        "type": "object",
+        "properties": {"result": result},
+        "required": ["result"],
+        "additionalProperties": False,
+        **definitions,
+    }
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _first_fault(error: pydantic.ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

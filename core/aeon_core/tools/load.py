@@ -1,0 +1,106 @@
+"""Tools of one's own, named on the command line as `module:attribute` (contract: `--tools SPEC`)."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.machinery
+import inspect
+import sys
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.plain import clean_text
+from aeon_core.redaction import redact_text
+from aeon_core.tools.registry import ToolRegistry
+
+_RESERVED = ("files", "shell", "mcp")
+_MAX_REASON = 200
+
+
+def load_tools(spec: str, registry: ToolRegistry, project_root: Path) -> None:
+    """Register what `module:attribute` names: a Tool or its class, a function, a list of these, or a ToolRegistry.
+
+    The module is imported with the project root first on the path; what it prints goes to stderr. Raises UsageError,
+    one line that names the spec, for all that goes wrong.
+    """
+    module_name, attribute = _parts(spec)
+    with _path_first(project_root), contextlib.redirect_stdout(sys.stderr):
+        module = _module(spec, module_name, project_root)
+        value = _attribute(spec, module, attribute)
+        tools = list(value) if isinstance(value, (list, tuple, ToolRegistry)) else [value]
+        if not tools:
+            raise _error(spec, f"{attribute!r} holds no tools")
+        for tool in tools:
+            try:
+                registry.register(tool() if inspect.isclass(tool) else tool)
+            except AeonError as error:
+                raise _error(spec, error.message) from None
+            except (Exception, SystemExit) as error:
+                raise _error(spec, f"making the tool raised {_reason(error)}") from None
+
+
+def _parts(spec: str) -> tuple[str, str]:
+    if spec in _RESERVED:
+        raise _error(spec, "is not in this version; give tools as module:attribute")
+    module_name, colon, attribute = spec.partition(":")
+    if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
+        raise _error(spec, "expected module:attribute, such as my_tools:search")
+    return module_name, attribute
+
+
+@contextlib.contextmanager
+def _path_first(project_root: Path) -> Iterator[None]:
+    entry = str(project_root.resolve())
+    sys.path.insert(0, entry)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(entry)
+
+
+def _module(spec: str, name: str, project_root: Path) -> ModuleType:
+    _refuse_another_of_that_name(spec, name.partition(".")[0], project_root)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            reason = f"there is no module {error.name!r} in {str(project_root)!r} or among the installed packages"
+            raise _error(spec, reason) from None
+        raise _error(spec, f"importing {name!r} raised {_reason(error)}") from None
+    except (Exception, SystemExit) as error:
+        raise _error(spec, f"importing {name!r} raised {_reason(error)}") from None
+
+
+def _refuse_another_of_that_name(spec: str, name: str, project_root: Path) -> None:
+    """Refuse a module of the project that Python would pass over for one already imported under the same name."""
+    loaded = getattr(sys.modules.get(name), "__file__", None)
+    found = importlib.machinery.PathFinder.find_spec(name, [str(project_root.resolve())])
+    if name not in sys.modules or found is None or found.origin is None:
+        return
+    if loaded is None or Path(loaded).resolve() != Path(found.origin).resolve():
+        raise _error(spec, f"another module {name!r} is imported already; rename {found.origin!r}")
+
+
+def _attribute(spec: str, module: ModuleType, attribute: str) -> Any:
+    try:
+        return attrgetter(attribute)(module)
+    except AttributeError:
+        raise _error(spec, f"module {module.__name__!r} has no {attribute!r}") from None
+    except (Exception, SystemExit) as error:
+        raise _error(spec, f"reading {attribute!r} raised {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    text = redact_text(clean_text(" ".join(str(error).split())))
+    return f"{type(error).__name__}: {text[:_MAX_REASON]}" if text else type(error).__name__
+
+
+def _error(spec: str, reason: str) -> UsageError:
+    return UsageError(f"tools {spec[:_MAX_REASON]!r}: {reason}", spec=spec)

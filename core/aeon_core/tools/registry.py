@@ -1,0 +1,257 @@
+"""The registry of the tools that a run may use (core FR-020, FR-021; Decision 13)."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from aeon_core.errors import ToolError, ValidationError
+from aeon_core.plain import clean_text, plain
+from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.decorator import FunctionTool
+from aeon_core.tools.schema import Schema, describe
+from aeon_core.tools.stubs import CalculatorTool, EchoTool
+
+_MEMBERS = ("name", "description", "input_schema", "output_schema", "invoke")
+_MISSING = object()
+
+# Inside the class, `list` is its method.
+_Tools = list[Tool]
+_Export = list[dict[str, Any]]
+
+
+class ToolRegistry:
+    """Tools by name, in order of registration.
+
+    A tool's members are read and its schemas compiled once, at registration: what its author or a reader of the export
+    changes later changes nothing here. Reading from another thread while tools come and go is safe.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._version = 0
+        self._export: tuple[int, str] | None = None
+
+    def register(self, tool: Tool | Callable[..., Any] | object) -> None:
+        """Add a Tool, any object with a Tool's five members, or a typed function with a docstring (core FR-020).
+
+        Raises ToolError, one line, for what is no tool: a missing member, a blank or taken name, a blank description,
+        no valid JSON Schema, examples that do not fit, an unknown effect.
+        """
+        entry = _entry(_as_tool(tool))
+        if entry.name in self._entries:
+            raise ToolError(
+                f"a tool named {entry.name!r} is registered already; unregister it first or choose another name",
+                tool_name=entry.name,
+            )
+        self._entries = {**self._entries, entry.name: entry}
+        self._version += 1
+
+    def unregister(self, name: str) -> None:
+        """Remove a tool. Raises ToolError where none has that name."""
+        self._entry(name)
+        self._entries = {key: entry for key, entry in self._entries.items() if key != name}
+        self._version += 1
+
+    def get(self, name: str) -> Tool | None:
+        """Return the tool of that name, or None. An object that is no Tool comes wrapped as one."""
+        entry = self._entries.get(name)
+        return None if entry is None else entry.tool
+
+    def list(self) -> _Tools:
+        """Return all tools in order of registration (core FR-021)."""
+        return [entry.tool for entry in self._entries.values()]
+
+    def input_schema(self, name: str) -> Schema:
+        """Return the compiled schema of a tool's arguments (core FR-025). Raises ToolError for an unknown name."""
+        entry = self._entries.get(name)
+        return self._entry(name).input_schema if entry is None else entry.input_schema
+
+    def output_schema(self, name: str) -> Schema:
+        """Return the compiled schema of a tool's result. Raises ToolError for an unknown name."""
+        return self._entry(name).output_schema
+
+    def export_tools_for_llm(self) -> _Export:
+        """Return every tool as name, description, input_schema, output_schema, effect and examples (Decision 13).
+
+        `examples` are arguments of example invocations: the tool's own, else one made from its input_schema (none
+        where no fitting one was found). The same tools give the same export; the caller may change what it gets.
+        """
+        version, entries = self._version, self._entries
+        if self._export is None or self._export[0] != version:
+            self._export = (version, json.dumps([entry.export() for entry in entries.values()]))
+        exported: _Export = json.loads(self._export[1])
+        return exported
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every change, for callers that keep something made from the registry."""
+        return self._version
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._entries
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.list())
+
+    def _entry(self, name: str) -> _Entry:
+        entry = self._entries.get(name)
+        if entry is None:
+            near = difflib.get_close_matches(name[:100], self._entries, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"registered are {_names(self._entries)}"
+            raise ToolError(f"no tool named {describe(name)} is registered; {hint}")
+        return entry
+
+
+def default_registry() -> ToolRegistry:
+    """Return a registry with echo and calculator, and nothing else (core FR-023)."""
+    registry = ToolRegistry()
+    registry.register(EchoTool())
+    registry.register(CalculatorTool())
+    return registry
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    tool: Tool
+    name: str
+    description: str
+    input_schema: Schema
+    output_schema: Schema
+    effect: Effect
+    examples: list[dict[str, Any]]
+
+    def export(self) -> dict[str, Any]:
+        examples: list[Any] = self.examples
+        if not examples:
+            example = self.input_schema.example()
+            examples = [] if example is None else [example]
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema.schema,
+            "output_schema": self.output_schema.schema,
+            "effect": self.effect,
+            "examples": examples,
+        }
+
+
+class _ForeignTool(Tool):
+    """An object that has a tool's five members without being a Tool."""
+
+    def __init__(self, foreign: Any) -> None:
+        self._foreign = foreign
+        for member in (*_MEMBERS[:-1], "effect", "needs_approval", "examples"):
+            value = _member(foreign, member, getattr(Tool, member, _MISSING))
+            setattr(self, member, value)
+        _check_invoke(_name(self.name), _member(foreign, "invoke"))
+
+    def invoke(self, /, **arguments: Any) -> Any:
+        return self._foreign.invoke(**arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._foreign, name)
+
+
+def _as_tool(tool: Any) -> Tool:
+    if isinstance(tool, Tool):
+        return tool
+    if inspect.isclass(tool):
+        raise ToolError(f"expected a tool, got the class {tool.__name__!r}; register an instance of it")
+    return FunctionTool(tool) if inspect.isroutine(tool) else _ForeignTool(tool)
+
+
+def _entry(tool: Tool) -> _Entry:
+    name = _name(_member(tool, "name"))
+    description = _member(tool, "description")
+    if not isinstance(description, str) or not description.strip():
+        raise _error(name, f"its description must say what it does, got {describe(description)}")
+    _check_invoke(name, _member(tool, "invoke"))
+    effect = _member(tool, "effect")
+    if effect not in get_args(Effect):
+        raise _error(name, f"effect must be one of {_names(get_args(Effect))}, got {describe(effect)}")
+    if not isinstance(needs_approval := _member(tool, "needs_approval"), bool):
+        raise _error(name, f"needs_approval must be true or false, got {describe(needs_approval)}")
+    input_schema = _input_schema(name, _member(tool, "input_schema"))
+    return _Entry(
+        tool=tool,
+        name=name,
+        description=clean_text(description),
+        input_schema=input_schema,
+        output_schema=_schema(name, "output_schema", _member(tool, "output_schema")),
+        effect=effect,
+        examples=_examples(name, _member(tool, "examples"), input_schema),
+    )
+
+
+def _member(tool: Any, member: str, default: Any = _MISSING) -> Any:
+    try:
+        return getattr(tool, member)
+    except AttributeError:
+        if default is not _MISSING:
+            return default
+        raise ToolError(
+            f"a tool of type {type(tool).__name__!r} has no {member!r}; a tool has {', '.join(_MEMBERS)}"
+        ) from None
+    except Exception as error:  # a property may raise anything
+        raise ToolError(f"{member!r} of a tool of type {type(tool).__name__!r} cannot be read: {error!r}") from None
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ToolError(f"a tool's name must be a non-empty string of printable characters, got {describe(name)}")
+    return name
+
+
+def _check_invoke(name: str, invoke: Any) -> None:
+    if not callable(invoke):
+        raise _error(name, f"invoke must be callable, got {describe(invoke)}")
+    if inspect.iscoroutinefunction(invoke):
+        raise _error(name, "invoke is async, expected a plain function; run the coroutine inside it with asyncio.run")
+
+
+def _input_schema(name: str, schema: Any) -> Schema:
+    compiled = _schema(name, "input_schema", schema)
+    kind = compiled.schema.get("type")
+    if kind is None:
+        # Arguments are always an object, and providers want to be told.
+        return _schema(name, "input_schema", {"type": "object", **compiled.schema})
+    if kind != "object" and "object" not in kind:
+        raise _error(name, f"input_schema must have type 'object', arguments are one, got {describe(kind)}")
+    return compiled
+
+
+def _schema(name: str, member: str, schema: Any) -> Schema:
+    try:
+        return Schema(schema)
+    except ValidationError as error:
+        raise _error(name, f"{member}: {error.message}") from None
+
+
+def _examples(name: str, examples: Any, input_schema: Schema) -> list[dict[str, Any]]:
+    if not isinstance(examples, (list, tuple)):
+        raise _error(name, f"examples must be a list of arguments, got {describe(examples)}")
+    for number, example in enumerate(examples, 1):
+        if errors := input_schema.errors(example):
+            raise _error(name, f"example {number} does not fit its input_schema: {errors[0]}")
+    try:
+        return [plain(example) for example in examples]
+    except ValueError as error:
+        raise _error(name, f"an example has no JSON form: {error}") from None
+
+
+def _error(name: str, message: str) -> ToolError:
+    return ToolError(f"tool {name[:100]!r}: {message}", tool_name=name)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none"

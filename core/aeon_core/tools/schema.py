@@ -1,0 +1,335 @@
+"""JSON Schema for tools: the one place that validates a tool's arguments and results (core FR-019, FR-025)."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Any, cast
+
+import jsonschema_rs
+
+from aeon_core.errors import ValidationError
+from aeon_core.plain import NotPlainError, clean_text, plain
+from aeon_core.redaction import redact_text
+
+MAX_ERRORS = 5
+MAX_ERROR_LENGTH = 200
+_MAX_EXPLAINED_DEPTH = 6
+_MAX_SHOWN = 60
+_MAX_LISTED = 8
+_MASK = "the value"
+_MAX_EXAMPLE_DEPTH = 8
+_MAX_OPTIONAL_DEPTH = 3
+_MAX_EXAMPLE_NODES = 300
+_MAX_EXAMPLE_NUMBER = 1e15
+_MAX_EXAMPLE_ITEMS = 20
+_MAX_EXAMPLE_LENGTH = 1000
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+_SCALAR_KEYWORDS = ("$schema", *_BOUNDS, "multipleOf", "minLength", "maxLength", "pattern")
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T09:30:00Z",
+    "duration": "PT1H",
+    "email": "name@example.org",
+    "time": "09:30:00Z",
+    "uri": "https://example.org/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+_STRINGS = ("a", "A", "1", "abc", "ABC", "123", "a1", "A1", "a-b", "AB-12", "file.txt", "/file", *_FORMATS.values())
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class Schema:
+    """A compiled JSON Schema; no reference out of the schema is ever fetched.
+
+    Raises ValidationError where `schema` is no dict, has no JSON form, is no valid JSON Schema, or refers to something
+    outside itself.
+    """
+
+    __slots__ = ("_branches", "_is_valid", "_refers", "_validator", "schema")
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        if not isinstance(schema, dict):
+            raise ValidationError(f"expected a JSON Schema as a dict, got {describe(schema)}")
+        try:
+            self.schema: dict[str, Any] = plain(schema)
+        except ValueError as error:
+            raise ValidationError(f"not a JSON Schema: {error}") from None
+        try:
+            self._validator = jsonschema_rs.validator_for(self.schema, offline=True, mask=_MASK)
+        except jsonschema_rs.ValidationError as error:
+            raise ValidationError(_clip(_schema_fault(error, self.schema))) from None
+        except (ValueError, RecursionError) as error:
+            raise ValidationError(_clip(f"not a JSON Schema: {error}")) from None
+        self._is_valid = self._validator.is_valid
+        # A schema that refers to itself follows the instance's depth on the native stack: such instances are bounded.
+        text = json.dumps(self.schema)
+        self._refers = any(f'"{keyword}"' in text for keyword in _REFERENCES)
+        self._branches = self._refers and ('"anyOf"' in text or '"oneOf"' in text)
+
+    def errors(self, instance: Any) -> list[str]:
+        """Return what is wrong with `instance`, at most MAX_ERRORS lines of place, expectation and finding.
+
+        An empty list means that it is valid. Never raises; key-like values are redacted.
+        """
+        try:
+            if self._is_valid(plain(instance) if self._refers else instance):
+                return []
+            return self._explain(instance)
+        except NotPlainError as error:
+            return [_clip(f"{_MASK}: {error}")]
+        except ValueError:
+            return self._errors_of_unclean(instance)
+
+    def example(self) -> Any:
+        """Return a small valid instance, always the same one for a schema, or None where none was found."""
+        for everything in (not self.schema.get("required"), True, False):
+            try:
+                candidate = plain(_Example(self.schema, everything).of(self.schema))
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                continue  # an example is a courtesy: a schema too strange for it has none
+            if self._is_valid(candidate):
+                return candidate
+        return None
+
+    def _errors_of_unclean(self, instance: Any) -> list[str]:
+        try:
+            copy = plain(instance)
+            return [] if self._is_valid(copy) else self._explain(copy)
+        except ValueError as error:
+            return [_clip(f"{_MASK}: {error}")]
+
+    def _explain(self, instance: Any) -> list[str]:
+        # Alternatives that refer to themselves have exponentially many reasons not to fit.
+        if self._branches and _nests_deeper(instance, _MAX_EXPLAINED_DEPTH):
+            return [f"{_MASK}: does not fit the schema; it nests too deeply to say where"]
+        found = islice(self._validator.iter_errors(instance), MAX_ERRORS)
+        return list(dict.fromkeys(_clip(_line(error, instance)) for error in found))
+
+
+class _Example:
+    """Makes an instance by walking a schema; with `everything`, optional properties are filled in too."""
+
+    def __init__(self, root: dict[str, Any], everything: bool) -> None:
+        self._root = root
+        self._everything = everything
+        self._left = _MAX_EXAMPLE_NODES
+
+    def of(self, schema: Any, depth: int = 0) -> Any:
+        if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or self._left <= 0:
+            return "text"
+        self._left -= 1
+        schema = self._flat(schema, depth)
+        if "const" in schema:
+            return schema["const"]
+        for given in ([schema.get("default")], schema.get("examples"), schema.get("enum")):
+            if isinstance(given, list) and given and given[0] is not None:
+                return given[0]
+        kind = _kind(schema)
+        if kind == "object":
+            return self._object(schema, depth)
+        if kind == "array":
+            return self._array(schema, depth)
+        return _scalar(kind, {**schema, "$schema": self._root.get("$schema", _DRAFT)})
+
+    def _flat(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        """Return the schema with its local reference, its `allOf` and the first of its alternatives merged in."""
+        parts = list(schema.get("allOf", ()))
+        if "$ref" in schema:
+            parts.append(self._target(schema["$ref"]))
+        parts += [schema[key][0] for key in ("anyOf", "oneOf") if schema.get(key)]
+        rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf", "anyOf", "oneOf")}
+        for part in parts:
+            self._left -= 1
+            if isinstance(part, dict) and depth < _MAX_EXAMPLE_DEPTH and self._left > 0:
+                rest = _merged(self._flat(part, depth + 1), rest)
+        return rest
+
+    def _target(self, reference: str) -> Any:
+        target: Any = self._root
+        for part in reference.removeprefix("#").split("/")[1:]:
+            target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        return target
+
+    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        optional_too = self._everything and depth < _MAX_OPTIONAL_DEPTH
+        names = [name for name in properties if optional_too or name in schema.get("required", ())]
+        names += [name for name in schema.get("required", ()) if name not in properties]
+        return {name: self.of(properties.get(name, schema.get("additionalProperties")), depth + 1) for name in names}
+
+    def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
+        items = schema.get("items")
+        first = items if isinstance(items, list) else schema.get("prefixItems", [])
+        values = [self.of(item, depth + 1) for item in first]
+        least = min(_size(schema, "minItems", 1), _MAX_EXAMPLE_ITEMS) if items is not False else 0
+        if len(values) < least:
+            values += [self.of(items, depth + 1)] * (least - len(values))
+        return values[: _size(schema, "maxItems", len(values))]
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = {**below, **above}
+    if "properties" in below and "properties" in above:
+        merged["properties"] = {**below["properties"], **above["properties"]}
+    if "required" in below and "required" in above:
+        merged["required"] = list(dict.fromkeys([*below["required"], *above["required"]]))
+    return merged
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    if kind is None:
+        hints = {"properties": "object", "required": "object", "items": "array", "prefixItems": "array"}
+        hints |= {"minimum": "number", "maximum": "number", "multipleOf": "number"}
+        kind = next((hints[key] for key in schema if key in hints), "string")
+    return str(kind)
+
+
+def _scalar(kind: str, schema: dict[str, Any]) -> Any:
+    """Return the first of some likely values that the keywords of a scalar's schema allow."""
+    if kind in ("null", "boolean"):
+        return None if kind == "null" else True
+    candidates = _strings(schema) if kind == "string" else _numbers(schema)
+    keywords = {key: schema[key] for key in _SCALAR_KEYWORDS if key in schema} | {"type": kind}
+    check = jsonschema_rs.validator_for(keywords, offline=True).is_valid
+    return next((candidate for candidate in candidates if check(candidate)), candidates[0])
+
+
+def _size(schema: dict[str, Any], keyword: str, default: int) -> int:
+    # 2.0 is an integer to JSON Schema.
+    return int(schema.get(keyword, default))
+
+
+def _numbers(schema: dict[str, Any]) -> list[Any]:
+    bounds = [schema[key] for key in _BOUNDS if abs(schema.get(key, _MAX_EXAMPLE_NUMBER)) < _MAX_EXAMPLE_NUMBER]
+    step = schema.get("multipleOf", 1)
+    numbers = [1, 0, step, *bounds, *(bound + 1 for bound in bounds), *(bound - 1 for bound in bounds)]
+    numbers += [sum(bounds[:2]) / 2, *(bound // step * step + extra for bound in bounds for extra in (0, step))]
+    return numbers + [int(number) for number in numbers if abs(number) < _MAX_EXAMPLE_NUMBER]
+
+
+def _strings(schema: dict[str, Any]) -> list[Any]:
+    least = min(_size(schema, "minLength", 0), _MAX_EXAMPLE_LENGTH)
+    text = "text".ljust(least, "t")[: _size(schema, "maxLength", _MAX_EXAMPLE_LENGTH)]
+    named = _FORMATS.get(schema.get("format", ""))
+    return [*([named] if named else []), text, *(_STRINGS if "pattern" in schema else ())]
+
+
+def _nests_deeper(value: Any, depth: int) -> bool:
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return False
+    children = value.values() if isinstance(value, dict) else value
+    return depth == 0 or any(_nests_deeper(child, depth - 1) for child in children)
+
+
+def describe(value: Any) -> str:
+    """Return a short, bounded, redacted description of any value, for an error message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, dict):
+        return f"an object with {_listed(list(islice(value, _MAX_LISTED + 1)))}" if value else "an empty object"
+    if isinstance(value, (list, tuple)):
+        return f"an array of {len(value)}" if value else "an empty array"
+    return f"a value of type {type(value).__name__}"
+
+
+def _quoted(text: str) -> str:
+    # Redacted before it is cut, so that no cut-off key gets through.
+    text = redact_text(clean_text(text[:2000]))
+    if len(text) > _MAX_SHOWN:
+        text = text[:_MAX_SHOWN] + "…"
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(describe(value) for value in values[:_MAX_LISTED])
+    return f"{shown}, …" if len(values) > _MAX_LISTED else shown
+
+
+def _clip(text: str) -> str:
+    text = redact_text(" ".join(text.split()))
+    return text if len(text) <= MAX_ERROR_LENGTH else text[: MAX_ERROR_LENGTH - 1] + "…"
+
+
+def _schema_fault(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> str:
+    if error.kind.name != "$ref":
+        return f"not a valid JSON Schema: {_line(error, schema)}"
+    if "Retrieval is disabled" in error.message:
+        uri = error.message.rpartition("cannot fetch ")[2]
+        return f"the reference {_quoted(uri)} leads out of the schema and is not fetched; put its target under '$defs'"
+    return f"not a valid JSON Schema: {error.message}"
+
+
+def _line(error: jsonschema_rs.ValidationError, instance: Any) -> str:
+    place = list(error.instance_path)
+    kind, value = error.kind.name, getattr(error.kind, "value", None)
+    if kind == "required":
+        return f"{_path([*place, cast('str', value)])}: missing, but required"
+    if kind in ("additionalProperties", "unevaluatedProperties") and isinstance(value, list):
+        return f"{_path(place)}: unexpected {_listed(value)}"
+    found = _at(instance, place, error)
+    if kind == "falseSchema" and error.schema_path[-1:] == ["additionalProperties"] and isinstance(found, dict):
+        return f"{_path(place)}: unexpected {_listed(list(found))}"
+    return f"{_path(place)}: expected {_expectation(error)}, got {describe(found)}"
+
+
+def _expectation(error: jsonschema_rs.ValidationError) -> str:
+    kind, value = error.kind.name, getattr(error.kind, "value", None)
+    if kind == "type":
+        return " or ".join(cast("list[str]", value))
+    if kind == "enum":
+        return f"one of {_listed(cast('list[Any]', value))}"
+    if kind in ("anyOf", "oneOf"):
+        branches = [branch[0] for branch in cast("list[list[jsonschema_rs.ValidationError]]", value) if branch]
+        if branches:
+            return " or ".join(dict.fromkeys(_branch(branch, error) for branch in branches[:_MAX_LISTED]))
+        return "exactly one alternative to fit"
+    if kind == "not":
+        return "a value that the schema under 'not' does not allow"
+    if kind == "falseSchema":
+        return "nothing here"
+    if kind == "propertyNames":
+        return f"keys of {_expectation(cast('jsonschema_rs.ValidationError', value))}"
+    return kind if value is None else f"{kind} {describe(value)}"
+
+
+def _branch(branch: jsonschema_rs.ValidationError, error: jsonschema_rs.ValidationError) -> str:
+    inside = list(branch.instance_path)[len(error.instance_path) :]
+    if branch.kind.name == "required":
+        return f"an object with {_path([*inside, cast('str', branch.kind.value)])}"
+    expectation = _expectation(branch)
+    return f"{_path(inside)} {expectation}" if inside else expectation
+
+
+def _path(place: list[str | int]) -> str:
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.isidentifier() and len(part) <= _MAX_SHOWN:
+            text += f".{redact_text(part)}" if text else redact_text(part)
+        else:
+            text += f"[{_quoted(part)}]"
+    return text or _MASK
+
+
+def _at(instance: Any, place: list[str | int], error: jsonschema_rs.ValidationError) -> Any:
+    # The validator's own copy of the instance has lost large numbers and infinities.
+    for part in place:
+        try:
+            instance = instance[part]
+        except (LookupError, TypeError):
+            return error.instance
+    return instance

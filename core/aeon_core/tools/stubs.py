@@ -1,0 +1,113 @@
+"""The default tools: echo and calculator, and no others (core FR-023)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.schema import describe
+
+OPERATIONS = ("add", "subtract", "multiply", "divide")
+
+
+class EchoTool(Tool):
+    """Gives back the text it is given."""
+
+    name = "echo"
+    description = "Returns the given text unchanged."
+    input_schema = {  # noqa: RUF012  # the specification's member, read once
+        "type": "object",
+        "properties": {"text": {"type": "string", "description": "The text to return."}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    output_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    effect: Effect = "pure"
+    examples = ({"text": "Hello"},)
+
+    def invoke(self, text: str) -> dict[str, Any]:
+        """Return `{"text": text}`."""
+        return {"text": text}
+
+
+class CalculatorTool(Tool):
+    """Applies one arithmetic operation to two numbers."""
+
+    name = "calculator"
+    description = "Adds, subtracts, multiplies or divides two numbers and returns the result."
+    input_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "operation": {"type": "string", "enum": list(OPERATIONS), "description": "What to do with a and b."},
+            "a": {"type": "number", "description": "The first number."},
+            "b": {"type": "number", "description": "The second number; the divisor in a division."},
+        },
+        "required": ["operation", "a", "b"],
+        "additionalProperties": False,
+    }
+    output_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"result": {"type": "number"}},
+        "required": ["result"],
+        "additionalProperties": False,
+    }
+    effect: Effect = "pure"
+    examples = ({"operation": "add", "a": 5, "b": 10}, {"operation": "divide", "a": 10, "b": 4})
+
+    def invoke(self, operation: str, a: float, b: float) -> dict[str, Any]:
+        """Return `{"result": number}`, an int where the operation on ints is exact.
+
+        Raises ToolError for an unknown operation, for what is no number, for a division by zero, and for a result too
+        large for a number.
+        """
+        for name, number in (("a", a), ("b", b)):
+            if not _is_number(number):
+                raise ToolError(f"calculator: {name} must be a number, got {describe(number)}", tool_name=self.name)
+        try:
+            result = _calculate(operation, a, b)
+            fits = abs(result) <= sys.float_info.max
+        except OverflowError:
+            fits = False
+        if not fits:
+            raise ToolError(
+                f"calculator: {operation} of {describe(a)} and {describe(b)} is too large for a number; "
+                "use smaller numbers",
+                tool_name=self.name,
+            )
+        return {"result": result}
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _calculate(operation: str, a: float, b: float) -> float:
+    if operation == "add":
+        return a + b
+    if operation == "subtract":
+        return a - b
+    if operation == "multiply":
+        return a * b
+    if operation != "divide":
+        raise ToolError(
+            f"calculator: unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}",
+            tool_name=CalculatorTool.name,
+        )
+    if b == 0:
+        raise ToolError(
+            f"calculator: division by zero, {describe(a)} / {describe(b)}; use a divisor other than 0",
+            tool_name=CalculatorTool.name,
+        )
+    if isinstance(a, int) and isinstance(b, int) and a % b == 0:
+        return a // b
+    return a / b

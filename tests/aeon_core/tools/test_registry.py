@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import Tool
+from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.tools.stubs import CalculatorTool, EchoTool
+
+OBJECT: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+
+ANYTHING: dict[str, Any] = {"type": "object"}
+
+
+class Duck:
+    """The five members, and no base class."""
+
+    name = "duck"
+    description = "Quacks."
+    input_schema: Any = OBJECT
+    output_schema: Any = ANYTHING
+
+    def invoke(self, n: int = 1) -> dict[str, Any]:
+        return {"quacks": n}
+
+
+def duck(**members: Any) -> Any:
+    return type("Duck", (Duck,), members)()
+
+
+class Broken:
+    @property
+    def name(self) -> str:
+        raise RuntimeError("no name today")
+
+
+def twice(number: int) -> int:
+    """Double a number."""
+    return number * 2
+
+
+async def later() -> int:
+    """Come later."""
+    return 1
+
+
+def test_tools_are_listed_in_order_of_registration() -> None:
+    registry = ToolRegistry()
+    tools: list[Tool] = [CalculatorTool(), EchoTool()]
+    for tool in tools:
+        registry.register(tool)
+    assert registry.list() == tools
+    assert list(registry) == tools
+    assert len(registry) == 2
+    assert registry.get("echo") is tools[1]
+
+
+def test_an_unknown_name_gives_none() -> None:
+    registry = default_registry()
+    assert registry.get("ecko") is None
+    assert "ecko" not in registry
+    assert "echo" in registry
+    assert ["echo"] not in registry
+
+
+def test_the_default_registry_has_echo_and_calculator_only() -> None:
+    assert [tool.name for tool in default_registry()] == ["echo", "calculator"]
+
+
+def test_an_object_with_the_five_members_is_a_tool() -> None:
+    registry = ToolRegistry()
+    registry.register(duck(reconcile=lambda self, call_id, arguments: call_id))
+    tool: Any = registry.get("duck")
+    assert tool.invoke(n=3) == {"quacks": 3}
+    assert (tool.effect, tool.needs_approval, tool.examples) == ("unsafe", False, ())
+    assert tool.reconcile("c1", {}) == "c1"
+    assert registry.export_tools_for_llm()[0]["examples"] == [{"n": 1}]
+
+
+def test_the_optional_members_of_a_foreign_object_count() -> None:
+    registry = ToolRegistry()
+    registry.register(duck(effect="pure", needs_approval=True, examples=[{"n": 7}]))
+    tool = registry.list()[0]
+    assert (tool.effect, tool.needs_approval) == ("pure", True)
+    assert registry.export_tools_for_llm()[0]["examples"] == [{"n": 7}]
+
+
+def test_a_typed_function_is_registered_as_a_tool() -> None:
+    registry = ToolRegistry()
+    registry.register(twice)
+    tool = registry.get("twice")
+    assert tool is not None
+    assert tool.invoke(number=4) == {"result": 8}
+
+
+@pytest.mark.parametrize(
+    ("tool", "message"),
+    [
+        (duck(name=""), 'a tool\'s name must be a non-empty string of printable characters, got ""'),
+        (duck(name=" \t"), "a tool's name must be"),
+        (duck(name=7), "got 7"),
+        (duck(name="a\ud800"), "a tool's name must be"),
+        (duck(name="a\x1b[1m"), "a tool's name must be"),
+        (duck(description=" "), "tool 'duck': its description must say what it does, got \" \""),
+        (duck(description=None), "got null"),
+        (duck(input_schema={"type": "strnig"}), "tool 'duck': input_schema: not a valid JSON Schema: type: expected"),
+        (duck(input_schema="object"), 'input_schema: expected a JSON Schema as a dict, got "object"'),
+        (duck(input_schema={"type": "string"}), "input_schema must have type 'object', arguments are one"),
+        (duck(input_schema={"$ref": "http://example.org/x"}), "leads out of the schema and is not fetched"),
+        (duck(output_schema={"type": 5}), "tool 'duck': output_schema: not a valid JSON Schema"),
+        (duck(output_schema=None), "output_schema: expected a JSON Schema as a dict, got null"),
+        (duck(invoke="run"), "tool 'duck': invoke must be callable, got \"run\""),
+        (duck(invoke=later), "tool 'duck': invoke is async"),
+        (duck(effect="harmless"), "effect must be one of 'pure', 'idempotent', 'unsafe', got \"harmless\""),
+        (duck(effect=["pure"]), "effect must be one of"),
+        (duck(needs_approval="no"), 'needs_approval must be true or false, got "no"'),
+        (duck(examples=[{"n": "x"}]), 'example 1 does not fit its input_schema: n: expected integer, got "x"'),
+        (duck(examples=[{}, "x"]), "example 2 does not fit its input_schema: the value: expected object"),
+        (duck(examples={"n": 1}), 'examples must be a list of arguments, got an object with "n"'),
+        (Duck, "got the class 'Duck'; register an instance of it"),
+        (EchoTool, "got the class 'EchoTool'; register an instance of it"),
+        (object(), "a tool of type 'object' has no 'name'"),
+        (None, "a tool of type 'NoneType' has no 'name'"),
+        ({"name": "x"}, "a tool of type 'dict' has no 'name'"),
+        (Broken(), "'name' of a tool of type 'Broken' cannot be read"),
+        (later, "function 'later' is async"),
+    ],
+)
+def test_what_is_no_tool_is_refused_in_one_line(tool: Any, message: str) -> None:
+    registry = ToolRegistry()
+    with pytest.raises(ToolError) as caught:
+        registry.register(tool)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(registry) == 0
+
+
+def test_a_tool_without_one_of_the_five_members_is_refused() -> None:
+    class Nameless(Tool):
+        description = "d"
+        input_schema = OBJECT
+        output_schema = OBJECT
+
+        def invoke(self) -> dict[str, Any]:
+            return {}
+
+    with pytest.raises(ToolError, match="a tool of type 'Nameless' has no 'name'"):
+        ToolRegistry().register(Nameless())
+
+
+def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
+    registry = default_registry()
+    first = registry.get("echo")
+    with pytest.raises(ToolError, match="a tool named 'echo' is registered already"):
+        registry.register(duck(name="echo"))
+    assert registry.get("echo") is first
+
+
+def test_a_tool_can_be_unregistered_and_registered_again() -> None:
+    registry = default_registry()
+    registry.unregister("echo")
+    assert registry.get("echo") is None
+    assert [tool["name"] for tool in registry.export_tools_for_llm()] == ["calculator"]
+    registry.register(EchoTool())
+    assert [tool.name for tool in registry] == ["calculator", "echo"]
+
+
+@pytest.mark.parametrize("method", ["unregister", "input_schema", "output_schema"])
+def test_an_unknown_name_is_an_error_that_names_the_nearest(method: str) -> None:
+    with pytest.raises(ToolError, match="no tool named \"calclator\" is registered; did you mean 'calculator'"):
+        getattr(default_registry(), method)("calclator")
+
+
+def test_an_unknown_name_without_a_near_one_lists_what_there_is() -> None:
+    with pytest.raises(ToolError, match="registered are 'echo', 'calculator'"):
+        default_registry().unregister("zzz")
+    with pytest.raises(ToolError, match="registered are none"):
+        ToolRegistry().unregister("zzz")
+
+
+def test_the_export_holds_what_a_model_needs() -> None:
+    echo = default_registry().export_tools_for_llm()[0]
+    assert list(echo) == ["name", "description", "input_schema", "output_schema", "effect", "examples"]
+    assert echo["name"] == "echo"
+    assert echo["effect"] == "pure"
+    assert echo["examples"] == [{"text": "Hello"}]
+    assert echo["input_schema"]["required"] == ["text"]
+
+
+def test_every_exported_example_fits_its_schema() -> None:
+    registry = default_registry()
+    registry.register(duck())
+    registry.register(twice)
+    for exported in registry.export_tools_for_llm():
+        assert exported["examples"]
+        for example in exported["examples"]:
+            assert registry.input_schema(exported["name"]).errors(example) == []
+
+
+def test_changing_an_export_changes_nothing_in_the_registry() -> None:
+    registry = default_registry()
+    before = registry.export_tools_for_llm()
+    damaged = registry.export_tools_for_llm()
+    damaged[0]["input_schema"]["properties"].clear()
+    damaged.clear()
+    assert registry.export_tools_for_llm() == before
+    assert registry.input_schema("echo").errors({"text": 5}) == ["text: expected string, got 5"]
+
+
+def test_changing_a_tool_after_registration_changes_nothing_in_the_registry() -> None:
+    tool = duck(input_schema={"type": "object", "properties": {"n": {"type": "integer"}}}, examples=[{"n": 1}])
+    registry = ToolRegistry()
+    registry.register(tool)
+    before = registry.export_tools_for_llm()
+    tool.name = "goose"
+    tool.input_schema["properties"]["n"]["type"] = "string"
+    tool.examples[0]["n"] = "x"
+    assert registry.get("duck") is not None
+    assert registry.input_schema("duck").errors({"n": 5}) == []
+    registry.register(EchoTool())
+    assert registry.export_tools_for_llm()[0] == before[0]
+
+
+def test_the_export_is_made_once_per_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    from aeon_core.tools.schema import Schema
+
+    made: list[int] = []
+    monkeypatch.setattr(Schema, "example", lambda self: made.append(1))
+    registry = ToolRegistry()
+    registry.register(duck())
+    version = registry.version
+    registry.export_tools_for_llm()
+    registry.export_tools_for_llm()
+    assert made == [1]
+    assert registry.version == version
+    registry.register(EchoTool())
+    registry.export_tools_for_llm()
+    assert made == [1, 1]
+    assert registry.version > version
+
+
+def test_an_input_schema_without_a_type_is_one_of_an_object() -> None:
+    registry = ToolRegistry()
+    registry.register(duck(input_schema={}))
+    assert registry.export_tools_for_llm()[0]["input_schema"] == {"type": "object"}
+    assert registry.input_schema("duck").errors("text") == ['the value: expected object, got "text"']
+
+
+def test_the_output_schema_is_compiled_too() -> None:
+    schema = default_registry().output_schema("calculator")
+    assert schema.errors({"result": 15}) == []
+    assert schema.errors({"result": "15"}) == ['result: expected number, got "15"']
+
+
+def test_schemas_are_compiled_once() -> None:
+    registry = default_registry()
+    assert registry.input_schema("echo") is registry.input_schema("echo")
+
+
+def test_hostile_text_in_a_description_is_kept_as_text() -> None:
+    registry = ToolRegistry()
+    registry.register(duck(description="[bold]\ud800\x00" + "x" * 1_000_000))
+    assert registry.export_tools_for_llm()[0]["description"].startswith("[bold]�\x00xxx")
+
+
+def test_the_registry_can_be_read_while_another_thread_changes_it() -> None:
+    registry = default_registry()
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                assert [tool.name for tool in registry][:2] == ["echo", "calculator"]
+                assert len(registry.export_tools_for_llm()) in (2, 3)
+        except BaseException as error:
+            failures.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(200):
+        registry.register(duck())
+        registry.unregister("duck")
+    done.set()
+    reader.join()
+    assert failures == []
