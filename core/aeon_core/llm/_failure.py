@@ -1,0 +1,190 @@
+"""Everything that can go wrong with a provider, as one LLMError: one line, no key, worth another attempt or not."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from email.utils import mktime_tz, parsedate_tz
+from typing import Any
+
+from aeon_core.errors import LLMError
+from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
+from aeon_core.llm.base import Usage
+from aeon_core.llm.retry import MAX_WAIT
+from aeon_core.plain import clean_text
+from aeon_core.redaction import REDACTED, redact_text
+from aeon_core.visible import visible
+
+MAX_MESSAGE = 300
+_MAX_SAID = 140
+_READ_AT_MOST = 20_000
+
+_RETRYABLE_4XX = (408, 409, 425, 429)
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
+    """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
+    if isinstance(error, LLMError):
+        return error
+    if isinstance(error, sdk.APIStatusError) and error.status_code >= 400:
+        return status_failure(error.status_code, error.body or error.message, place, error.response.headers, usage)
+    if isinstance(error, sdk.APIError) and error.body is not None:
+        return told_failure(error.body, place, usage)
+    return _transport_failure(error, sdk, place, usage)
+
+
+def status_failure(
+    status: int, body: Any, place: Endpoint, headers: Mapping[str, str] | None = None, usage: Usage | None = None
+) -> LLMError:
+    """Return the LLMError for an HTTP status of 400 or more. Retryable are 408, 409, 425, 429 and 5xx (core FR-048)."""
+    url, told = place.shown_url, said(body)
+    what = {
+        401: f"{url} refused the key ({status})",
+        403: f"{url} refused access ({status})",
+        404: f"the model name {place.name[:60]!r} is unknown at {url} ({status})",
+        413: f"the request is too large for {url} ({status})",
+        429: f"{url} limits the rate of requests ({status})",
+    }.get(status, f"{url} {'failed' if status >= 500 else 'refused the request'} ({status})")
+    hint = {
+        401: f"; set a valid key in {place.key_variable}",
+        403: f"; check what the key in {place.key_variable} may use",
+        404: "; check the name" + (" and the base URL" if place.url else ""),
+    }.get(status, "")
+    quoted = f": {one_line(told, place)[:_MAX_SAID]}" if told else ""
+    retryable = status >= 500 or status in _RETRYABLE_4XX
+    return _error(f"{what}{quoted}{hint}", place, retryable, retry_after(headers) if retryable else None, status, usage)
+
+
+def told_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
+    """Return the LLMError for an error that came where a reply should: in a stream, or under the status 200."""
+    if (status := _told_status(body)) is not None:
+        return status_failure(status, body, place, usage=usage)
+    told = one_line(said(body), place)[:_MAX_SAID]
+    return _error(f"{place.shown_url} sent an error in place of a reply: {told}", place, True, usage=usage)
+
+
+def unusable(place: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
+    """Return the LLMError for a reply that is none. Its usage, where known, is in the error's context."""
+    return _error(f"the reply of {place.shown_url} cannot be used: {one_line(why, place)}", place, True, usage=usage)
+
+
+def said(body: Any) -> str:
+    """Return what an error's body says: its message, with the parameter and the code it names."""
+    if isinstance(body, (bytes, str)):
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
+    if not isinstance(body, dict):
+        return ""
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return str(inner)[:_READ_AT_MOST]
+    message = inner.get("message") or inner.get("detail") or ""
+    if isinstance(message, list):
+        message = "; ".join(_field_error(item) for item in message[:5])
+    named = [str(inner[key])[:80] for key in ("param", "code") if isinstance(inner.get(key), (str, int))]
+    return f"{message} ({', '.join(named)})"[:_READ_AT_MOST] if named else str(message)[:_READ_AT_MOST]
+
+
+def retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Return the wait a provider asks for in seconds, 0…60: given in milliseconds, seconds, or as an HTTP date."""
+    milliseconds = _number((headers or {}).get("retry-after-ms"))
+    if milliseconds is not None:
+        return _capped(milliseconds / 1000)
+    text = (headers or {}).get("retry-after")
+    seconds = _number(text)
+    if seconds is not None:
+        return _capped(seconds)
+    try:
+        date = parsedate_tz(text) if text else None
+        return _capped(mktime_tz(date) - time.time()) if date is not None else None
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def one_line(text: str, place: Endpoint) -> str:
+    """Return foreign text fit for a message: no key, no control characters, on one line."""
+    text = clean_text(text)[:_READ_AT_MOST]
+    if len(place.key) >= 6 and place.key != PLACEHOLDER_KEY:
+        text = text.replace(place.key, REDACTED)
+    return visible(" ".join(redact_text(text).split()))
+
+
+def _transport_failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage | None) -> LLMError:
+    cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) and error.__cause__ else error
+    kind, url = type(cause).__name__, place.shown_url
+    detail = one_line(str(cause) or kind, place)[:_MAX_SAID]
+    if kind == "ConnectTimeout":
+        message = f"{url} cannot be reached: it did not answer in time; is the base URL right?"
+    elif isinstance(error, sdk.APITimeoutError) or "Timeout" in kind:
+        message = f"no answer from {url} within {place.timeout:g} s"
+    elif kind in ("ConnectError", "UnsupportedProtocol", "InvalidURL", "ProxyError"):
+        message = f"{url} cannot be reached: {detail}; is the server running, and is the base URL right?"
+    elif isinstance(error, sdk.APIConnectionError) or re.search(r"Read|Write|Protocol|Closed|Network", kind):
+        message = f"the connection to {url} broke before the reply was whole: {detail}"
+    else:
+        message = f"the reply of {url} cannot be used: {kind}: {detail}"
+    return _error(message, place, True, usage=usage)
+
+
+def _error(
+    message: str,
+    place: Endpoint,
+    retryable: bool,
+    wait: float | None = None,
+    status: int | None = None,
+    usage: Usage | None = None,
+) -> LLMError:
+    text = one_line(f"{place.model[:80]}: {message}", place)
+    text = text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
+    return LLMError(text, retryable, wait, status_code=status, usage=usage)
+
+
+def _told_status(body: Any) -> int | None:
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict):
+        return None
+    for key in ("code", "status", "status_code"):
+        code = inner.get(key)
+        if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3:
+            code = int(code)
+        if isinstance(code, int) and 400 <= code < 600:
+            return code
+    known = (_STATUS_OF_TYPE.get(word) for key in ("code", "type") if isinstance(word := inner.get(key), str))
+    return next((status for status in known if status is not None), None)
+
+
+def _field_error(item: Any) -> str:
+    if not isinstance(item, dict):
+        return str(item)[:200]
+    place = item.get("loc")
+    where = ".".join(str(part) for part in place[:10]) if isinstance(place, list) else ""
+    return f"{where}: {str(item.get('msg', ''))[:200]}"
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text else None
+    except ValueError:
+        return None
+    return None if number is None or math.isnan(number) else number
+
+
+def _capped(seconds: float) -> float:
+    return min(max(seconds, 0.0), MAX_WAIT)

@@ -1,0 +1,119 @@
+"""Putting a streamed Chat Completion together: the same document as an unstreamed one comes out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from aeon_core.errors import AeonError, LLMError
+from aeon_core.llm._endpoint import Endpoint
+from aeon_core.llm._failure import failure, told_failure, unusable
+from aeon_core.llm._wire import Deltas, read_usage
+from aeon_core.llm.base import Usage
+from aeon_core.plain import plain
+
+logger = logging.getLogger("aeon")
+
+
+def completion_usage(usage: Any) -> Usage | None:
+    """Return the tokens of a completion, None where the server counted none."""
+    return read_usage(usage, ("prompt_tokens",), ("completion_tokens",))
+
+
+class StreamedCompletion:
+    """The parts that have come so far."""
+
+    def __init__(self, place: Endpoint, sdk: Any) -> None:
+        self._place = place
+        self._sdk = sdk
+        self._content: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[Any, dict[str, Any]] = {}
+        self._stop: str | None = None
+        self._usage: Any = None
+        self._model: Any = None
+
+    def read(self, events: Iterable[Any], deltas: Deltas) -> dict[str, Any]:
+        """Return the whole completion. Raises LLMError, retryable, for a stream cut before its end event.
+
+        A choice's `finish_reason` is the end event; what breaks after it costs at most the usage.
+        """
+        try:
+            for event in events:
+                self._take(plain(event), deltas)
+        except AeonError:
+            raise
+        except Exception as error:
+            if self._stop is None:
+                raise failure(error, self._sdk, self._place, completion_usage(self._usage)) from None
+            logger.warning("openai:%s: the stream broke after its reply: %s", self._place.name, type(error).__name__)
+        if self._stop is None:
+            raise self._unusable("the stream ended before its end event")
+        return self._completion()
+
+    def _take(self, chunk: Any, deltas: Deltas) -> None:
+        if not isinstance(chunk, dict):
+            raise self._unusable(f"an event is JSON of type {type(chunk).__name__}, expected an object")
+        if chunk.get("error"):
+            raise told_failure(chunk, self._place, completion_usage(self._usage))
+        self._usage = chunk.get("usage") or self._usage
+        self._model = chunk.get("model") or self._model
+        choices = chunk.get("choices") or []
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+            raise self._unusable("an event's choices are of a wrong type")
+        for choice in choices[:1]:
+            delta = choice.get("delta") or {}
+            if not isinstance(delta, dict):
+                raise self._unusable("an event's delta is of a wrong type")
+            self._add_text(delta, deltas)
+            for call in delta.get("tool_calls") or []:
+                self._add_call(call)
+            stop = choice.get("finish_reason")
+            self._stop = stop if isinstance(stop, str) and stop else self._stop
+
+    def _add_text(self, delta: dict[str, Any], deltas: Deltas) -> None:
+        for key, parts in (("content", self._content), ("refusal", self._refusal)):
+            text = delta.get(key)
+            if text is not None and not isinstance(text, str):
+                raise self._unusable(f"an event's {key} is of type {type(text).__name__}, expected text")
+            if text:
+                parts.append(text)
+                deltas(text)
+
+    def _add_call(self, part: Any) -> None:
+        function = part.get("function") if isinstance(part, dict) else None
+        if not isinstance(function, dict):
+            raise self._unusable("an event's tool call is of a wrong type")
+        # Some servers number no calls: then an id opens one, and what has none belongs to the last.
+        key = part.get("index")
+        if not isinstance(key, int):
+            key = part.get("id") or next(reversed(self._calls), 0)
+        call = self._calls.setdefault(key, {"id": part.get("id"), "name": None, "texts": [], "whole": None})
+        arguments = function.get("arguments")
+        call["name"] = call["name"] or function.get("name")
+        if isinstance(arguments, str):
+            call["texts"].append(arguments)
+        elif arguments is not None:
+            call["whole"] = arguments
+
+    def _completion(self) -> dict[str, Any]:
+        message = {
+            "content": "".join(self._content),
+            "refusal": "".join(self._refusal) or None,
+            "tool_calls": [
+                {
+                    "id": call["id"],
+                    "function": {"name": call["name"], "arguments": call["whole"] or "".join(call["texts"])},
+                }
+                for call in self._calls.values()
+            ],
+        }
+        return {
+            "model": self._model,
+            "usage": self._usage,
+            "choices": [{"message": message, "finish_reason": self._stop}],
+        }
+
+    def _unusable(self, why: str) -> LLMError:
+        return unusable(self._place, why, completion_usage(self._usage))

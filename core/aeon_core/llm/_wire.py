@@ -1,0 +1,141 @@
+"""What both providers' requests and replies have in common: conversations, tools' names, arguments, usage."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aeon_core.errors import AeonError
+from aeon_core.llm.base import Message, ToolCallDict, Usage
+from aeon_core.plain import parse_json
+
+logger = logging.getLogger("aeon")
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64
+
+
+class ToolNames:
+    """Tools' names as providers allow them (letters, digits, `_`, `-`, at most 64), and back again."""
+
+    def __init__(self, tools: list[dict[str, Any]]) -> None:
+        names = [str(tool["name"]) for tool in tools]
+        self._wire = {name: name for name in names if name == _safe(name)}
+        for name in names:
+            if name not in self._wire:
+                self._wire[name] = self._free(_safe(name))
+        self._real = {wire: name for name, wire in self._wire.items()}
+
+    def wire(self, name: str) -> str:
+        """Return the name to send."""
+        return self._wire.get(name) or _safe(name)
+
+    def real(self, wire: str) -> str:
+        """Return the tool's own name; a name that was never sent stays as it is."""
+        return self._real.get(wire, wire)
+
+    def _free(self, wire: str) -> str:
+        taken, number, candidate = set(self._wire.values()), 2, wire
+        while candidate in taken:
+            suffix = f"_{number}"
+            candidate, number = wire[: _MAX_NAME - len(suffix)] + suffix, number + 1
+        return candidate
+
+
+def _safe(name: str) -> str:
+    return _UNSAFE.sub("_", name)[:_MAX_NAME] or "tool"
+
+
+def with_ids(messages: list[Message]) -> list[Message]:
+    """Return the conversation with an id on every tool call and result, of the characters that providers allow.
+
+    A result without an id answers the oldest open call; one that answers no call becomes the user's text.
+    """
+    open_calls: list[str] = []
+    made = 0
+    turns: list[Message] = []
+    for message in messages:
+        turn = message.copy()
+        if calls := message.get("tool_calls"):
+            turn["tool_calls"] = []
+            for call in calls:
+                made += 1
+                call_id = _UNSAFE.sub("_", call.get("id") or "") or f"call_{made}"
+                turn["tool_calls"].append({"id": call_id, "name": call["name"], "arguments": call["arguments"]})
+                open_calls.append(call_id)
+        if message["role"] == "tool":
+            given = _UNSAFE.sub("_", message.get("tool_call_id") or "")
+            answered = given if given in open_calls else open_calls[0] if open_calls and not given else None
+            if answered is None:
+                turn = {"role": "user", "content": message["content"]}
+            else:
+                open_calls.remove(answered)
+                turn["tool_call_id"] = answered
+        turns.append(turn)
+    return turns
+
+
+def arguments_text(arguments: dict[str, Any] | str) -> str:
+    """Return a tool call's arguments as the text that a model wrote or would write."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def read_arguments(value: Any) -> dict[str, Any] | str | None:
+    """Return a tool call's arguments: an object, or the text that is none; None for a value of another type."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return {}
+    if not isinstance(value, str):
+        return value if isinstance(value, dict) else None
+    try:
+        parsed = parse_json(value)
+    except ValueError:
+        return value
+    return parsed if isinstance(parsed, dict) else value
+
+
+def tool_call(call_id: Any, name: str, arguments: dict[str, Any] | str) -> ToolCallDict:
+    """Return a tool call, with its id where the provider gave one."""
+    call: ToolCallDict = {"name": name, "arguments": arguments}
+    if isinstance(call_id, str) and call_id:
+        call["id"] = call_id
+    return call
+
+
+def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Usage | None:
+    """Return the tokens that a provider counted, the named fields added up; None where it counted none."""
+    if not isinstance(usage, Mapping):
+        return None
+    counts = {name: count for name in (*inputs, *outputs) if (count := _count(usage.get(name))) is not None}
+    if not counts:
+        return None
+    return {
+        "input_tokens": sum(counts.get(name, 0) for name in inputs),
+        "output_tokens": sum(counts.get(name, 0) for name in outputs),
+    }
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
+        return None
+    return int(value)
+
+
+class Deltas:
+    """Hands text on as it arrives. A listener that fails is not told any more; the call goes on."""
+
+    def __init__(self, listener: Callable[[str], None] | None) -> None:
+        self._listener = listener
+
+    def __call__(self, text: Any) -> None:
+        if self._listener is None or not isinstance(text, str) or not text:
+            return
+        try:
+            self._listener(text)
+        except AeonError:
+            raise
+        except Exception as error:
+            logger.warning("a listener for streamed text failed and is left out: %s", type(error).__name__)
+            self._listener = None

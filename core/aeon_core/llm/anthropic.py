@@ -1,0 +1,181 @@
+"""Anthropic's Messages (Decision 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from aeon_core.llm._anthropic_stream import StreamedMessage, message_usage
+from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url
+from aeon_core.llm._failure import told_failure, unusable
+from aeon_core.llm._remote import RemoteModel, client_options
+from aeon_core.llm._schema import closed_schema
+from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, with_ids
+from aeon_core.llm.base import LLMRequest, LLMResponse, Message
+
+DEFAULT_URL = "https://api.anthropic.com"
+
+_STOP_REASONS = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "tool_use": "tool_use",
+    "refusal": "refusal",
+}
+_ABOUT_SCHEMA = re.compile(r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema")
+_ABOUT_TOOLS = re.compile(r"input_schema|tools\.\d")
+
+
+class AnthropicModel(RemoteModel):
+    """A model behind the Messages API. The key is read from ANTHROPIC_API_KEY, then ANTHROPIC_AUTH_TOKEN.
+
+    Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
+    """
+
+    schema_option = "output_config"
+
+    def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
+        url = find_url(base_url, "ANTHROPIC_BASE_URL")
+        variable, key = find_key(f"anthropic:{name}", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
+        super().__init__(Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
+
+    @staticmethod
+    def _maker(place: Endpoint) -> Callable[..., Any]:
+        return partial(_client, place)
+
+    @staticmethod
+    def _sdk() -> Any:
+        import anthropic
+
+        return anthropic
+
+    def _params(self, request: LLMRequest) -> dict[str, Any]:
+        names = ToolNames(request.tools)
+        params: dict[str, Any] = {
+            "model": self._place.name,
+            "max_tokens": request.max_tokens,
+            "messages": _messages(request.messages, names),
+        }
+        if request.system:
+            params["system"] = request.system
+        if request.tools:
+            params["tools"] = [_tool(tool, names) for tool in request.tools]
+        if self._has("output_config", request) and (schema := self._schema(request.schema)) is not None:
+            params["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if request.on_delta is not None:
+            params["stream"] = True
+        return params
+
+    def _schema(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the schema as the API takes it; None where it takes none, and the prompt alone must do."""
+        closed = closed_schema(schema)
+        if closed is None:
+            return None
+        try:
+            transformed: dict[str, Any] = self._sdk().transform_schema(closed)
+        except (ValueError, AssertionError, TypeError, AttributeError):
+            return None
+        return transformed
+
+    def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
+        about = _ABOUT_SCHEMA.search(told) and not _ABOUT_TOOLS.search(told)
+        return "output_config" if about and "output_config" in params else None
+
+    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
+        names, deltas = ToolNames(request.tools), Deltas(request.on_delta)
+        if "stream" not in params:
+            raw = client.messages.with_raw_response.create(**params)
+            return self._read(self._body(raw.http_response.content), names)
+        with client.messages.with_streaming_response.create(**params) as response:
+            if self._is_stream(response.headers):
+                events = response.parse(to=self._sdk().Stream[object])
+                return self._read(StreamedMessage(self._place, self._sdk()).read(events, deltas), names)
+            reply = self._read(self._body(response.read()), names)
+            deltas(reply.text)
+            return reply
+
+    def _read(self, body: Any, names: ToolNames) -> LLMResponse:
+        if not isinstance(body, dict):
+            raise unusable(self._place, f"it is JSON of type {type(body).__name__}, expected an object")
+        usage = message_usage(body.get("usage"))
+        if body.get("error"):
+            raise told_failure(body, self._place, usage)
+        blocks, stop, model = body.get("content"), body.get("stop_reason"), body.get("model")
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise unusable(self._place, "it has no list of content blocks", usage)
+        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        calls = []
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                name, arguments = block.get("name"), read_arguments(block.get("input"))
+                if not isinstance(name, str) or not name or arguments is None:
+                    raise unusable(self._place, "it has a tool use without a name or with a wrong input", usage)
+                calls.append(tool_call(block.get("id"), names.real(name), arguments))
+        if not all(isinstance(text, str) for text in texts):
+            raise unusable(self._place, "a block's text is no text", usage)
+        return LLMResponse(
+            text="".join(text for text in texts if isinstance(text, str)),
+            tool_calls=calls,
+            usage=usage,
+            stop_reason=_STOP_REASONS.get(stop, stop) if isinstance(stop, str) else None,
+            model=model if isinstance(model, str) else None,
+        )
+
+
+def _client(place: Endpoint, watch: Callable[[Any], None]) -> Any:
+    import anthropic
+
+    options = client_options(anthropic, place, watch)
+    if place.key_variable == "ANTHROPIC_AUTH_TOKEN":
+        options["auth_token"] = options.pop("api_key")
+    return anthropic.Anthropic(**options, open_telemetry=False)
+
+
+def _messages(messages: list[Message], names: ToolNames) -> list[dict[str, Any]]:
+    """Return the conversation in turns: tool results are the user's, and neighbours of one role are one turn."""
+    turns: list[dict[str, Any]] = []
+    for message in with_ids(messages):
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = _blocks(message, names)
+        if not blocks:
+            continue
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        else:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:
+    content = message["content"]
+    if message["role"] == "tool":
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.get("tool_call_id", "")}
+        if content:
+            result["content"] = content
+        return [{**result, "is_error": True} if message.get("is_error") else result]
+    # The API refuses blank text.
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": content}] if content.strip() else []
+    for call in message.get("tool_calls", []) if message["role"] == "assistant" else []:
+        arguments = read_arguments(call["arguments"])
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": call.get("id", ""),
+                "name": names.wire(call["name"]),
+                # What was no object comes back as the text it was, under a key of its own.
+                "input": arguments if isinstance(arguments, dict) else {"text": arguments},
+            }
+        )
+    return blocks
+
+
+def _tool(tool: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
+    schema = tool.get("input_schema") or {"type": "object", "properties": {}}
+    return {
+        "name": names.wire(str(tool["name"])),
+        "description": str(tool.get("description", "")),
+        "input_schema": {**schema, "type": "object"},
+    }

@@ -1,0 +1,114 @@
+"""What a model adapter takes, gives and raises (Decision 1). Adapters are one method; retries are made above them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import NotRequired, TypedDict
+
+Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine"]
+
+DEFAULT_MAX_TOKENS = 4096
+
+
+class ToolCallDict(TypedDict):
+    """A tool call that a model asks for.
+
+    `arguments` is an object; where the provider sent text that is no JSON object, it is that text, for the
+    supervisor to repair.
+    """
+
+    id: NotRequired[str]
+    name: str
+    arguments: dict[str, Any] | str
+
+
+class Message(TypedDict):
+    """One turn of a conversation.
+
+    `role` is `user`, `assistant` or `tool`; an assistant turn may carry `tool_calls`; a tool turn answers the call
+    named by `tool_call_id`.
+    """
+
+    role: Literal["user", "assistant", "tool"]
+    content: str
+    tool_calls: NotRequired[list[ToolCallDict]]
+    tool_call_id: NotRequired[str]
+    is_error: NotRequired[bool]
+
+
+class Usage(TypedDict):
+    """Tokens of one call, as the provider counts them."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(slots=True)
+class LLMRequest:
+    """One model call.
+
+    `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
+    request): the model may answer with a native tool use. `schema` asks for structured output under the schema name
+    `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call.
+    """
+
+    purpose: Purpose
+    system: str
+    messages: list[Message]
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    schema: dict[str, Any] | None = None
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """Return the text of all messages, as a person would read it."""
+        return "\n\n".join(message["content"] for message in self.messages)
+
+
+class LLMResponse(BaseModel):
+    """One model reply. Only `text` is required; `usage` is None where the provider gave none.
+
+    `stop_reason` is one of `end`, `max_tokens`, `tool_use`, `refusal`, or the provider's own word where it is none
+    of these.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    tool_calls: list[ToolCallDict] = Field(default_factory=list)
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    model: str | None = None
+
+
+class LLMAdapter(ABC):
+    """A model. Implement `complete`; raise `LLMError` for everything that goes wrong, with no retry of your own."""
+
+    model: str = "custom"
+    """The label shown and journaled, `PROVIDER:NAME`."""
+
+    simulated: bool = False
+    """Whether this is no real model; shown wherever its results are."""
+
+    @abstractmethod
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the model's reply to one request. Raises LLMError."""
+
+    def generate(self, prompt: str, system_prompt: str = "", max_tokens: int = DEFAULT_MAX_TOKENS) -> str:
+        """Return the reply to a single prompt as text (Decision 1). Raises LLMError."""
+        request = LLMRequest(
+            purpose="reason",
+            system=system_prompt,
+            messages=[{"role": "user", "content": prompt}],
+            max_tokens=max_tokens,
+        )
+        return self.complete(request).text
+
+    def close(self) -> None:  # noqa: B027  # optional to implement
+        """Release connections and cut a request in flight; called from any thread."""

@@ -1,0 +1,66 @@
+"""The house's one retry policy (core FR-048): for model calls, above the adapters, which never retry by themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from aeon_core.errors import LLMError
+from aeon_core.llm.base import LLMResponse
+
+MAX_ATTEMPTS = 3
+"""Attempts in all, the first one counted."""
+
+MAX_WAIT = 60.0
+"""The longest wait before an attempt, in seconds, whatever a provider asks for."""
+
+_backoff = wait_exponential(multiplier=1, exp_base=2, max=MAX_WAIT)
+
+
+def attempts(
+    call: Callable[[int], LLMResponse],
+    *,
+    on_retry: Callable[[int, LLMError, float], None],
+    sleep: Callable[[float], None] = time.sleep,
+    max_attempts: int = MAX_ATTEMPTS,
+) -> LLMResponse:
+    """Return what `call(attempt)` gives, `attempt` counting from 1 (core FR-048).
+
+    Only an LLMError that says it is retryable is tried again. Before each wait `on_retry(attempt, error, seconds)` is
+    told what failed and how long the wait is: 1 s, then 2 s, at least the provider's `retry_after`, at most 60 s; no
+    jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call` raises;
+    ValueError for fewer than one attempt.
+    """
+    if max_attempts < 1:
+        raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
+
+    def before_sleep(state: RetryCallState) -> None:
+        on_retry(state.attempt_number, _error(state), state.upcoming_sleep)
+
+    retrying = Retrying(
+        stop=stop_after_attempt(max_attempts),
+        wait=_wait,
+        retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
+        before_sleep=before_sleep,
+        sleep=sleep,
+        reraise=True,
+    )
+    numbers = count(1)
+    return retrying(lambda: call(next(numbers)))
+
+
+def _wait(state: RetryCallState) -> float:
+    wish = _error(state).retry_after
+    # An adapter of the caller's own may give anything here, NaN too: then the backoff stands alone.
+    floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
+    return float(min(max(_backoff(state), floor), MAX_WAIT))
+
+
+def _error(state: RetryCallState) -> LLMError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    if not isinstance(error, LLMError):
+        raise TypeError(f"only an LLMError is retried, got {type(error).__name__}")
+    return error

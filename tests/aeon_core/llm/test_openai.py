@@ -1,0 +1,471 @@
+"""OpenAIModel through the real SDK: what is sent, what is read, what is given up."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import LLMError, RunAborted
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.llm.openai import OpenAIModel
+from tests.aeon_core.llm.conftest import KEY, Make
+from tests.aeon_core.llm.server import Reply, Server, stream
+
+CLOSED = {
+    "type": "object",
+    "properties": {"goal": {"type": "string"}},
+    "required": ["goal"],
+    "additionalProperties": False,
+}
+OPEN = {"type": "object", "properties": {"arguments": {"type": "object"}}}
+TOOL = {
+    "name": "calculator",
+    "description": "Adds.",
+    "input_schema": {"type": "object", "properties": {"a": {"type": "number"}}},
+    "output_schema": {"type": "object"},
+    "effect": "pure",
+    "examples": [{"a": 1}],
+}
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+
+def request(**fields: Any) -> LLMRequest:
+    given = {"purpose": "plan", "system": "Aeon plan", "messages": [{"role": "user", "content": "add"}], **fields}
+    return LLMRequest(**given)
+
+
+def completion(message: Any, finish: Any = "stop", **fields: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return {"id": "c1", "object": "chat.completion", "model": "m1-2026", "choices": [choice], "usage": USAGE, **fields}
+
+
+def text(content: Any = "hello") -> Reply:
+    return Reply(completion({"role": "assistant", "content": content}))
+
+
+def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"model": "m1-2026", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def refused(message: str, status: int = 400, **fields: Any) -> Reply:
+    return Reply({"error": {"message": message, "type": "invalid_request_error", **fields}}, status=status)
+
+
+def test_a_plain_request_carries_system_messages_and_limit_and_nothing_else(openai_model: Make, server: Server) -> None:
+    server.script(text())
+    reply = openai_model("team/llama:8b").complete(request(max_tokens=99))
+    assert server.bodies == [
+        {
+            "model": "team/llama:8b",
+            "messages": [{"role": "system", "content": "Aeon plan"}, {"role": "user", "content": "add"}],
+            "max_tokens": 99,
+        }
+    ]
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert reply == LLMResponse(
+        text="hello", usage={"input_tokens": 11, "output_tokens": 7}, stop_reason="end", model="m1-2026"
+    )
+
+
+def test_without_a_system_prompt_no_system_message_is_sent(openai_model: Make, server: Server) -> None:
+    server.script(text())
+    assert openai_model().generate("hi") == "hello"
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize(("schema", "strict"), [(CLOSED, True), (OPEN, False)])
+def test_a_schema_is_sent_under_its_purpose_strict_only_where_strict_mode_takes_it(
+    openai_model: Make, server: Server, schema: dict[str, Any], strict: bool
+) -> None:
+    server.script(text("{}"))
+    openai_model().complete(request(schema=schema))
+    assert server.bodies[0]["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "aeon_plan", "schema": schema, "strict": strict},
+    }
+
+
+def test_tools_are_sent_as_functions_without_what_the_server_has_no_use_for(openai_model: Make, server: Server) -> None:
+    server.script(text())
+    openai_model().complete(request(tools=[TOOL]))
+    function = {"name": "calculator", "description": "Adds.", "parameters": TOOL["input_schema"]}
+    assert server.bodies[0]["tools"] == [{"type": "function", "function": function}]
+
+
+def test_a_native_tool_call_is_read_and_its_name_is_the_tools_own(openai_model: Make, server: Server) -> None:
+    call = {"id": "call_9", "type": "function", "function": {"name": "my_tool", "arguments": '{"a": 5, "b": 10}'}}
+    server.script(Reply(completion({"role": "assistant", "content": None, "tool_calls": [call]}, "stop")))
+    reply = openai_model().complete(request(tools=[{**TOOL, "name": "my.tool"}]))
+    assert server.bodies[0]["tools"][0]["function"]["name"] == "my_tool"
+    assert reply.tool_calls == [{"id": "call_9", "name": "my.tool", "arguments": {"a": 5, "b": 10}}]
+    assert (reply.text, reply.stop_reason) == ("", "tool_use")
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ('{"a": 1', '{"a": 1'),
+        ("[1]", "[1]"),
+        ('{"a": NaN}', '{"a": NaN}'),
+        ("[" * 5000, "[" * 5000),
+        ("", {}),
+        (None, {}),
+        ({"a": 1}, {"a": 1}),
+    ],
+)
+def test_arguments_that_are_no_object_are_kept_as_the_text_they_were(
+    openai_model: Make, server: Server, sent: Any, read: Any
+) -> None:
+    call = {"id": "x", "function": {"name": "calculator", "arguments": sent}}
+    server.script(Reply(completion({"content": "", "tool_calls": [call]}, "tool_calls")))
+    assert openai_model().complete(request(tools=[TOOL])).tool_calls[0]["arguments"] == read
+
+
+def test_a_conversation_with_calls_and_results_is_mapped(openai_model: Make, server: Server) -> None:
+    server.script(text())
+    openai_model().complete(
+        request(
+            messages=[
+                {"role": "user", "content": "add"},
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [
+                        {"id": "c1", "name": "calculator", "arguments": {"a": "ü"}},
+                        {"name": "my.tool", "arguments": "{broken"},
+                    ],
+                },
+                {"role": "tool", "content": "15", "tool_call_id": "c1"},
+                {"role": "tool", "content": "no such thing", "is_error": True},
+                {"role": "tool", "content": "stray"},
+                {"role": "assistant", "content": "done"},
+            ]
+        )
+    )
+    assert server.bodies[0]["messages"][1:] == [
+        {"role": "user", "content": "add"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "calculator", "arguments": '{"a": "ü"}'}},
+                {"id": "call_2", "type": "function", "function": {"name": "my_tool", "arguments": "{broken"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "15"},
+        {"role": "tool", "tool_call_id": "call_2", "content": "Error: no such thing"},
+        {"role": "user", "content": "stray"},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+def test_hostile_text_is_sent_and_read_without_a_crash(openai_model: Make, server: Server) -> None:
+    # A lone surrogate has no UTF-8 form: it is replaced on the way out and on the way in.
+    server.script(Reply(rb'{"choices": [{"message": {"content": "a\ud800\u0000\u001b[31m[bold]"}}]}'))
+    reply = openai_model().complete(request(messages=[{"role": "user", "content": "x\udcff\x00" + "y" * 5_000_000}]))
+    assert server.bodies[0]["messages"][1]["content"] == "x\ufffd\x00" + "y" * 5_000_000
+    assert (reply.text, reply.usage, reply.stop_reason) == ("a\ufffd\x00\x1b[31m[bold]", None, None)
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason"),
+    [("stop", "end"), ("length", "max_tokens"), ("content_filter", "refusal"), ("odd", "odd"), (7, None)],
+)
+def test_the_stop_reason_is_in_the_houses_words(
+    openai_model: Make, server: Server, finish: Any, reason: str | None
+) -> None:
+    server.script(Reply(completion({"content": "x"}, finish)))
+    assert openai_model().complete(request()).stop_reason == reason
+
+
+def test_a_refusal_is_a_reply_with_its_usage(openai_model: Make, server: Server) -> None:
+    server.script(Reply(completion({"content": None, "refusal": "I will not."})))
+    reply = openai_model().complete(request(schema=CLOSED))
+    assert (reply.text, reply.stop_reason) == ("I will not.", "refusal")
+    assert reply.usage == {"input_tokens": 11, "output_tokens": 7}
+
+
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        ({"prompt_tokens": 3}, {"input_tokens": 3, "output_tokens": 0}),
+        ({"prompt_tokens": "3", "completion_tokens": 4.0}, {"input_tokens": 0, "output_tokens": 4}),
+        ({"prompt_tokens": True, "completion_tokens": -1}, None),
+        ("many", None),
+    ],
+)
+def test_usage_is_kept_as_far_as_it_was_counted(openai_model: Make, server: Server, usage: Any, read: Any) -> None:
+    server.script(Reply(completion({"content": "x"}, usage=usage)))
+    assert openai_model().complete(request()).usage == read
+
+
+def test_content_in_parts_is_joined_and_empty_content_is_empty_text(openai_model: Make, server: Server) -> None:
+    server.script(text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), text(None), text(""))
+    model = openai_model()
+    assert [model.complete(request()).text for _ in range(3)] == ["ab", "", ""]
+
+
+def test_a_stream_is_handed_on_as_it_comes_and_keeps_its_usage(openai_model: Make, server: Server) -> None:
+    usage = {"choices": [], "usage": USAGE}
+    server.script(stream(chunk(role="assistant"), chunk(content="hel"), chunk(content="lo"), chunk("stop"), usage))
+    heard: list[str] = []
+    reply = openai_model().complete(request(on_delta=heard.append))
+    assert server.bodies[0]["stream"] is True
+    assert server.bodies[0]["stream_options"] == {"include_usage": True}
+    assert heard == ["hel", "lo"]
+    assert reply == LLMResponse(
+        text="hello", usage={"input_tokens": 11, "output_tokens": 7}, stop_reason="end", model="m1-2026"
+    )
+
+
+def test_streamed_tool_calls_are_put_together_by_index(openai_model: Make, server: Server) -> None:
+    def part(index: int, arguments: str, **more: Any) -> dict[str, Any]:
+        return {"index": index, "function": {"arguments": arguments, **more.pop("function", {})}, **more}
+
+    server.script(
+        stream(
+            chunk(tool_calls=[part(0, "", id="a", function={"name": "calculator"})]),
+            chunk(tool_calls=[part(0, '{"a":'), part(1, "{", id="b", function={"name": "echo"})]),
+            chunk(tool_calls=[part(1, "}"), part(0, " 5}")]),
+            chunk("tool_calls"),
+        )
+    )
+    reply = openai_model().complete(request(tools=[TOOL], on_delta=lambda _: None))
+    assert reply.tool_calls == [
+        {"id": "a", "name": "calculator", "arguments": {"a": 5}},
+        {"id": "b", "name": "echo", "arguments": {}},
+    ]
+    assert reply.stop_reason == "tool_use"
+
+
+def test_streamed_tool_calls_without_numbers_are_told_apart_by_their_ids(openai_model: Make, server: Server) -> None:
+    first = {"id": "a", "function": {"name": "echo", "arguments": '{"t":'}}
+    more = {"function": {"arguments": "1}"}}
+    second = {"id": "b", "function": {"name": "echo", "arguments": {"t": 2}}}
+    server.script(stream(chunk(tool_calls=[first]), chunk(tool_calls=[more]), chunk("stop", tool_calls=[second])))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}]
+
+
+def test_a_server_that_ignores_streaming_is_read_all_the_same(openai_model: Make, server: Server) -> None:
+    server.script(text("whole"))
+    heard: list[str] = []
+    assert openai_model().complete(request(on_delta=heard.append)).text == "whole"
+    assert heard == ["whole"]
+
+
+def test_a_listener_that_fails_does_not_cost_the_reply(openai_model: Make, server: Server) -> None:
+    server.script(stream(chunk(content="a"), chunk("stop", content="b")))
+    heard: list[str] = []
+
+    def listener(delta: str) -> None:
+        heard.append(delta)
+        raise KeyError("screen")
+
+    assert openai_model().complete(request(on_delta=listener)).text == "ab"
+    assert heard == ["a"]
+
+
+def test_an_abort_raised_by_a_listener_passes_through(openai_model: Make, server: Server) -> None:
+    def listener(delta: str) -> None:
+        raise RunAborted("enough")
+
+    server.script(stream(chunk(content="a"), chunk("stop")))
+    with pytest.raises(RunAborted, match="enough"):
+        openai_model().complete(request(on_delta=listener))
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_stream_without_its_end_event_is_an_error_that_may_be_retried(
+    openai_model: Make, server: Server, done: bool
+) -> None:
+    partly = {**chunk(content="hel"), "usage": USAGE}
+    server.script(stream(chunk(content="x"), partly, done=done))
+    with pytest.raises(LLMError, match="the stream ended before its end event") as caught:
+        openai_model().complete(request(on_delta=lambda _: None))
+    assert caught.value.retryable
+    assert caught.value.usage == {"input_tokens": 11, "output_tokens": 7}
+
+
+def test_a_connection_that_breaks_after_the_reply_costs_nothing(openai_model: Make, server: Server) -> None:
+    server.script(stream(chunk(content="all"), chunk("stop"), {"choices": [], "usage": USAGE}, reset=True, done=False))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert (reply.text, reply.usage) == ("all", {"input_tokens": 11, "output_tokens": 7})
+
+
+def test_an_error_inside_a_stream_is_judged_by_its_kind(openai_model: Make, server: Server) -> None:
+    events = [
+        {"error": {"message": "slow down", "type": "rate_limit_error"}},
+        {"error": {"message": "no", "code": 400}},
+    ]
+    server.script(*(stream(chunk(content="a"), event) for event in events))
+    model = openai_model()
+    seen = []
+    for _ in events:
+        with pytest.raises(LLMError) as caught:
+            model.complete(request(on_delta=lambda _: None))
+        seen.append((caught.value.status_code, caught.value.retryable))
+    assert seen == [(429, True), (400, False)]
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unrecognized request argument supplied: response_format",
+        "json_schema is not supported by this backend",
+        "This model does not support structured outputs",
+    ],
+)
+def test_a_server_that_knows_no_response_format_is_asked_once_more_without_and_never_again_with(
+    openai_model: Make, server: Server, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script(refused(message), text("{}"), text("{}"))
+    model = openai_model()
+    with caplog.at_level(logging.WARNING, logger="aeon"):
+        assert model.complete(request(schema=CLOSED)).text == "{}"
+    assert "response_format" in caplog.text
+    model.complete(request(schema=OPEN, purpose="judge"))
+    assert ["response_format" in body for body in server.bodies] == [True, False, False]
+
+
+def test_a_schema_that_is_refused_is_given_up_for_its_purpose_alone(openai_model: Make, server: Server) -> None:
+    server.script(refused("Invalid schema for response_format 'aeon_plan'"), text(), text(), text())
+    model = openai_model()
+    for purpose in ("plan", "judge", "plan"):
+        model.complete(request(schema=CLOSED, purpose=purpose))
+    assert ["response_format" in body for body in server.bodies] == [True, False, True, False]
+
+
+def test_the_limit_is_sent_under_its_other_name_where_the_first_is_refused(openai_model: Make, server: Server) -> None:
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    server.script(refused(said, param="max_tokens"), text(), text())
+    model = openai_model()
+    for _ in range(2):
+        model.complete(request(max_tokens=5))
+    assert [body.get("max_tokens") for body in server.bodies] == [5, None, None]
+    assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 5, 5]
+
+
+def test_openai_itself_gets_max_completion_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    own, local = OpenAIModel("m"), OpenAIModel("m", base_url="http://localhost:1/v1")
+    assert "max_completion_tokens" in own._params(request())
+    assert "max_tokens" in local._params(request())
+
+
+def test_stream_options_and_streaming_are_given_up_where_refused(openai_model: Make, server: Server) -> None:
+    server.script(
+        refused("Unknown parameter: stream_options"),
+        refused("Your organization must be verified to stream this model.", param="stream"),
+        text("whole"),
+    )
+    heard: list[str] = []
+    assert openai_model().complete(request(on_delta=heard.append)).text == "whole"
+    sent = [sorted(body.keys() & {"stream", "stream_options"}) for body in server.bodies]
+    assert sent == [["stream", "stream_options"], ["stream"], []]
+    assert heard == ["whole"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 8192 tokens",
+        "Invalid schema for function 'calculator': bad type",
+        "max_tokens is too large: 4096",
+        "",
+    ],
+)
+def test_a_refusal_of_something_else_is_an_error_after_one_request(
+    openai_model: Make, server: Server, message: str
+) -> None:
+    server.script(refused(message))
+    with pytest.raises(LLMError) as caught:
+        openai_model().complete(request(schema=CLOSED, tools=[TOOL]))
+    assert (caught.value.status_code, caught.value.retryable, len(server.requests)) == (400, False, 1)
+
+
+def test_a_second_refusal_is_an_error(openai_model: Make, server: Server) -> None:
+    server.script(refused("unknown: response_format"), refused("unknown: response_format"))
+    with pytest.raises(LLMError, match="unknown: response_format") as caught:
+        openai_model().complete(request(schema=CLOSED))
+    assert (caught.value.retryable, len(server.requests)) == (False, 2)
+
+
+def test_a_validation_error_in_fastapis_form_is_told(openai_model: Make, server: Server) -> None:
+    detail = [{"loc": ["body", "messages", 0], "msg": "field required", "input": {"response_format": 1}}]
+    server.script(Reply({"detail": detail}, status=422))
+    with pytest.raises(LLMError, match=r"body.messages.0: field required"):
+        openai_model().complete(request(schema=CLOSED))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": []},
+        {"choices": None, "usage": USAGE},
+        {"choices": [None]},
+        {"choices": [{"message": "text"}]},
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": [{"message": {"content": [5]}}]},
+        {"choices": [{"message": {"tool_calls": [{"function": {"name": ""}}]}}]},
+        {"choices": [{"message": {"tool_calls": [{"function": {"name": "a", "arguments": 5}}]}}]},
+        {"choices": [{"message": {"tool_calls": "calls"}}]},
+        [],
+        None,
+        "text",
+    ],
+)
+def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
+    openai_model: Make, server: Server, body: Any
+) -> None:
+    server.script(Reply(body))
+    with pytest.raises(LLMError, match="cannot be used") as caught:
+        openai_model().complete(request())
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        [],
+        {"choices": "x"},
+        {"choices": [5]},
+        {"choices": [{"delta": "x"}]},
+        {"choices": [{"delta": {"content": 5}}]},
+        {"choices": [{"delta": {"tool_calls": [5]}}]},
+        "{broken",
+        "[" * 5000,
+    ],
+)
+def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
+    openai_model: Make, server: Server, event: Any
+) -> None:
+    server.script(stream(chunk(content="a"), event, chunk("stop")))
+    with pytest.raises(LLMError, match="cannot be used") as caught:
+        openai_model().complete(request(on_delta=lambda _: None))
+    assert caught.value.retryable
+
+
+def test_a_request_that_has_no_json_form_is_not_sent(openai_model: Make, server: Server) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"properties": {"a": deep}}
+    with pytest.raises(LLMError, match="cannot be written as JSON") as caught:
+        openai_model().complete(request(schema=deep))
+    assert (caught.value.retryable, server.requests) == (False, [])
+
+
+def test_a_long_streamed_argument_is_put_together_in_linear_time(openai_model: Make, server: Server) -> None:
+    piece = {"index": 0, "function": {"arguments": "x" * 500}}
+    begin = {"index": 0, "id": "a", "function": {"name": "echo", "arguments": '{"t": "'}}
+    end = {"index": 0, "function": {"arguments": '"}'}}
+    events = [chunk(tool_calls=[begin]), *[chunk(tool_calls=[piece])] * 2000, chunk("tool_calls", tool_calls=[end])]
+    server.script(stream(*events))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert json.dumps(reply.tool_calls[0]["arguments"]) == json.dumps({"t": "x" * 1_000_000})

@@ -1,0 +1,128 @@
+"""The one retry policy: how often, how long, and what is never tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.errors import LLMError, RunAborted
+from aeon_core.llm.base import LLMResponse
+from aeon_core.llm.retry import attempts
+
+Outcome = LLMResponse | BaseException
+DONE = LLMResponse(text="done")
+
+
+def busy(retry_after: Any = None, name: str = "busy") -> LLMError:
+    return LLMError(name, True, retry_after, status_code=429)
+
+
+class Calls:
+    """Runs a script of outcomes under the policy and keeps what happened."""
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self.outcomes = list(outcomes)
+        self.log: list[Any] = []
+
+    def __call__(self, attempt: int) -> LLMResponse:
+        self.log.append(("call", attempt))
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def run(self, on_retry: Callable[[int, LLMError, float], None] | None = None, **options: Any) -> LLMResponse:
+        def told(attempt: int, error: LLMError, wait: float) -> None:
+            self.log.append(("retry", attempt, error.message, wait))
+
+        return attempts(
+            self, on_retry=on_retry or told, sleep=lambda seconds: self.log.append(("sleep", seconds)), **options
+        )
+
+
+def test_a_call_that_succeeds_is_made_once() -> None:
+    calls = Calls(DONE)
+    assert calls.run() is DONE
+    assert calls.log == [("call", 1)]
+
+
+def test_three_attempts_in_all_with_growing_waits_and_the_last_error() -> None:
+    last = busy(name="third")
+    calls = Calls(busy(name="first"), busy(name="second"), last)
+    with pytest.raises(LLMError) as caught:
+        calls.run()
+    assert caught.value is last
+    assert calls.log == [
+        ("call", 1),
+        ("retry", 1, "first", 1.0),
+        ("sleep", 1.0),
+        ("call", 2),
+        ("retry", 2, "second", 2.0),
+        ("sleep", 2.0),
+        ("call", 3),
+    ]
+
+
+def test_a_retry_that_succeeds_ends_it() -> None:
+    calls = Calls(busy(), DONE)
+    assert calls.run() is DONE
+    assert [entry[0] for entry in calls.log] == ["call", "retry", "sleep", "call"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "wait"),
+    [(7, 7.0), (0.2, 1.0), (3600, 60.0), (float("inf"), 60.0), (float("nan"), 1.0), (-5, 1.0), ("soon", 1.0)],
+)
+def test_the_providers_wish_is_a_floor_up_to_a_minute(wish: Any, wait: float) -> None:
+    calls = Calls(busy(wish), DONE)
+    calls.run()
+    assert calls.log[2] == ("sleep", wait)
+
+
+def test_a_final_error_is_not_tried_again() -> None:
+    error = LLMError("no", status_code=401)
+    calls = Calls(error)
+    with pytest.raises(LLMError) as caught:
+        calls.run()
+    assert caught.value is error
+    assert calls.log == [("call", 1)]
+
+
+@pytest.mark.parametrize("error", [RunAborted("stop"), KeyError("bug"), KeyboardInterrupt()])
+def test_what_is_no_model_error_passes_at_once(error: BaseException) -> None:
+    calls = Calls(error)
+    with pytest.raises(type(error)):
+        calls.run()
+    assert calls.log == [("call", 1)]
+
+
+def test_an_abort_during_the_wait_ends_it() -> None:
+    def abort(attempt: int, error: LLMError, wait: float) -> None:
+        raise RunAborted("stop")
+
+    calls = Calls(busy())
+    with pytest.raises(RunAborted):
+        calls.run(on_retry=abort)
+    assert calls.log == [("call", 1)]
+
+
+def test_fewer_than_one_attempt_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        Calls(DONE).run(max_attempts=0)
+
+
+@given(st.lists(st.floats(min_value=-10, max_value=1e6), max_size=8), st.integers(1, 9))
+def test_waits_stay_within_the_policy_whatever_is_asked_for(wishes: list[float], most: int) -> None:
+    calls = Calls(*[busy(wish) for wish in wishes], *[DONE] * 10)
+    try:
+        calls.run(max_attempts=most)
+    except LLMError:
+        assert len(wishes) >= most
+    waits = [entry[1] for entry in calls.log if entry[0] == "sleep"]
+    assert len(waits) == min(len(wishes), most - 1)
+    for number, (wait, wish) in enumerate(zip(waits, wishes, strict=False)):
+        assert wait == min(max(2.0**number, wish), 60.0)
