@@ -1,0 +1,224 @@
+"""The layers of the configuration: defaults, files, environment, command line; the later one wins.
+
+Every value is checked where it stands, so that a message names the file, the variable or the option it came from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from aeon_core.config import PROJECT_FOLDER, RunConfig, find_project_root
+from aeon_core.errors import UsageError
+
+KEYS = tuple(RunConfig.model_fields)
+PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir"})
+ENVIRONMENT_PREFIX = "AEON_"
+MAX_BYTES = 1_000_000
+
+EXPECTED = {
+    "model": "text of the form PROVIDER:NAME",
+    "base_url": "text, a URL",
+    "ttl": "a whole number of cycles, 0 or more",
+    "single_pass": "true or false",
+    "tools": "a list of texts of the form module:attribute",
+    "project_root": "text, a folder",
+    "durability": "one of full, normal, off",
+    "runs_dir": "text, a folder",
+    "max_tokens": "a whole number of tokens, 1 or more",
+    "timeout": "a number of seconds above 0",
+    "prompts_dir": "text, a folder",
+}
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """The configuration, where each value that is no default came from, and the files that were read."""
+
+    config: RunConfig
+    sources: dict[str, str] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
+
+
+def load_config(
+    options: Mapping[str, Any] | None = None,
+    *,
+    config_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    start: Path | None = None,
+) -> LoadedConfig:
+    """Return the configuration of all layers (contract: Configuration).
+
+    `options` are the command line's, by key; None is absent, and text is read as in the environment. `config_file` is
+    `--config`; `start` the folder in which the project is looked for. `project_root` is always set in what is
+    returned. Raises UsageError in one line for unknown keys, wrong values and files that cannot be read.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    files: list[Path] = []
+
+    def add(layer: Mapping[str, Any], source: str) -> None:
+        values.update(layer)
+        sources.update(dict.fromkeys(layer, source))
+
+    def add_file(path: Path) -> None:
+        files.append(path)
+        add(read_config_file(path), f"the file {str(path)!r}")
+
+    from_environment = _environment(environ)
+    from_options = _texts({f"--{key.replace('_', '-')}": (key, value) for key, value in (options or {}).items()})
+    user = user_config_file(environ)
+    if _exists(user):
+        add_file(user)
+    root = from_options.get("project_root") or from_environment.get("project_root") or values.get("project_root")
+    root = Path(root).absolute() if root is not None else find_project_root(start)
+    project = root / PROJECT_FOLDER / "config.yml"
+    if _exists(project):
+        add_file(project)
+    if config_file is not None:
+        add_file(config_file)
+    for key, value in from_environment.items():
+        add({key: value}, f"the environment variable {ENVIRONMENT_PREFIX}{key.upper()}")
+    for key, value in from_options.items():
+        add({key: value}, f"the option --{key.replace('_', '-')}")
+    if not root.is_dir():
+        raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
+    values["project_root"] = root
+    return LoadedConfig(RunConfig(**values), sources, files)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def user_config_file(environ: Mapping[str, str]) -> Path:
+    """Return where a person's own configuration is looked for."""
+    home = environ.get("XDG_CONFIG_HOME")
+    base = Path(home) if home else Path(environ.get("HOME") or "~") / ".config"
+    return base / "aeon" / "config.yml"
+
+
+def read_config_file(path: Path) -> dict[str, Any]:
+    """Return the checked values of one YAML file; relative folders in it are relative to the file's own.
+
+    Raises UsageError with the file, and the line where it is known.
+    """
+    where = f"the config file {str(path)!r}"
+    data = _yaml(path, where)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise UsageError(f"{where} holds {_kind(data)}, expected `key: value` lines such as `ttl: 20`")
+    values: dict[str, Any] = {}
+    for key, value in data.items():
+        if key not in KEYS:
+            raise UsageError(f"{where} has the unknown key {key!r}{nearest(str(key), KEYS)}")
+        if value is None:
+            continue
+        # YAML 1.1 reads a bare `off` as false.
+        named = f"{key!r} in {where}"
+        checked = _checked(key, "off" if key == "durability" and value is False else value, named)
+        values[key] = _folder(checked, path.parent.absolute(), named) if key in PATH_KEYS else checked
+    return values
+
+
+def _yaml(path: Path, where: str) -> Any:
+    import yaml
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML")
+        return yaml.safe_load(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        raise UsageError(f"{where} cannot be read: {reason}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        raise UsageError(f"{where}{line} is no YAML: {problem}") from None
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML") from None
+
+
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """Return the end of a message that names the nearest known name, or all of them where none is near."""
+    close = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; the known ones are {', '.join(known)}"
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, tuple[str, Any]] = {}
+    known = tuple(f"{ENVIRONMENT_PREFIX}{key.upper()}" for key in KEYS)
+    for name, value in environ.items():
+        if name in known and value.strip():
+            found[f"the environment variable {name}"] = (name.removeprefix(ENVIRONMENT_PREFIX).lower(), value)
+        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known:
+            # Other programs may own variables of that prefix: only what looks like a slip is an error.
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+            if close:
+                raise UsageError(f"the environment variable {name!r} is unknown; did you mean {close[0]!r}?")
+    return _texts(found)
+
+
+def _texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Return checked values by key, of texts (or values) by the name they go under in a message."""
+    values: dict[str, Any] = {}
+    for where, (key, value) in named.items():
+        if value is None:
+            continue
+        if isinstance(value, str) and not value.strip():
+            raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
+        if key == "tools" and isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        elif key in ("ttl", "max_tokens") and isinstance(value, str):
+            value = _whole_number(value)
+        checked = _checked(key, value, where)
+        values[key] = _folder(checked, Path.cwd(), where) if key in PATH_KEYS else checked
+    return values
+
+
+def _folder(path: Path, base: Path, where: str) -> Path:
+    try:
+        return base / path.expanduser()
+    except RuntimeError:
+        raise UsageError(f"{where}: the home folder in {str(path)!r} is not known; write the path out") from None
+
+
+def _whole_number(text: str) -> int | str:
+    try:
+        return int(text) if text.strip().isascii() and "_" not in text else text
+    except ValueError:
+        return text
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    info = RunConfig.model_fields[key]
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", Annotated[info.annotation, info]))
+        return adapter.validate_python(value)
+    except (ValidationError, RecursionError):
+        raise UsageError(f"{where} must be {EXPECTED[key]}; got {_clip(value)}") from None
+
+
+def _clip(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "text", int: "a number", float: "a number", bool: "a truth value"}.get(
+        type(value), f"a {type(value).__name__}"
+    )

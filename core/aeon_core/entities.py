@@ -1,0 +1,191 @@
+"""The entities of a run that more than one subsystem speaks of (data model; contract: RunResult)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from aeon_core.plan.models import NonBlank, Plan, StepStatus
+
+ExecutionMode = Literal["tool", "llm", "fallback"]
+Timestamp = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")]
+"""ISO 8601, UTC."""
+
+RunStatus = Literal[
+    "converged", "accepted", "completed", "aborted", "failed", "cost_ceiling", "not_converged", "ttl_expired"
+]
+EXIT_CODES: dict[str, int] = {
+    "converged": 0,
+    "accepted": 0,
+    "completed": 0,
+    "aborted": 1,
+    "failed": 1,
+    "cost_ceiling": 4,
+    "not_converged": 5,
+    "ttl_expired": 5,
+}
+
+
+class Entity(BaseModel):
+    """A public entity: strict about its keys, with a JSON Schema (`aeon-tui schema NAME`)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ToolCall(Entity):
+    """One tool invocation: `result` or `error`, never both (data model: ToolCall)."""
+
+    tool_name: NonBlank
+    arguments: dict[str, Any]
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    timestamp: Timestamp
+    step_id: NonBlank
+
+    @model_validator(mode="after")
+    def _one_outcome(self) -> ToolCall:
+        if self.result is not None and self.error is not None:
+            raise ValueError("a tool call has a result or an error, not both")
+        return self
+
+
+class MemoryEntry(Entity):
+    """A key and its value in the memory store (data model: MemoryEntry)."""
+
+    key: NonBlank
+    value: Any
+    metadata: dict[str, Any] | None = None
+
+
+class SupervisorAction(Entity):
+    """One repair attempt: `repaired_output` or `error`, never both (data model: SupervisorAction)."""
+
+    action_type: Literal["json_repair", "tool_call_repair", "plan_repair"]
+    original_output: dict[str, Any]
+    repaired_output: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    attempt_number: Annotated[int, Field(ge=1, le=2)]
+    timestamp: Timestamp
+
+    @model_validator(mode="after")
+    def _one_outcome(self) -> SupervisorAction:
+        if (self.repaired_output is None) == (self.error is None):
+            raise ValueError("a supervisor action has a repaired_output or an error, exactly one of them")
+        return self
+
+
+class LogEntry(Entity):
+    """One orchestration cycle (core FR-038; data model: LogEntry). `plan_state` is the plan at the cycle's start."""
+
+    step_number: Annotated[int, Field(ge=1)]
+    plan_state: dict[str, Any]
+    llm_output: dict[str, Any]
+    supervisor_actions: list[SupervisorAction]
+    tool_calls: list[ToolCall]
+    ttl_remaining: Annotated[int, Field(ge=0)]
+    errors: list[dict[str, Any]]
+    timestamp: Timestamp
+
+
+class StepResult(Entity):
+    """What became of one step."""
+
+    step_id: str
+    description: str
+    status: StepStatus
+    mode: ExecutionMode | None = None
+    """How it was executed; None while it was not."""
+    output: dict[str, Any] | None = None
+    errors: list[str] = Field(default_factory=list)
+    """Why it failed, or what the validator says of it."""
+
+
+class TTLState(Entity):
+    """Cycles: `limit` is the most a run may use, `remaining` = `allocated` − `spent`."""
+
+    limit: Annotated[int, Field(ge=0)]
+    allocated: Annotated[int, Field(ge=0)]
+    spent: Annotated[int, Field(ge=0)]
+    remaining: Annotated[int, Field(ge=0)]
+
+
+class UsageTotals(Entity):
+    """Tokens of a whole run, repairs and failed calls included."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class TTLExpiredMetadata(Entity):
+    """What is known of quality when the TTL expired; the scores are null without a convergence engine."""
+
+    completeness_score: float | None = None
+    coherence_score: float | None = None
+    consistency_status: dict[str, bool] | None = None
+    detected_issues: list[str] = Field(default_factory=list)
+    reason_codes: list[str]
+    pass_number: int
+    incomplete_steps: list[str]
+
+
+class RunResult(Entity):
+    """How a run ended (contract: RunResult). The last six fields are there only when `status` is `ttl_expired`."""
+
+    run_id: str
+    status: RunStatus
+    converged: bool = False
+    answer: str | None = None
+    plan: Plan | None = None
+    steps: list[StepResult] = Field(default_factory=list)
+    passes: int = 0
+    convergence: dict[str, Any] | None = None
+    follow_up_questions: list[str] = Field(default_factory=list)
+    manual_intervention: list[dict[str, Any]] = Field(default_factory=list)
+    ttl: TTLState
+    usage: UsageTotals = Field(default_factory=UsageTotals)
+    cost_usd: float | None = None
+    """US dollars; null where the model has no known price."""
+    model: str
+    simulated: bool = False
+    error: dict[str, Any] | None = None
+    journal: str | None = None
+    """Path of the journal; null where none was kept."""
+    result_type: Literal["ttl_expired"] | None = None
+    latest_pass_result: dict[str, Any] | None = None
+    partial_result: dict[str, Any] | None = None
+    expiration_point: Literal["phase_boundary", "mid_phase"] | None = None
+    ttl_expired_metadata: TTLExpiredMetadata | None = None
+    termination_reason: Literal["ttl_expired"] | None = None
+
+    @model_serializer(mode="wrap")
+    def _expiration_only_when_expired(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        if self.status != "ttl_expired":
+            for name in _EXPIRATION_FIELDS:
+                data.pop(name, None)
+        return data
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code a command ends with for this result."""
+        if self.error is not None and "exit_code" in self.error:
+            return int(self.error["exit_code"])
+        return EXIT_CODES[self.status]
+
+
+_EXPIRATION_FIELDS = (
+    "result_type",
+    "latest_pass_result",
+    "partial_result",
+    "expiration_point",
+    "ttl_expired_metadata",
+    "termination_reason",
+)

@@ -1,0 +1,138 @@
+"""Plan, PlanStep and Subplan: the declarative plan as data (core FR-007, FR-009; data model: Plan, PlanStep)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+StepStatus = Literal["pending", "running", "complete", "failed", "invalid"]
+
+MAX_NESTING_DEPTH = 5
+"""Deepest `depth_level` of a subplan (adaptive FR-082)."""
+
+_TRANSITIONS: dict[str, frozenset[str]] = {
+    "pending": frozenset({"running"}),
+    "running": frozenset({"complete", "failed"}),
+    "complete": frozenset({"invalid"}),
+    "failed": frozenset({"invalid"}),
+    "invalid": frozenset(),
+}
+
+NonBlank = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
+
+
+class _Declarative(BaseModel):
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
+
+
+class PlanStep(_Declarative):
+    """One step of a plan.
+
+    With `tool` it runs as a tool call (which takes precedence over `agent`), with `agent: llm` as reasoning; with
+    neither, or with a tool that is not registered, it is a missing-tool step: repaired, else reasoned about.
+    Assigning a `status` that is no legal transition raises ValueError.
+    """
+
+    step_id: NonBlank
+    description: NonBlank
+    status: StepStatus = "pending"
+    tool: NonBlank | None = None
+    agent: Literal["llm"] | None = None
+    arguments: dict[str, JsonValue] | None = None
+    """Declarative arguments of the tool; without them the step's LLM cycle supplies the tool call."""
+    depends_on: list[NonBlank] | None = None
+    """Ids of earlier steps this one builds on; execution stays sequential."""
+    errors: list[str] | None = None
+    """The validator's messages; cleared by a successful repair or when the step ends."""
+    subplan: Subplan | None = None
+    replaces: NonBlank | None = None
+    """Id of the invalid step that this one stands in for."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "status":
+            self._move(value)
+        else:
+            super().__setattr__(name, value)
+
+    def _move(self, status: StepStatus) -> None:
+        if status not in _TRANSITIONS[self.status]:
+            raise ValueError(f"step {self.step_id!r} cannot go from {self.status!r} to {status!r}")
+        # A checked literal needs no second validation: this runs twice a step.
+        self.__dict__["status"] = status
+        if status in ("complete", "failed"):
+            self.__dict__["errors"] = None
+
+    @property
+    def executed(self) -> bool:
+        """Whether the step has run: its definition can no longer change (adaptive FR-070)."""
+        return self.status in ("complete", "failed", "invalid")
+
+    @model_validator(mode="after")
+    def _subplan_belongs_here(self) -> PlanStep:
+        if self.subplan is not None and self.subplan.parent_step_id != self.step_id:
+            raise ValueError(
+                f"the subplan of step {self.step_id!r} names {self.subplan.parent_step_id!r} as its parent_step_id"
+            )
+        return self
+
+
+class Subplan(_Declarative):
+    """A nested plan that expands one step (adaptive: Subplan)."""
+
+    parent_step_id: NonBlank
+    subplan_goal: NonBlank
+    substeps: list[PlanStep] = Field(min_length=1)
+    depth_level: Annotated[int, Field(strict=True, ge=1, le=MAX_NESTING_DEPTH)] = 1
+    created_by: NonBlank = "plan"
+
+    @model_validator(mode="after")
+    def _depths_grow_by_one(self) -> Subplan:
+        for step in self.substeps:
+            if step.subplan is not None and step.subplan.depth_level != self.depth_level + 1:
+                raise ValueError(
+                    f"the subplan of step {step.step_id!r} has depth_level {step.subplan.depth_level}, "
+                    f"expected {self.depth_level + 1}"
+                )
+        return self
+
+
+class Plan(_Declarative):
+    """A goal and the ordered steps that reach it. Order is the array's; step ids are unique over the whole tree."""
+
+    goal: NonBlank
+    steps: list[PlanStep] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _tree_is_sound(self) -> Plan:
+        seen: set[str] = set()
+        for step in self.walk():
+            if step.step_id in seen:
+                raise ValueError(f"step_id {step.step_id!r} occurs twice; ids must be unique over the whole plan")
+            seen.add(step.step_id)
+        for step in self.steps:
+            if step.subplan is not None and step.subplan.depth_level != 1:
+                raise ValueError(f"the subplan of step {step.step_id!r} must have depth_level 1")
+        return self
+
+    def walk(self) -> Iterator[PlanStep]:
+        """Yield every step of the tree, each parent before its substeps."""
+        stack = list(reversed(self.steps))
+        while stack:
+            step = stack.pop()
+            yield step
+            if step.subplan is not None:
+                stack.extend(reversed(step.subplan.substeps))
+
+    def find(self, step_id: str) -> PlanStep | None:
+        """Return the step with that id anywhere in the tree, or None."""
+        return next((step for step in self.walk() if step.step_id == step_id), None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no step is left to run (core FR-004)."""
+        return all(step.executed for step in self.walk())
+
+
+PlanStep.model_rebuild()

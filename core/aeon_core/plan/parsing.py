@@ -1,0 +1,76 @@
+"""From data to a Plan and back: strict, complete in what it says is wrong (core FR-006, FR-010, FR-026; Decision 3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from aeon_core.errors import UsageError, ValidationError
+from aeon_core.plan.files import read_data
+from aeon_core.plan.models import Plan
+from aeon_core.plan.reading import Entry, Reading
+
+MAX_PROBLEMS = 20
+_PROBLEMS_IN_A_LINE = 3
+
+
+def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
+    """Return the Plan that `data` describes: nested as Plan is, or flat, with `id` and `parent` (core FR-010).
+
+    With `fresh` every step must be pending and without errors. Nothing is coerced, no key ignored; text comes out
+    clean. Raises ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
+    """
+    reading = Reading(data, fresh=fresh, limit=MAX_PROBLEMS)
+    if reading.problems:
+        raise _invalid([str(problem) for problem in reading.problems])
+    built = {"goal": reading.goal, "steps": [_built(entry, 1) for entry in reading.roots]}
+    try:
+        return Plan.model_validate(built)
+    except pydantic.ValidationError as error:
+        raise _invalid([_line(detail) for detail in error.errors()[:MAX_PROBLEMS]]) from None
+
+
+def load_plan_file(path: Path) -> Plan:
+    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems."""
+    data = read_plan_data(path)
+    try:
+        return parse_plan(data)
+    except ValidationError as error:
+        problems = error.context["problems"]
+        line = "; ".join(problems[:_PROBLEMS_IN_A_LINE])
+        more = len(problems) - _PROBLEMS_IN_A_LINE
+        raise UsageError(f"{str(path)!r} is no valid plan: {line}{f'; and {more} more' if more > 0 else ''}") from None
+
+
+def read_plan_data(path: Path) -> Any:
+    """Return what a plan file holds, valid or not. Raises UsageError where it is neither JSON nor YAML."""
+    return read_data(path)
+
+
+def dump_plan(plan: Plan) -> dict[str, Any]:
+    """Return the plan as plain JSON, without null fields; nulls inside arguments stay."""
+    return plan.model_dump(mode="json", exclude_none=True)
+
+
+def _built(entry: Entry, depth: int) -> dict[str, Any]:
+    step = dict(entry.fields)
+    if entry.children:
+        step["subplan"] = {
+            "parent_step_id": step["step_id"],
+            "subplan_goal": entry.goal if entry.goal is not None else step["description"],
+            "substeps": [_built(child, depth + 1) for child in entry.children],
+            "depth_level": depth,
+            "created_by": entry.created_by,
+        }
+    return step
+
+
+def _invalid(problems: list[str]) -> ValidationError:
+    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    return ValidationError(f"not a valid plan: {problems[0]}{more}", problems=problems)
+
+
+def _line(detail: Any) -> str:
+    return f"{'.'.join(map(str, detail['loc'])) or 'plan'}: {detail['msg']}"

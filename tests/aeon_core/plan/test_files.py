@@ -1,0 +1,142 @@
+"""Plan files: JSON or YAML as plain data, and one line that says what is wrong (contract: --plan, lint)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import UsageError
+from aeon_core.plan.files import MAX_BYTES, MAX_YAML_BYTES
+from aeon_core.plan.parsing import load_plan_file, read_plan_data
+
+PLAN: dict[str, Any] = {
+    "goal": "g",
+    "steps": [{"step_id": "s1", "description": "d", "arguments": {"on": "yes", "when": "2026-01-31"}}],
+}
+YAML = """\
+goal: g
+steps:
+  - step_id: s1
+    description: d
+    arguments:
+      on: yes
+      when: 2026-01-31
+"""
+NEITHER = "FILE is neither JSON nor YAML: "
+NO_PLAN = "FILE is no valid plan: "
+TAG = 'the tag "tag:yaml.org,2002:{}" is not read; a plan is plain data'
+
+
+def write(folder: Path, text: str | bytes, name: str = "plan.yml") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_plan_file(path)
+    assert caught.value.exit_code == 2
+    assert "\n" not in caught.value.message
+    assert repr(str(path)) in caught.value.message
+    return caught.value.message.replace(repr(str(path)), "FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (json.dumps(PLAN), "plan.json"),
+        (b"\xef\xbb\xbf" + json.dumps(PLAN).encode(), "plan"),
+        (YAML, "plan.yaml"),
+        ("---\n" + YAML.replace("\n", "\r\n"), "plan"),
+    ],
+)
+def test_json_and_yaml_give_the_same_plan(tmp_path: Path, text: str | bytes, name: str) -> None:
+    path = write(tmp_path, text, name)
+    assert read_plan_data(path) == PLAN
+    assert load_plan_file(path).model_dump(mode="json", exclude_none=True)["steps"][0]["arguments"] == {
+        "on": "yes",
+        "when": "2026-01-31",
+    }
+
+
+def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, "[on, off, yes, 1_000, 0o7, 007, .inf, 1:30, ~, null, true, False, 5, +5, -0.5, 1e3, <<, =]")
+    assert read_plan_data(path) == [
+        *["on", "off", "yes", "1_000", "0o7", "007", ".inf", "1:30"],
+        *[None, None, True, False, 5, 5, -0.5, 1000.0, "<<", "="],
+    ]
+    assert read_plan_data(write(tmp_path, "")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ('{"goal": "g",\n "steps": [}', "p.json", "FILE is not JSON: Expecting value: line 2 column 12 (char 25)"),
+        ('{"goal": 1, "goal": 2}', "p.json", "FILE is not JSON: the key 'goal' occurs twice in one object"),
+        ("goal: g\ngoal: h\n", "p.yml", NEITHER + 'line 2, column 1: the key "goal" occurs twice'),
+        ("goal: [g\n", "p.yml", NEITHER + "line 2, column 1: expected ',' or ']', but got '<stream end>'"),
+        ("a: &x 1\n", "p.yml", NEITHER + "line 1, column 4: anchors and aliases are not read; write the value out"),
+        (
+            "a: !!python/object/apply:os.system [ls]\n",
+            "p.yml",
+            NEITHER + f"line 1, column 4: {TAG.format('python/object/apply:os.system')}",
+        ),
+        ("a: !!binary aGk=\n", "p.yml", NEITHER + f"line 1, column 4: {TAG.format('binary')}"),
+        ("1: x\n", "p.yml", NEITHER + 'line 1, column 1: expected a key that is a string, got "1"; quote it'),
+        (
+            "[a]: x\n",
+            "p.yml",
+            NEITHER + "line 1, column 1: expected a key that is a string, got an array of 1; quote it",
+        ),
+        (
+            "--- a\n--- b\n",
+            "p.yml",
+            NEITHER + "line 2, column 1: expected a single document in the stream, but found another document",
+        ),
+        ("a: \x07\n", "p.yml", NEITHER),
+        (b"\xff\xfe\x00", "p.yml", "FILE is not UTF-8 text: byte 0 is 0xff"),
+        (
+            "goal: ' '\nsteps: []\n",
+            "p.yml",
+            NO_PLAN
+            + 'goal: expected a non-empty string, got " "; '
+            + "steps: expected an array of at least one step, got an empty array",
+        ),
+        ("just a line\n", "p.yml", NO_PLAN + "plan: expected an object with 'goal' and 'steps', got \"just a line\""),
+        ("", "p.json", "FILE is not JSON: Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_what_is_no_plan_is_one_line_with_file_and_place(
+    tmp_path: Path, text: str | bytes, name: str, message: str
+) -> None:
+    told = refusal(write(tmp_path, text, name))
+    assert told.startswith(message)
+    assert told == message or "\x07" in str(text)
+
+
+def test_the_first_problems_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    steps = [{"step_id": n, "description": "d"} for n in range(6)]
+    assert refusal(write(tmp_path, json.dumps({"goal": "g", "steps": steps}))) == (
+        NO_PLAN + "; ".join(f"steps[{n}].step_id: expected a string, got {n}" for n in range(3)) + "; and 3 more"
+    )
+
+
+def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.json") == "FILE cannot be read: No such file or directory"
+    assert refusal(tmp_path) == "FILE cannot be read: Is a directory"
+    assert refusal(write(tmp_path, " " * (MAX_BYTES + 1))).startswith(f"FILE is larger than {MAX_BYTES} bytes")
+    assert "too large for YAML" in refusal(write(tmp_path, "a" * (MAX_YAML_BYTES + 1)))
+
+
+@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", '{"a":'])
+def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> None:
+    assert "neither JSON nor YAML" in refusal(write(tmp_path, unit * 5000))
+
+
+def test_a_valid_document_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    assert "nested" in refusal(write(tmp_path, "[" * 5000 + "]" * 5000, "deep.json"))
+    assert "nested deeper than 100 levels" in refusal(write(tmp_path, "[" * 150 + "a" + "]" * 150))

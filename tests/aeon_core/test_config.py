@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.config import RunConfig, find_project_root, runs_directory
+from aeon_core.config_files import KEYS, LoadedConfig, load_config, read_config_file
+from aeon_core.errors import UsageError
+
+
+class Layers:
+    """A project and a home in a scratch folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "xdg"
+        self.project = folder / "project"
+        self.below = self.project / "src" / "deep"
+        self.below.mkdir(parents=True)
+        (self.project / ".aeon").mkdir()
+
+    def user(self, text: str) -> Path:
+        return self._file(self.home / "aeon" / "config.yml", text)
+
+    def own(self, text: str) -> Path:
+        return self._file(self.project / ".aeon" / "config.yml", text)
+
+    def extra(self, text: str) -> Path:
+        return self._file(self.project / "extra.yml", text)
+
+    def _file(self, path: Path, text: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def load(
+        self, options: dict[str, Any] | None = None, environ: dict[str, str] | None = None, **named: Any
+    ) -> LoadedConfig:
+        environ = {"XDG_CONFIG_HOME": str(self.home), **(environ or {})}
+        return load_config(options, environ=environ, start=self.below, **named)
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    return Layers(tmp_path)
+
+
+def test_without_any_layer_the_defaults_hold_and_the_project_is_found(layers: Layers) -> None:
+    loaded = layers.load()
+    assert loaded.config == RunConfig(project_root=layers.project)
+    assert (loaded.sources, loaded.files) == ({}, [])
+
+
+def test_each_layer_wins_over_the_ones_before_it(layers: Layers) -> None:
+    assert layers.load().config.ttl == 50
+    user = layers.user("ttl: 1\nmax_tokens: 100\n")
+    assert layers.load().config.ttl == 1
+    own = layers.own("ttl: 2\n")
+    assert layers.load().config.ttl == 2
+    extra = layers.extra("ttl: 3\n")
+    assert layers.load(config_file=extra).config.ttl == 3
+    assert layers.load(environ={"AEON_TTL": "4"}, config_file=extra).config.ttl == 4
+    loaded = layers.load({"ttl": "5"}, {"AEON_TTL": "4"}, config_file=extra)
+    assert loaded.config.ttl == 5
+    assert loaded.config.max_tokens == 100
+    assert loaded.files == [user, own, extra]
+    assert loaded.sources == {"ttl": "the option --ttl", "max_tokens": f"the file {str(user)!r}"}
+
+
+def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: Layers) -> None:
+    texts = {
+        "model": "simulated:default",
+        "base_url": "http://127.0.0.1:1",
+        "ttl": "7",
+        "single_pass": "true",
+        "tools": "a:b",
+        "project_root": str(layers.project),
+        "durability": "off",
+        "runs_dir": str(layers.project / "r"),
+        "max_tokens": "9",
+        "timeout": "1.5",
+        "prompts_dir": str(layers.project / "p"),
+    }
+    assert set(texts) == set(KEYS)
+    expected = RunConfig(
+        model="simulated:default",
+        base_url="http://127.0.0.1:1",
+        ttl=7,
+        single_pass=True,
+        tools=["a:b"],
+        project_root=layers.project,
+        durability="off",
+        runs_dir=layers.project / "r",
+        max_tokens=9,
+        timeout=1.5,
+        prompts_dir=layers.project / "p",
+    )
+    assert layers.load(dict(texts)).config == expected
+    assert layers.load(environ={f"AEON_{key.upper()}": text for key, text in texts.items()}).config == expected
+    file = layers.extra(
+        "\n".join(f"{key}: {text}" for key, text in texts.items() if key != "tools") + "\ntools: [a:b]\n"
+    )
+    assert layers.load(config_file=file).config == expected
+
+
+def test_several_tools_come_from_a_repeated_option_or_commas_in_the_environment(layers: Layers) -> None:
+    assert layers.load({"tools": ["a:b", "c:d"]}).config.tools == ["a:b", "c:d"]
+    assert layers.load(environ={"AEON_TOOLS": "a:b, c:d,"}).config.tools == ["a:b", "c:d"]
+
+
+def test_relative_folders_are_relative_to_their_file_or_else_the_working_directory(
+    layers: Layers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(layers.below)
+    layers.own("runs_dir: ../kept\n")
+    assert layers.load().config.runs_dir == layers.project / ".aeon" / ".." / "kept"
+    assert layers.load({"runs_dir": "here"}).config.runs_dir == layers.below / "here"
+    monkeypatch.setenv("HOME", str(layers.home))
+    assert layers.load({"runs_dir": "~/r"}).config.runs_dir == layers.home / "r"
+
+
+def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
+    layers.own("ttl:\nmodel: null\n")
+    assert layers.load(environ={"AEON_MODEL": " "}).config == RunConfig(project_root=layers.project)
+    layers.own("# nothing\n")
+    assert layers.load().config.ttl == 50
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tlt: 5", "has the unknown key 'tlt'; did you mean 'ttl'?"),
+        ("modle: x", "has the unknown key 'modle'; did you mean 'model'?"),
+        ("qqqq: x", "has the unknown key 'qqqq'; the known ones are model, base_url"),
+        ("5: x", "has the unknown key 5"),
+        ("ttl: many", "'ttl' in the config file .* must be a whole number of cycles, 0 or more; got 'many'"),
+        ("ttl: -1", "must be a whole number of cycles, 0 or more; got -1"),
+        ("ttl: 2.5", "must be a whole number"),
+        ("ttl: true", "must be a whole number"),
+        ("tools: a:b", "must be a list of texts"),
+        ("model: 5", "must be text of the form PROVIDER:NAME; got 5"),
+        ("model: [a]", "must be text"),
+        ("single_pass: maybe", "must be true or false; got 'maybe'"),
+        ("durability: often", "must be one of full, normal, off; got 'often'"),
+        ("timeout: .nan", "must be a number of seconds above 0"),
+        ("timeout: .inf", "must be a number of seconds above 0"),
+        ("- ttl", "holds a list, expected `key: value` lines"),
+        ("just text", "holds text, expected"),
+        ("ttl: 1\n  model: x", "line 2 is no YAML"),
+        ("ttl: [", "line 1|2 is no YAML"),
+        ("a: !!python/object:os.system {}", "is no YAML"),
+        ("x: " + "[" * 5_000, "is nested too deeply|is no YAML"),
+        ("x: '" + "y" * 1_000_001, "is larger than"),
+        ("a: \x00", "is no YAML"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line_that_names_it(layers: Layers, text: str, message: str) -> None:
+    file = layers.extra(text)
+    with pytest.raises(UsageError) as caught:
+        layers.load(config_file=file)
+    assert re.search(message, caught.value.message)
+    assert str(file) in caught.value.message
+    assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 500
+
+
+def test_bytes_that_are_no_text_and_folders_are_refused(layers: Layers) -> None:
+    file = layers.extra("")
+    file.write_bytes(b"ttl: \xff\xfe\n")
+    for path in (file, layers.project, layers.project / "none.yml"):
+        with pytest.raises(UsageError, match="the config file") as caught:
+            read_config_file(path)
+        assert "\n" not in caught.value.message
+
+
+def test_an_unquoted_off_is_a_durability(layers: Layers) -> None:
+    layers.own("durability: off\n")
+    assert layers.load().config.durability == "off"
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"AEON_TTL": "x"}, "the environment variable AEON_TTL must be a whole number of cycles, 0 or more; got 'x'"),
+        ({"AEON_MODLE": "x"}, "the environment variable 'AEON_MODLE' is unknown; did you mean 'AEON_MODEL'?"),
+    ],
+)
+def test_a_wrong_variable_is_refused_by_its_name(layers: Layers, environ: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        layers.load(environ=environ)
+    assert caught.value.message == message
+
+
+def test_variables_of_other_programs_are_left_alone(layers: Layers) -> None:
+    assert layers.load(environ={"AEON_LICENSE_SERVER": "x"}).config.ttl == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ttl": "-1"}, "--ttl must be a whole number of cycles, 0 or more; got -1"),
+        ({"ttl": "1_000"}, "--ttl must be"),
+        ({"ttl": "9" * 5_000}, "--ttl must be"),
+        ({"model": ""}, "--model is empty, expected text of the form PROVIDER:NAME"),
+        ({"durability": "no"}, "--durability must be one of full, normal, off; got 'no'"),
+        ({"project_root": "/no/such/folder"}, "the project root '/no/such/folder' is no folder"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_its_name(layers: Layers, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        layers.load(options)
+    assert caught.value.message.startswith(message)
+
+
+def test_a_given_project_root_decides_which_project_file_is_read(layers: Layers, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / ".aeon").mkdir(parents=True)
+    (other / ".aeon" / "config.yml").write_text("ttl: 9\n")
+    layers.own("ttl: 2\n")
+    assert layers.load({"project_root": str(other)}).config.ttl == 9
+    assert layers.load(environ={"AEON_PROJECT_ROOT": str(other)}).config.ttl == 9
+
+
+def test_the_project_root_is_the_nearest_folder_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "outer" / ".aeon").mkdir(parents=True)
+    inner = tmp_path / "outer" / "inner"
+    (inner / "below").mkdir(parents=True)
+    assert find_project_root(inner / "below") == tmp_path / "outer"
+    (inner / ".git").write_text("gitdir: elsewhere\n")
+    assert find_project_root(inner / "below") == inner
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert find_project_root(alone) == alone
+
+
+def test_runs_live_where_the_option_then_the_environment_then_the_project_then_the_platform_say(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    assert runs_directory(RunConfig(project_root=bare)) == tmp_path / "xdg-state" / "aeon" / "runs"
+    assert runs_directory(RunConfig(project_root=layers.project)) == layers.project / ".aeon" / "runs"
+    monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "env"))
+    assert runs_directory(RunConfig(project_root=layers.project)) == tmp_path / "env"
+    assert runs_directory(RunConfig(runs_dir=tmp_path / "option")) == tmp_path / "option"
+
+
+def test_without_a_config_the_working_directory_decides(layers: Layers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(layers.below)
+    assert runs_directory() == layers.project / ".aeon" / "runs"
