@@ -1,0 +1,300 @@
+"""Folding records into a view, one handler a type. What is not of the expected kind is taken as absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from pydantic import ValidationError
+
+from aeon_core.entities import ExecutionMode, RunResult
+from aeon_core.journal import log_text
+from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
+from aeon_core.plan.models import StepStatus
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view import RunView
+
+Record = Mapping[str, Any]
+_STATUSES = get_args(StepStatus)
+_MODES = get_args(ExecutionMode)
+
+
+def apply(view: RunView, record: Record) -> None:
+    """Fold one record into `view`. Raises only on a record that is no mapping of strings."""
+    handler = _HANDLERS.get(_str(record.get("type")))
+    view.last_seq = _int(record.get("seq"), view.last_seq)
+    view.last_ts = _str(record.get("ts")) or view.last_ts
+    view.run_id = view.run_id or _str(record.get("run"))
+    if "pass" in record:
+        view.current_pass = _int(record["pass"], view.current_pass)
+    if handler is not None:
+        handler(view, record)
+
+
+def _str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _id(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _int(value: Any, default: int = 0) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _dict(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _strs(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _counts(value: Any) -> dict[str, int]:
+    return {key: item for key, item in (_dict(value) or {}).items() if _number(item) is not None}
+
+
+def _run_started(view: RunView, record: Record) -> None:
+    view.run_id = _str(record.get("run")) or view.run_id
+    view.task = _str(record.get("task"))
+    view.model = _str(record.get("model"))
+    view.simulated = record.get("simulated") is True
+    view.started = _str(record.get("ts"))
+    view.config = _dict(record.get("config")) or {}
+    view.tools = _dicts(record.get("tools"))
+    view.memory = dict(_dict(record.get("memory")) or {})
+    view.ttl_limit = _int(view.config.get("ttl"))
+    view.add_line("info", "run_started", log_text.run_started(view))
+
+
+def _run_resumed(view: RunView, _: Record) -> None:
+    view.status, view.result = "running", None
+    view.add_line("info", "run_resumed", "a process goes on with the run")
+
+
+def _journal_recovered(view: RunView, record: Record) -> None:
+    view.add_line("warning", "journal_recovered", f"a torn line at byte {_int(record.get('offset'))} was set aside")
+
+
+def _phase(view: RunView, record: Record) -> None:
+    name, finished = _str(record.get("phase")), record.get("state") == "finished"
+    last = view.phases[-1] if view.phases else None
+    if finished and last is not None and (last.pass_number, last.phase) == (view.current_pass, name):
+        last.finished = True
+        last.duration_ms = _number(record.get("duration_ms"))
+    else:
+        view.phases.append(PhaseView(view.current_pass, name, view.last_ts, finished))
+    view.add_line("info", "phase", log_text.phase(view.phases[-1]))
+
+
+def _plan(view: RunView, record: Record) -> None:
+    plan = _dict(record.get("plan")) or {}
+    cause, repaired = _str(record.get("cause")), _id(record.get("step_id"))
+    view.goal = _str(plan.get("goal"))
+    before, view.steps = view.steps, {}
+    warnings: list[str] = []
+    for node, depth, parent in _nodes(plan):
+        step_id = _str(node["step_id"])
+        known = before.get(step_id)
+        step = known or StepView(step_id=step_id, description="")
+        view.steps[step_id] = step
+        _describe(step, node, depth, parent)
+        if cause == "repaired" and step_id == repaired:
+            step.repaired, step.validator_errors = True, []
+        if errors := _strs(node.get("errors")):
+            new = [error for error in errors if error not in step.validator_errors]
+            warnings += [log_text.validator_error(step, error) for error in new]
+            step.validator_errors = errors
+    view.add_line("warning" if cause == "repaired" else "info", "plan", log_text.plan(view, cause, repaired))
+    for text in warnings:
+        view.add_line("warning", "plan", text)
+
+
+def _nodes(plan: Record) -> Iterator[tuple[dict[str, Any], int, str | None]]:
+    stack: list[tuple[dict[str, Any], int, str | None]] = []
+    stack.extend((node, 0, None) for node in reversed(_dicts(plan.get("steps"))))
+    while stack:
+        node, depth, parent = stack.pop()
+        if _id(node.get("step_id")) is None:
+            continue
+        yield node, depth, parent
+        substeps = _dicts((_dict(node.get("subplan")) or {}).get("substeps"))
+        stack.extend((substep, depth + 1, node["step_id"]) for substep in reversed(substeps))
+
+
+def _describe(step: StepView, node: Record, depth: int, parent: str | None) -> None:
+    step.description, step.depth, step.parent = _str(node.get("description")), depth, parent
+    step.status = _status(node.get("status"), step.status)
+    step.tool, step.agent = _id(node.get("tool")), _id(node.get("agent"))
+    step.arguments, step.replaces = _dict(node.get("arguments")), _id(node.get("replaces"))
+
+
+def _status(value: Any, default: StepStatus) -> StepStatus:
+    return cast("StepStatus", value) if value in _STATUSES else default
+
+
+def _step_of(view: RunView, record: Record) -> StepView | None:
+    step_id = _id(record.get("step_id"))
+    return view.steps.get(step_id) if step_id is not None else None
+
+
+def _step(view: RunView, record: Record) -> None:
+    step_id = _id(record.get("step_id"))
+    if step_id is None:
+        return
+    step = view.steps.setdefault(step_id, StepView(step_id=step_id, description=""))
+    step.status = _status(record.get("status"), step.status)
+    if record.get("mode") in _MODES:
+        step.mode = record["mode"]
+    if (output := _dict(record.get("output"))) is not None:
+        step.output = output
+    if "errors" in record:
+        step.errors = _strs(record["errors"])
+    if step.status == "running":
+        view.current_step_id = step_id
+    elif view.current_step_id == step_id:
+        parent = view.steps.get(step.parent) if step.parent is not None else None
+        view.current_step_id = parent.step_id if parent is not None and parent.status == "running" else None
+    view.add_line(log_text.step_level(step), "step", log_text.step(step))
+
+
+def _llm(view: RunView, record: Record) -> None:
+    call_id, attempt = _str(record.get("call_id")), _int(record.get("attempt"), 1)
+    attempts = view.calls.setdefault(call_id, [])
+    call = next((known for known in reversed(attempts) if known.attempt == attempt and not known.finished), None)
+    if call is None:
+        call = CallView(
+            call_id=call_id,
+            purpose=_str(record.get("purpose")),
+            pass_number=_int(record.get("pass")),
+            step_id=_id(record.get("step_id")),
+            attempt=attempt,
+            seq=view.last_seq,
+            started=view.last_ts,
+        )
+        attempts.append(call)
+        if (step := _step_of(view, record)) is not None:
+            step.calls.append(call)
+    if record.get("state") == "finished":
+        call.finished = True
+        call.response, call.error = _dict(record.get("response")), _dict(record.get("error"))
+        call.usage = _counts(record["usage"]) if _dict(record.get("usage")) is not None else None
+        call.cost_usd, call.latency_ms = _number(record.get("cost_usd")), _number(record.get("latency_ms"))
+        call.retry_in_s = _number(record.get("retry_in_s"))
+    else:
+        call.request = _dict(record.get("request")) or {}
+    view.add_line(log_text.call_level(call), "llm", log_text.call(call))
+
+
+def _tool(view: RunView, record: Record) -> None:
+    call_id = _str(record.get("call_id"))
+    call = view.tool_calls.get(call_id)
+    if call is None or record.get("state") == "started":
+        call = ToolCallView(
+            call_id=call_id,
+            pass_number=_int(record.get("pass")),
+            step_id=_str(record.get("step_id")),
+            tool_name=_str(record.get("tool_name")),
+            arguments=_dict(record.get("arguments")) or {},
+            effect=_str(record.get("effect")),
+            seq=view.last_seq,
+            started=view.last_ts,
+        )
+        view.tool_calls[call_id] = call
+        if (step := _step_of(view, record)) is not None:
+            step.tool_calls.append(call)
+    if record.get("state") == "finished":
+        call.finished = True
+        call.result, call.error = _dict(record.get("result")), _dict(record.get("error"))
+        call.duration_ms = _number(record.get("duration_ms"))
+    view.add_line("error" if call.error is not None else "info", "tool", log_text.tool_call(call))
+
+
+def _supervisor(view: RunView, record: Record) -> None:
+    repair = RepairView(
+        seq=view.last_seq,
+        action_type=_str(record.get("action_type")),
+        method=_str(record.get("method")),
+        attempt_number=_int(record.get("attempt_number"), 1),
+        pass_number=_int(record.get("pass")),
+        step_id=_id(record.get("step_id")),
+        original_output=_dict(record.get("original_output")) or {},
+        repaired_output=_dict(record.get("repaired_output")),
+        error=_dict(record.get("error")),
+    )
+    view.repairs.append(repair)
+    if (step := _step_of(view, record)) is not None:
+        step.repairs.append(repair)
+    view.add_line("warning", "supervisor", log_text.repair(repair))
+
+
+def _memory(view: RunView, record: Record) -> None:
+    key, error = _str(record.get("key")), _id(record.get("error"))
+    if error is None:
+        view.memory[key] = record.get("value")
+    view.add_line("info" if error is None else "warning", "memory", log_text.memory(key, record.get("value"), error))
+
+
+def _ttl(view: RunView, record: Record) -> None:
+    view.ttl_limit, view.ttl_allocated = _int(record.get("limit")), _int(record.get("allocated"))
+    view.ttl_spent, view.ttl_remaining = _int(record.get("spent")), _int(record.get("remaining"))
+    view.ttl_reason = _str(record.get("reason"))
+    view.usage, view.cost_usd = _counts(record.get("usage")), _number(record.get("cost_usd"))
+    view.add_line("info" if view.ttl_remaining else "warning", "ttl", log_text.ttl(view))
+
+
+def _approval(view: RunView, record: Record) -> None:
+    asked = record.get("state") == "asked"
+    text = log_text.approval(record.get("point"), record.get("step_id"), record.get("decision"), asked=asked)
+    view.add_line("warning" if asked else "info", "approval", text)
+
+
+def _cycle(view: RunView, _: Record) -> None:
+    view.cycles += 1
+
+
+def _pass(view: RunView, record: Record) -> None:
+    view.passes = _int(record.get("pass_number"), view.passes + 1)
+    view.add_line("info", "pass", f"pass {view.passes} ended")
+
+
+def _run_finished(view: RunView, record: Record) -> None:
+    data = _dict(record.get("result")) or {}
+    view.status = _str(data.get("status")) or "failed"
+    view.current_step_id = None
+    try:
+        view.result = RunResult.model_validate(data, extra="ignore")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        view.damage.append(f"the result at seq {view.last_seq} cannot be read: {where}: {first['msg']}")
+    view.add_line(log_text.run_level(view.status), "run_finished", log_text.run_finished(view, data))
+
+
+_HANDLERS: dict[str, Callable[[RunView, Record], None]] = {
+    "run_started": _run_started,
+    "run_resumed": _run_resumed,
+    "journal_recovered": _journal_recovered,
+    "phase": _phase,
+    "plan": _plan,
+    "step": _step,
+    "llm": _llm,
+    "tool": _tool,
+    "supervisor": _supervisor,
+    "memory": _memory,
+    "ttl": _ttl,
+    "approval": _approval,
+    "cycle": _cycle,
+    "pass": _pass,
+    "run_finished": _run_finished,
+}

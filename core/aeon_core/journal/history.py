@@ -1,0 +1,167 @@
+"""Past runs: the list of them, and the structured history of one (adaptive FR-071 to FR-078)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from aeon_core.entities import Entity, RunResult
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import open_journal, read_records
+from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_files, summarise
+from aeon_core.journal.view import RunView
+from aeon_core.timing import seconds_between
+
+__all__ = [
+    "ExecutionHistory",
+    "ExecutionPass",
+    "OverallStatistics",
+    "RunSummary",
+    "find_run",
+    "list_runs",
+    "open_history",
+    "open_run",
+]
+
+
+class ExecutionPass(Entity):
+    """One iteration of the multi-pass loop (adaptive: Execution Pass).
+
+    `phases` holds phase and `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
+    """
+
+    pass_number: Annotated[int, Field(ge=1)]
+    phases: list[dict[str, Any]]
+    plan_state: dict[str, Any]
+    execution_results: dict[str, Any]
+    evaluation_results: dict[str, Any]
+    refinement_changes: list[dict[str, Any]]
+    ttl_remaining: Annotated[int, Field(ge=0)]
+    timing_information: dict[str, Any]
+    task_profile: dict[str, Any] | None = None
+    adaptive_depth: dict[str, Any] | None = None
+
+
+class OverallStatistics(Entity):
+    """A whole run in numbers; `total_time` is in seconds, from the first record to the last."""
+
+    total_passes: int
+    total_refinements: int
+    convergence_achieved: bool
+    total_time: float
+    total_cycles: int
+    total_repairs: int
+
+
+class ExecutionHistory(Entity):
+    """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended."""
+
+    execution_id: str
+    task_input: str
+    configuration: dict[str, Any]
+    passes: list[ExecutionPass]
+    final_result: RunResult | None
+    overall_statistics: OverallStatistics
+
+
+def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHistory:
+    """Return the history of a run: a run id, a unique prefix of one, a path to a journal, or `last`.
+
+    Raises UsageError where there is no such run, or more than one.
+    """
+    return open_run(run, runs_dir)[1]
+
+
+def open_run(run: str | Path, runs_dir: Path | None = None) -> tuple[RunView, ExecutionHistory]:
+    """Return the view and the history of a run; the view's `damage` says what of the journal could not be read.
+
+    The view's status is `interrupted` where the run has not ended and no process writes it. Raises UsageError.
+    """
+    path = find_run(run, runs_dir)
+    view = RunView()
+    passes: list[ExecutionPass] = []
+    damage: list[str] = []
+    for record in read_records(path, plans=False, damage=damage):
+        view.apply(record)
+        if record["type"] == "pass":
+            _add_pass(passes, record, damage)
+    view.damage[:0] = damage
+    if view.status == "running" and not is_being_written(path):
+        view.status = "interrupted"
+    return view, _history(view, passes)
+
+
+def _add_pass(passes: list[ExecutionPass], record: dict[str, Any], damage: list[str]) -> None:
+    try:
+        passes.append(ExecutionPass.model_validate(record, extra="ignore"))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        damage.append(f"the pass at seq {record['seq']} cannot be read: {where}: {first['msg']}")
+
+
+def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
+    return ExecutionHistory(
+        execution_id=view.run_id,
+        task_input=view.task,
+        configuration={**view.config, "model": view.model},
+        passes=passes,
+        final_result=view.result,
+        overall_statistics=OverallStatistics(
+            total_passes=len(passes),
+            total_refinements=sum(len(each.refinement_changes) for each in passes),
+            convergence_achieved=view.result is not None and view.result.converged,
+            total_time=_seconds(view.started, view.last_ts),
+            total_cycles=view.cycles,
+            total_repairs=len(view.repairs),
+        ),
+    )
+
+
+def _seconds(start: str, end: str) -> float:
+    try:
+        return seconds_between(start, end)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def list_runs(runs_dir: Path | None = None) -> list[RunSummary]:
+    """Return the runs of a directory (None: the default one), newest first; files that are no journals are left out.
+
+    Raises UsageError where the directory cannot be read; one that does not exist has no runs.
+    """
+    summaries = (summarise(path) for path in journal_files(_directory(runs_dir)))
+    found = [summary for summary in summaries if summary is not None]
+    return sorted(found, key=lambda summary: (summary.started, summary.run_id), reverse=True)
+
+
+def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
+    """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
+    name, directory = str(run), _directory(runs_dir)
+    if isinstance(run, Path) or "/" in name or name.endswith(SUFFIX):
+        path = Path(run).expanduser()
+        open_journal(path).close()
+        return path
+    if name == "last":
+        runs = list_runs(directory)
+        if not runs:
+            raise UsageError(f"there is no run in {str(directory)!r} yet; start one with `aeon-tui run`")
+        return Path(runs[0].path)
+    found = sorted(path for path in journal_files(directory) if name and path.name.startswith(name))
+    exact = [path for path in found if path.stem == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise UsageError(f"no run {name!r} in {str(directory)!r}; `aeon-tui runs` lists those there are")
+    few = ", ".join(path.stem for path in found[:3])
+    raise UsageError(f"{name!r} is the beginning of {len(found)} runs ({few}, …); give more of it")
+
+
+def _directory(runs_dir: Path | None) -> Path:
+    if runs_dir is not None:
+        return runs_dir
+    from aeon_core.config import runs_directory
+
+    return runs_directory()

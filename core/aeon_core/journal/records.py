@@ -1,0 +1,278 @@
+"""Every record of the journal, as a discriminated union (contract: The journal).
+
+A record here is a line's body; the writer puts the envelope (`v`, `seq`, `ts`, `run`, `type`) before it. Readers ignore
+what they do not know.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from aeon_core.entities import ExecutionMode, LogEntry, RunResult, SupervisorAction, ToolCall
+from aeon_core.plan.models import Plan, StepStatus
+
+Phase = Literal["plan", "execute", "evaluate", "refine"]
+Effect = Literal["pure", "idempotent", "unsafe"]
+ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
+Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
+PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
+"""The pass a record belongs to; its key on a line is `pass`."""
+
+
+class Record(BaseModel):
+    """A record's body. `keep_nulls` says whether null fields are written, `tag` is its type."""
+
+    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    keep_nulls: ClassVar[bool] = False
+    tag: ClassVar[str] = ""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.tag = cls.model_fields["type"].default
+
+    def body(self) -> bytes:
+        """Return the body as one line of JSON, without its type and a newline."""
+        return self.__pydantic_serializer__.to_json(self, by_alias=True, exclude_none=not self.keep_nulls)
+
+
+class RunStarted(Record):
+    """First line of a run."""
+
+    type: Literal["run_started"] = Field(default="run_started", exclude=True)
+    task: str
+    config: dict[str, Any]
+    model: str
+    simulated: bool = False
+    tools: list[dict[str, Any]]
+    versions: dict[str, str]
+    memory: dict[str, Any]
+    """What the memory starts with."""
+    parent: dict[str, Any] | None = None
+
+
+class RunResumed(Record):
+    """A process goes on with a run."""
+
+    type: Literal["run_resumed"] = Field(default="run_resumed", exclude=True)
+    options: dict[str, Any]
+
+
+class JournalRecovered(Record):
+    """A torn tail was set aside."""
+
+    type: Literal["journal_recovered"] = Field(default="journal_recovered", exclude=True)
+    offset: int
+    set_aside: str
+
+
+class PhaseRecord(Record):
+    """A phase starts or ends."""
+
+    type: Literal["phase"] = Field(default="phase", exclude=True)
+    pass_number: PassNumber
+    phase: Phase
+    state: Literal["started", "finished"]
+    duration_ms: float | None = None
+
+
+class PlanRecord(Record):
+    """The whole plan, each time its structure changed."""
+
+    type: Literal["plan"] = Field(default="plan", exclude=True)
+    pass_number: PassNumber
+    cause: Literal["generated", "given", "repaired", "refined", "edited"]
+    plan: Plan
+    step_id: str | None = None
+    """The step that was repaired."""
+
+
+class StepRecord(Record):
+    """A step's status changed. `output` and `errors` (why it failed) come with the last one."""
+
+    type: Literal["step"] = Field(default="step", exclude=True)
+    pass_number: PassNumber
+    step_id: str
+    status: StepStatus
+    mode: ExecutionMode | None = None
+    output: dict[str, Any] | None = None
+    errors: list[str] | None = None
+
+
+class LLMRecord(Record):
+    """Before each attempt of a model call, and after it. `retry_in_s` says that another attempt follows."""
+
+    type: Literal["llm"] = Field(default="llm", exclude=True)
+    call_id: str
+    state: Literal["started", "finished"]
+    purpose: str
+    pass_number: PassNumber
+    step_id: str | None = None
+    attempt: int
+    request: dict[str, Any] | None = None
+    reserved_usd: float | None = None
+    response: dict[str, Any] | None = None
+    usage: dict[str, int] | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    error: dict[str, Any] | None = None
+    retry_in_s: float | None = None
+
+
+class ToolRecord(Record):
+    """Before a tool is invoked, and after it."""
+
+    type: Literal["tool"] = Field(default="tool", exclude=True)
+    call_id: str
+    state: Literal["started", "finished"]
+    pass_number: PassNumber
+    step_id: str
+    tool_name: str
+    arguments: dict[str, Any] | None = None
+    effect: Effect | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    duration_ms: float | None = None
+
+
+class SupervisorRecord(SupervisorAction, Record):
+    """One repair attempt."""
+
+    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    type: Literal["supervisor"] = Field(default="supervisor", exclude=True)
+    method: Literal["local", "llm"]
+    pass_number: PassNumber
+    step_id: str | None = None
+
+
+class MemoryRecord(Record):
+    """A write to memory; `error` where the store refused it, `source` where it was not the kernel that wrote."""
+
+    type: Literal["memory"] = Field(default="memory", exclude=True)
+    keep_nulls: ClassVar[bool] = True
+    key: str
+    value: Any
+    source: Literal["kernel", "external"] = "kernel"
+    error: str | None = None
+
+
+class TTLRecord(Record):
+    """The TTL changed; with the running totals."""
+
+    type: Literal["ttl"] = Field(default="ttl", exclude=True)
+    keep_nulls: ClassVar[bool] = True
+    limit: int
+    allocated: int
+    spent: int
+    remaining: int
+    reason: str
+    usage: dict[str, int]
+    cost_usd: float | None
+
+
+class ApprovalRecord(Record):
+    """A person was asked, or has decided."""
+
+    type: Literal["approval"] = Field(default="approval", exclude=True)
+    point: ApprovalPoint
+    state: Literal["asked", "decided"]
+    pass_number: PassNumber
+    step_id: str | None = None
+    subject: dict[str, Any] | None = None
+    """What was shown."""
+    decision: Decision | None = None
+    feedback: str | None = None
+    edited: dict[str, Any] | None = None
+    digest: str
+
+
+class CycleRecord(LogEntry, Record):
+    """One orchestration cycle: exactly LogEntry."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["cycle"] = Field(default="cycle", exclude=True)
+
+
+class PassRecord(Record):
+    """A pass ended: ExecutionPass, and all that a later process needs to go on from here."""
+
+    type: Literal["pass"] = Field(default="pass", exclude=True)
+    keep_nulls: ClassVar[bool] = True
+    pass_number: int
+    phases: list[dict[str, Any]]
+    plan_state: dict[str, Any]
+    execution_results: dict[str, Any]
+    evaluation_results: dict[str, Any]
+    refinement_changes: list[dict[str, Any]]
+    ttl_remaining: int
+    timing_information: dict[str, Any]
+    task_profile: dict[str, Any] | None = None
+    adaptive_depth: dict[str, Any] | None = None
+    snapshot: dict[str, Any]
+    totals: dict[str, Any]
+
+
+class TextRecord(Record):
+    """A long text, where it first occurs; elsewhere `{"$text": "<sha256>"}` stands for it."""
+
+    type: Literal["text"] = Field(default="text", exclude=True)
+    sha256: str
+    text: str
+
+
+class RunFinished(Record):
+    """Last line of a process's part of a run."""
+
+    type: Literal["run_finished"] = Field(default="run_finished", exclude=True)
+    keep_nulls: ClassVar[bool] = True
+    result: RunResult
+
+
+AnyRecord = Annotated[
+    RunStarted
+    | RunResumed
+    | JournalRecovered
+    | PhaseRecord
+    | PlanRecord
+    | StepRecord
+    | LLMRecord
+    | ToolRecord
+    | SupervisorRecord
+    | MemoryRecord
+    | TTLRecord
+    | ApprovalRecord
+    | CycleRecord
+    | PassRecord
+    | TextRecord
+    | RunFinished,
+    Field(discriminator="type"),
+]
+
+RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord)
+"""Validates a parsed line into its record; raises pydantic's ValidationError."""
+
+
+__all__ = [
+    "RECORD",
+    "AnyRecord",
+    "ApprovalRecord",
+    "CycleRecord",
+    "JournalRecovered",
+    "LLMRecord",
+    "MemoryRecord",
+    "PassRecord",
+    "PhaseRecord",
+    "PlanRecord",
+    "Record",
+    "RunFinished",
+    "RunResumed",
+    "RunStarted",
+    "StepRecord",
+    "SupervisorRecord",
+    "TTLRecord",
+    "TextRecord",
+    "ToolCall",
+    "ToolRecord",
+]

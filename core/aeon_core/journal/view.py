@@ -1,0 +1,88 @@
+"""The view of a run: what a fold of its journal's records says (Decision 3). Panes, `show` and history read this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aeon_core.entities import RunResult
+from aeon_core.journal import fold as _fold
+from aeon_core.journal.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
+
+__all__ = ["CallView", "LogLine", "PhaseView", "RepairView", "RunView", "StepView", "ToolCallView", "fold"]
+
+LOG_LINES = 5_000
+"""The last lines of the log that a view keeps."""
+_LOG_SLACK = 500
+DAMAGE_LINES = 1_000
+
+
+@dataclass
+class RunView:
+    """A run as its journal tells it so far.
+
+    `status` is `running` until a `run_finished` record; `damage` lists what could not be read, with line numbers.
+    """
+
+    run_id: str = ""
+    task: str = ""
+    model: str = ""
+    simulated: bool = False
+    status: str = "running"
+    started: str = ""
+    last_ts: str = ""
+    last_seq: int = -1
+    config: dict[str, Any] = field(default_factory=dict)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    goal: str = ""
+    steps: dict[str, StepView] = field(default_factory=dict)
+    """By step_id, in the plan's order, substeps after their parent."""
+    current_step_id: str | None = None
+    current_pass: int = 0
+    phases: list[PhaseView] = field(default_factory=list)
+    calls: dict[str, list[CallView]] = field(default_factory=dict)
+    """Every model call by call_id, its attempts in order."""
+    tool_calls: dict[str, ToolCallView] = field(default_factory=dict)
+    """Every tool invocation by call_id."""
+    repairs: list[RepairView] = field(default_factory=list)
+    memory: dict[str, Any] = field(default_factory=dict)
+    ttl_limit: int = 0
+    ttl_allocated: int = 0
+    ttl_spent: int = 0
+    ttl_remaining: int = 0
+    ttl_reason: str = ""
+    usage: dict[str, int] = field(default_factory=dict)
+    cost_usd: float | None = None
+    cycles: int = 0
+    passes: int = 0
+    """Passes that have ended."""
+    log: list[LogLine] = field(default_factory=list)
+    """The last lines, at least LOG_LINES of them."""
+    log_count: int = 0
+    """How many lines there ever were, the dropped ones included."""
+    result: RunResult | None = None
+    damage: list[str] = field(default_factory=list)
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Fold one parsed line in. Never raises on a record it does not understand."""
+        try:
+            _fold.apply(self, record)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            if len(self.damage) < DAMAGE_LINES:
+                self.damage.append(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
+
+    def add_line(self, level: str, kind: str, text: str) -> None:
+        """Append a line to the log under the last record's seq and time, and drop the oldest ones beyond the bound."""
+        self.log.append(LogLine(seq=self.last_seq, ts=self.last_ts, type=kind, level=level, text=text))
+        self.log_count += 1
+        if len(self.log) >= LOG_LINES + _LOG_SLACK:
+            del self.log[:_LOG_SLACK]
+
+
+def fold(records: Iterable[Mapping[str, Any]]) -> RunView:
+    """Return the view that these records give, in their order. Any prefix of a journal folds."""
+    view = RunView()
+    for record in records:
+        view.apply(record)
+    return view

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.history import find_run, list_runs, open_history, open_run
+from aeon_core.journal.writer import JournalWriter
+from tests.aeon_core.journal.build import (
+    RUN_ID,
+    finished,
+    lines,
+    pass_record,
+    repair,
+    started,
+    text,
+    ttl,
+    whole_run,
+    write,
+)
+
+
+def test_a_history_holds_task_configuration_passes_result_and_statistics(tmp_path: Path) -> None:
+    history = open_history(write(tmp_path, *whole_run()))
+
+    assert history.execution_id == RUN_ID
+    assert history.task_input == "calculate the sum of 5 and 10"
+    assert history.configuration == {"ttl": 50, "model": "simulated:default"}
+    assert [each.pass_number for each in history.passes] == [1]
+    assert history.passes[0].execution_results["answer"] == "The sum is 15."
+    assert history.final_result is not None
+    assert history.final_result.status == "completed"
+    statistics = history.overall_statistics
+    assert (statistics.total_passes, statistics.total_refinements, statistics.convergence_achieved) == (1, 0, False)
+    assert statistics.total_time == pytest.approx(27.000027)
+    assert statistics.total_repairs == 1
+
+
+def test_refinements_of_all_passes_are_counted(tmp_path: Path) -> None:
+    refined = pass_record(2, refinement_changes=[{"type": "step_add"}, {"type": "step_modify"}])
+    path = write(tmp_path, started(), pass_record(1), refined, finished("converged", converged=True))
+    statistics = open_history(path).overall_statistics
+    assert (statistics.total_passes, statistics.total_refinements, statistics.convergence_achieved) == (2, 2, True)
+
+
+def test_an_interrupted_run_has_no_result_and_one_being_written_is_running(tmp_path: Path) -> None:
+    path = write(tmp_path, *whole_run()[:-1])
+    view, history = open_run(path)
+    assert (view.status, history.final_result) == ("interrupted", None)
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert open_run(path)[0].status == "running"
+        assert list_runs(tmp_path)[0].status == "running"
+    assert list_runs(tmp_path)[0].status == "interrupted"
+
+
+def test_a_run_of_a_living_writer_is_listed_as_running(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "r1.jsonl", "r1")
+    assert list_runs(tmp_path) == []
+    writer.append(started())
+    assert [run.status for run in list_runs(tmp_path)] == ["running"]
+    writer.append(ttl(1))
+    writer.close()
+    assert [run.status for run in list_runs(tmp_path)] == ["interrupted"]
+
+
+def test_damage_is_told_and_the_rest_of_the_history_stands(tmp_path: Path) -> None:
+    content = lines(*whole_run())
+    content[5] = b"{broken\n"
+    bad_pass = content[-2].replace(b'"pass_number":1', b'"pass_number":"one"')
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join([*content[:-2], bad_pass, content[-1]]))
+    view, history = open_run(path)
+    assert view.damage[0].startswith("line 6: broken")
+    assert view.damage[-1].startswith("the pass at seq 26 cannot be read: pass_number")
+    assert history.passes == []
+    assert history.final_result is not None
+
+
+def test_runs_are_listed_newest_first_with_what_their_ends_tell(tmp_path: Path) -> None:
+    long, reference = text("design a REST API " * 50)
+    write(tmp_path, *whole_run(), run="20261120-093000-aaaaaa")
+    unfinished = lines(long, started(task="X"), ttl(3), pass_record(1), repair(), run="20261121-093000-bbbbbb")
+    unfinished[1] = unfinished[1].replace(b'"X"', f'{{"$text":"{reference["$text"]}"}}'.encode())
+    (tmp_path / "20261121-093000-bbbbbb.jsonl").write_bytes(
+        b"".join(unfinished).replace(b"2026-11-20T", b"2026-11-21T")
+    )
+
+    new, old = list_runs(tmp_path)
+
+    assert old.as_dict() == {
+        "run_id": "20261120-093000-aaaaaa",
+        "task": "calculate the sum of 5 and 10",
+        "status": "completed",
+        "model": "simulated:default",
+        "passes": 1,
+        "cost_usd": 0.0,
+        "started": "2026-11-20T09:30:00.000000Z",
+        "path": str(tmp_path / "20261120-093000-aaaaaa.jsonl"),
+    }
+    assert (new.task, new.status, new.passes) == ("design a REST API " * 50, "interrupted", 1)
+
+
+def test_listing_reads_only_the_ends_of_a_file(tmp_path: Path) -> None:
+    content = lines(*([started()] + [ttl(n % 50) for n in range(5_000)] + [finished()]))
+    for place in range(100, 3_000):
+        content[place] = b"#" * (len(content[place]) - 1) + b"\n"
+    (tmp_path / "r.jsonl").write_bytes(b"".join(content))
+    assert [run.status for run in list_runs(tmp_path)] == ["completed"]
+
+
+def test_a_directory_full_of_foreign_files_has_no_runs(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "binary.jsonl").write_bytes(os.urandom(5_000))
+    (tmp_path / "other.jsonl").write_text('{"level": "info"}\n')
+    (tmp_path / "odd.jsonl").write_bytes(b'{"v":1,"seq":0,"ts":"t","run":"r","type":"ttl"}\n')
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert list_runs(tmp_path) == []
+
+
+def test_a_missing_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
+    assert list_runs(tmp_path / "none") == []
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="Not a directory; name another one"):
+        list_runs(tmp_path / "file")
+
+
+def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
+    old = write(tmp_path, *whole_run(), run="20261119-000000-aaaaaa")
+    new = write(tmp_path, *whole_run(), run="20261120-000000-bbbbbb")
+    new.write_bytes(new.read_bytes().replace(b"2026-11-20T", b"2026-11-22T"))
+    assert find_run("20261119-000000-aaaaaa", tmp_path) == old
+    assert find_run("20261120", tmp_path) == new
+    assert find_run("last", tmp_path) == new
+    assert find_run(str(old), tmp_path / "elsewhere") == old
+    assert find_run(old) == old
+
+
+def test_an_id_that_is_the_beginning_of_another_is_found(tmp_path: Path) -> None:
+    first = write(tmp_path, *whole_run(), run="run")
+    write(tmp_path, *whole_run(), run="run-two")
+    assert find_run("run", tmp_path) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2026", "is the beginning of 2 runs"),
+        ("nothing", "no run 'nothing' in"),
+        ("", "no run '' in"),
+        ("../secret", "does not exist"),
+        ("*", "no run"),
+    ],
+)
+def test_a_name_that_fits_no_run_or_several_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    write(tmp_path, *whole_run(), run="20261119-000000-aaaaaa")
+    write(tmp_path, *whole_run(), run="20261120-000000-bbbbbb")
+    with pytest.raises(UsageError, match=reason.replace("*", ".")):
+        find_run(name, tmp_path)
+
+
+def test_last_without_any_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run in"):
+        find_run("last", tmp_path)
+
+
+def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "mine", *whole_run())
+    monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "mine"))
+    assert [run.run_id for run in list_runs()] == [RUN_ID]
+    assert open_history("last").execution_id == RUN_ID

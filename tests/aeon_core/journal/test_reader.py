@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import head, read_records, record_type, tail
+from aeon_core.journal.records import MemoryRecord
+from aeon_core.journal.view import fold
+from aeon_core.journal.writer import JournalWriter
+from tests.aeon_core.journal.build import cycle, finished, line, lines, plan, started, text, ttl, whole_run, write
+
+
+def read(path: Path, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    damage: list[str] = []
+    return list(read_records(path, damage=damage, **options)), damage
+
+
+def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
+    records, damage = read(write(tmp_path, *whole_run()))
+    assert [record["type"] for record in records] == [record.tag for record in whole_run()]
+    assert records == [json.loads(each) for each in lines(*whole_run())]
+    assert damage == []
+
+
+def test_long_texts_of_a_real_writer_are_put_back_where_they_belong(tmp_path: Path) -> None:
+    long = "grüße " * 500
+    writer = JournalWriter(tmp_path / "r1.jsonl", "r1")
+    writer.append(started(task=long))
+    writer.append(MemoryRecord(key="s1", value={"deep": [long]}))
+    writer.close()
+
+    records, damage = read(tmp_path / "r1.jsonl")
+    unresolved, _ = read(tmp_path / "r1.jsonl", texts=False)
+
+    assert damage == []
+    assert fold(records).task == long
+    assert records[-1]["value"] == {"deep": [long]}
+    assert list(unresolved[-1]["value"]["deep"][0]) == ["$text"]
+
+
+def test_a_missing_text_is_reported_and_its_reference_stays(tmp_path: Path) -> None:
+    reference = {"$text": "0" * 64}
+    records, damage = read(write(tmp_path, started(), MemoryRecord(key="a", value=reference)))
+    assert records[-1]["value"] == reference
+    assert damage == [f"line 2: the text '{'0' * 64}' is missing"]
+
+
+def test_a_torn_last_line_does_not_count(tmp_path: Path) -> None:
+    path = write(tmp_path, *whole_run())
+    whole = path.read_bytes()
+    for cut in (1, 2, 40):
+        path.write_bytes(whole[:-cut])
+        records, damage = read(path)
+        assert len(records) == len(whole_run()) - 1
+        assert damage == []
+
+
+def test_truncation_at_any_byte_reads_the_whole_lines_before_it(tmp_path: Path) -> None:
+    path = write(tmp_path, started(), ttl(0), ttl(1))
+    whole = path.read_bytes()
+    for end in range(len(whole.splitlines(keepends=True)[0]), len(whole)):
+        path.write_bytes(whole[:end])
+        records, damage = read(path)
+        assert len(records) == whole[:end].count(b"\n")
+        assert damage == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "report"),
+    [
+        (b'{"v":1,"seq":2,"ts":"x", broken\n', "line 3: broken"),
+        (b"\xff\xfe\n", "line 3: broken"),
+        (b'{"v":1,"seq":2,"x":NaN}\n', "line 3: broken"),
+        (b'{"v":1,"seq":2,"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n", "line 3: broken (recursion limit exceeded)"),
+        (b"[]\n", "line 3: no record"),
+        (b'{"v":1,"seq":-1,"type":"ttl"}\n', "line 3: no record"),
+        (b"\n", "line 3: broken"),
+    ],
+)
+def test_a_broken_line_is_reported_by_its_number_and_the_rest_is_read(
+    tmp_path: Path, broken: bytes, report: str
+) -> None:
+    content = lines(*whole_run())
+    content[2] = broken
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(content))
+
+    records, damage = read(path)
+
+    assert [record["seq"] for record in records] == [0, 1, *range(3, len(content))]
+    assert damage[0].startswith(report)
+    assert damage[1:] == ["line 4: seq 3 where 2 was expected; lines are missing"]
+    assert fold(records).status == "completed"
+
+
+def test_a_broken_first_line_does_not_hide_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"{broken\n" + b"".join(lines(*whole_run())[1:]))
+    records, damage = read(path)
+    assert len(records) == len(whole_run()) - 1
+    assert damage[0].startswith("line 1: broken")
+
+
+def test_a_line_of_five_megabytes_is_read(tmp_path: Path) -> None:
+    record, reference = text("x" * 5_000_000)
+    path = write(tmp_path, started(), record, MemoryRecord(key="a", value=reference))
+    records, damage = read(path)
+    assert len(records[-1]["value"]) == 5_000_000
+    assert damage == []
+
+
+def test_a_newer_type_and_unknown_fields_pass_through(tmp_path: Path) -> None:
+    extra = b'{"v":1,"seq":1,"ts":"2027-01-01T00:00:00Z","run":"r","type":"hologram","colour":"red"}\n'
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(line(started(), 0) + extra)
+    records, damage = read(path)
+    assert records[1]["colour"] == "red"
+    assert damage == []
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"\x7fELF\x00\x00" * 100 + b"\n", "no records of Aeon"),
+        (b'{"level": "info", "msg": "hello"}\n', "no records of Aeon"),
+        (b'{"v": 1, "id": 3}\n', "no records of Aeon"),
+        (b"just a text\n" * 50, "no records of Aeon"),
+        (b'{"v":2,"seq":0,"ts":"t","run":"r","type":"run_started"}\n', "of a newer version"),
+        (b'{"v":1,"seq":0,"ts":"t","run":"r","type":"run_sta', "it is empty"),
+    ],
+)
+def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        read(path)
+    assert reason in caught.value.message
+    assert repr(str(path)) in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_folders_missing_files_and_odd_names_are_refused(tmp_path: Path) -> None:
+    for path, reason in (
+        (tmp_path, "a folder"),
+        (tmp_path / "none.jsonl", "does not exist"),
+        (Path("a\x00b"), "cannot be read"),
+        (Path("/dev/null"), "no regular file"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            read(path)
+
+
+def big_plan(size: int = 40) -> dict[str, Any]:
+    steps = [{"step_id": f"s{n}", "description": f"part {n}"} for n in range(size)]
+    steps[3]["subplan"] = {  # type: ignore[assignment]
+        "parent_step_id": "s3",
+        "subplan_goal": "g",
+        "substeps": [{"step_id": "s3a", "description": "below"}],
+    }
+    return plan(*steps).model_dump(mode="json", exclude_none=True)
+
+
+def test_plan_deltas_of_cycles_become_whole_plans(tmp_path: Path) -> None:
+    whole = big_plan()
+    records, damage = read(
+        write(
+            tmp_path,
+            started(),
+            cycle(1, whole),
+            cycle(2, {"since": 1, "steps": {"s0": {"status": "complete"}, "s1": {"errors": ["bad"]}}}),
+            cycle(3, {"since": 2, "steps": {"s3a": {"status": "running"}, "s1": {"errors": None}}}),
+        )
+    )
+    first, second, third = (record["plan_state"] for record in records[1:])
+    assert damage == []
+    assert first == whole
+    assert (second["steps"][0]["status"], second["steps"][1]["errors"]) == ("complete", ["bad"])
+    assert second["steps"][2:] == whole["steps"][2:]
+    assert third["steps"][3]["subplan"]["substeps"][0]["status"] == "running"
+    assert "errors" not in third["steps"][1]
+    assert third["steps"][0]["status"] == "complete"
+
+
+def test_deltas_stay_when_they_are_not_to_be_resolved(tmp_path: Path) -> None:
+    delta = {"since": 1, "steps": {}}
+    records, _ = read(write(tmp_path, started(), cycle(1, big_plan()), cycle(2, delta)), plans=False)
+    assert records[-1]["plan_state"] == delta
+
+
+def test_a_delta_on_a_cycle_that_cannot_be_read_is_reported_until_the_next_whole_plan(tmp_path: Path) -> None:
+    content = lines(
+        started(),
+        cycle(1, big_plan()),
+        cycle(2, {"since": 1, "steps": {}}),
+        cycle(3, {"since": 2, "steps": {}}),
+        cycle(4, big_plan()),
+        cycle(5, {"since": 4, "steps": {"s0": {"status": "complete"}}}),
+    )
+    content[2] = b"broken\n"
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(content))
+    records, damage = read(path)
+    assert damage[-1] == "line 4: its plan_state builds on a cycle that cannot be read"
+    assert records[2]["plan_state"] == {"since": 2, "steps": {}}
+    assert records[-1]["plan_state"]["steps"][0]["status"] == "complete"
+
+
+def test_the_type_is_known_from_the_envelope_alone() -> None:
+    assert record_type(line(ttl(0), 3)) == "ttl"
+    assert record_type(b'{"type":"ttl"}') is None
+
+
+def test_the_head_is_the_start_with_its_task_in_full(tmp_path: Path) -> None:
+    record, reference = text("a long task " * 100)
+    path = tmp_path / "r.jsonl"
+    start = line(started(task="X"), 1).replace(b'"X"', json.dumps(reference).encode())
+    path.write_bytes(line(record, 0) + start + b"rest is not read\n")
+    first = head(path)
+    assert first is not None
+    assert first["task"] == "a long task " * 100
+
+
+def test_the_tail_reads_the_end_of_the_file_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, *([started()] + [ttl(n % 50) for n in range(2_000)] + [finished()]))
+    last = list(tail(path))
+    assert last[0]["type"] == "run_finished"
+    assert 100 < len(last) < 1_000
+    assert [record["seq"] for record in last] == list(range(2_001, 2_001 - len(last), -1))
+
+
+def test_the_tail_reads_a_last_line_longer_than_its_window(tmp_path: Path) -> None:
+    path = write(tmp_path, started(), finished(answer="x" * 500_000))
+    assert next(tail(path))["type"] == "run_finished"
+
+
+def test_head_and_tail_of_a_foreign_file_are_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"a": 1}\n')
+    assert head(path) is None
+    assert list(tail(path)) == []
