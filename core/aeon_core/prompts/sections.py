@@ -1,0 +1,71 @@
+"""The sections of a prompt as text: what an iteration tells the model of plan, results, memory, TTL (core FR-002)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aeon_core.plan.models import Plan, PlanStep
+
+CLIPPED_AT = 4000
+"""Characters of one step's output that a prompt shows."""
+
+
+to_line = json.JSONEncoder(ensure_ascii=False).encode
+"""Returns plain JSON as one line."""
+
+
+def plan_section(plan: Plan) -> str:
+    """Return the plan's state: the goal, then a line for each step of the tree."""
+    lines = [to_line({"goal": plan.goal})]
+    lines += [to_line(step.model_dump(exclude_none=True, exclude={"subplan", "arguments"})) for step in plan.walk()]
+    return "\n".join(lines)
+
+
+def results_section(plan: Plan, outputs: Mapping[str, dict[str, Any]], failures: Mapping[str, list[str]]) -> str:
+    """Return a line for each step that was executed: its output, or why it failed."""
+    lines = []
+    for step in plan.walk():
+        if step.step_id in outputs:
+            lines.append(_output_line(step.step_id, outputs[step.step_id]))
+        elif step.step_id in failures:
+            lines.append(to_line({"step_id": step.step_id, "errors": failures[step.step_id]}))
+    return "\n".join(lines)
+
+
+def _output_line(step_id: str, output: dict[str, Any]) -> str:
+    text = to_line(output)
+    if len(text) <= CLIPPED_AT:
+        return f'{{"step_id": {to_line(step_id)}, "output": {text}}}'
+    return to_line({"step_id": step_id, "output_clipped": text[:CLIPPED_AT]})
+
+
+def memory_section(entries: Mapping[str, Any], left_out: Iterable[str] = ()) -> str:
+    """Return a line for each entry of the memory that is not a step's result already shown."""
+    shown = set(left_out)
+    lines = []
+    for key in sorted(entries):
+        if key in shown:
+            continue
+        text = to_line(entries[key])
+        if len(text) <= CLIPPED_AT:
+            lines.append(to_line({"key": key, "value": entries[key]}))
+        else:
+            lines.append(to_line({"key": key, "value_clipped": text[:CLIPPED_AT]}))
+    return "\n".join(lines)
+
+
+def step_section(step: PlanStep) -> str:
+    """Return the step at hand."""
+    return to_line(step.model_dump(exclude_none=True, exclude={"subplan"}))
+
+
+def tools_section(tools: Iterable[dict[str, Any]]) -> str:
+    """Return a line for each tool, with schemas and example invocations (core FR-067)."""
+    return "\n".join(to_line(described) for described in tools)
+
+
+def ttl_section(remaining: int, limit: int) -> str:
+    """Return how many cycles are left."""
+    return f"{remaining} cycles remaining of {limit}"

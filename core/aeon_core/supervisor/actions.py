@@ -1,0 +1,109 @@
+"""A model repair: at most two attempts, each of them a SupervisorAction (core FR-028, FR-050, FR-051; Decision 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+from aeon_core.entities import SupervisorAction
+from aeon_core.errors import SupervisorError, ValidationError
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.supervisor.lenient import MAX_REPAIRABLE
+from aeon_core.supervisor.replies import read_json
+
+ActionType = Literal["json_repair", "tool_call_repair", "plan_repair"]
+Method = Literal["local", "llm"]
+Listener = Callable[[SupervisorAction, Method], None]
+MAX_ATTEMPTS = 2
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What has to be repaired: the output as it came, and what is wrong with it."""
+
+    subject: str
+    """What the output should have been, for messages: `the plan`."""
+    action_type: ActionType
+    original: dict[str, Any]
+    text: str
+    """The original as the model is shown it."""
+    problems: list[str]
+    context: dict[str, Any] = field(default_factory=dict)
+    """Where it happened, for the error."""
+
+    def unrecoverable(self, attempts: int, problems: list[str]) -> SupervisorError:
+        """Return the structured error of a repair that failed (core FR-051)."""
+        tried = f"in {attempts} attempts" if attempts else "at all"
+        return SupervisorError(
+            f"{self.subject} could not be repaired {tried}: {problems[0]}",
+            unrecoverable=True,
+            attempts=attempts,
+            problems=problems,
+            **self.context,
+        )
+
+
+def now() -> str:
+    """Return the current time, ISO 8601 in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """Makes repairs and reports each attempt to a listener."""
+
+    llm: LLMAdapter
+    on_action: Listener | None
+    clock: Callable[[], str]
+
+    def local(self, action_type: ActionType, original: dict[str, Any], repaired: dict[str, Any]) -> None:
+        """Report a local repair that succeeded."""
+        self._report("local", action_type, original, 1, repaired_output=repaired)
+
+    def by_model(
+        self,
+        fault: Fault,
+        request: Callable[[list[str]], LLMRequest],
+        accept: Callable[[Any], tuple[T, dict[str, Any]]],
+    ) -> T:
+        """Return what `accept` makes of the model's repair; it raises ValidationError for one that is not good enough.
+
+        `request` makes the request from the problems so far; the second attempt is told why the first one failed.
+        Raises SupervisorError after two failed attempts, LLMError where the adapter does.
+        """
+        if not fault.text.strip():
+            raise fault.unrecoverable(0, ["the reply is empty, there is nothing to repair", *fault.problems])
+        if len(fault.text) > MAX_REPAIRABLE:
+            reason = f"the reply has {len(fault.text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
+            raise fault.unrecoverable(0, [reason, *fault.problems])
+        failed: list[str] = []
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            reply = self.llm.complete(request([*fault.problems, *failed]))
+            try:
+                result, repaired = accept(read_json(reply.text)[0])
+            except (ValidationError, ValueError) as error:
+                problems = error.context["problems"] if isinstance(error, ValidationError) else [str(error)]
+                failed = [f"the previous repair was refused: {problem}" for problem in problems]
+                described = {"error_type": "ValidationError", "message": problems[0], "problems": problems}
+                self._report("llm", fault.action_type, fault.original, attempt, error=described)
+            else:
+                self._report("llm", fault.action_type, fault.original, attempt, repaired_output=repaired)
+                return result
+        raise fault.unrecoverable(MAX_ATTEMPTS, problems)
+
+    def _report(
+        self, method: Method, action_type: ActionType, original: dict[str, Any], attempt: int, **outcome: Any
+    ) -> None:
+        if self.on_action is not None:
+            action = SupervisorAction(
+                action_type=action_type,
+                original_output=original,
+                attempt_number=attempt,
+                timestamp=self.clock(),
+                **outcome,
+            )
+            self.on_action(action, method)

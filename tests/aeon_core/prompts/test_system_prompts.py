@@ -1,0 +1,60 @@
+"""The prompts that ship: one for each purpose, short, with what the specification asks to be said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from aeon_core.errors import UsageError
+from aeon_core.llm.base import Purpose
+from aeon_core.prompts import build_request, system_prompt
+
+PURPOSES: list[Purpose] = ["plan", "tool_call", "reason", "fallback", "repair", "answer"]
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_a_prompt_begins_with_its_purpose_and_is_short(purpose: Purpose) -> None:
+    first, blank, *rest = system_prompt(purpose).splitlines()
+
+    assert purpose in get_args(Purpose)
+    assert (first, blank) == (f"Aeon {purpose}", "")
+    assert 200 < len("\n".join(rest)) < 2000
+    assert max(map(len, rest)) <= 125
+
+
+def test_the_plan_prompt_names_the_form_and_forbids_invented_tools() -> None:
+    text = " ".join(system_prompt("plan").split())
+
+    for key in ("goal", "steps", "id", "parent", "description", "tool", "agent", "arguments", "depends_on"):
+        assert f'"{key}"' in text
+    assert "Use only tools listed in `<tools>`; never invent one." in text
+    assert '`agent` "llm"' in text
+
+
+def test_the_repair_prompt_is_shorter_and_forbids_new_meaning() -> None:
+    text = " ".join(system_prompt("repair").split())
+
+    assert len(text) < len(system_prompt("plan")) / 2
+    assert "Return the corrected JSON only. Do not add meaning, fields, steps or tools" in text
+
+
+def test_a_prompt_in_the_own_folder_replaces_the_shipped_one(tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_text("Plan it my way.\n", encoding="utf-8")
+
+    assert system_prompt("plan", tmp_path) == "Aeon plan\n\nPlan it my way.\n"
+    assert system_prompt("reason", tmp_path) == system_prompt("reason")
+
+
+def test_an_unreadable_prompt_is_named(tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_bytes(b"\xff\xfe\xff")
+
+    with pytest.raises(UsageError, match=r"plan\.md' cannot be read"):
+        system_prompt("plan", tmp_path)
+
+
+def test_empty_sections_are_left_out_and_the_others_keep_their_order() -> None:
+    request = build_request("plan", {"task": "t", "tools": "", "ttl": "1"})
+
+    assert request.messages == [{"role": "user", "content": "<task>\nt\n</task>\n\n<ttl>\n1\n</ttl>"}]

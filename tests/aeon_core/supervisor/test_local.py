@@ -1,0 +1,203 @@
+"""The local repair gives back exactly what was written, or refuses (core FR-029; design decision 4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.plain import MAX_DEPTH
+from aeon_core.supervisor.local import repair_locally
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('Sure! Here is [your plan]:\n\n```\n{"a": [1, 2]}\n```\nI hope it\'s "fine" {sic}.', {"a": [1, 2]}),
+        ('{"a": [1, 2,], "b": {"c": 3,},}', {"a": [1, 2], "b": {"c": 3}}),
+        (
+            '{"a": 1 "b": [1 2 "x" {"y": 1}{"z": 2}]\n"c": null}',
+            {"a": 1, "b": [1, 2, "x", {"y": 1}, {"z": 2}], "c": None},
+        ),
+        ("{'a': 'it\\'s', 'b': \"don't\"}", {"a": "it's", "b": "don't"}),
+        ("{goal: 'x', step_id: 1, $a-b: true}", {"goal": "x", "step_id": 1, "$a-b": True}),
+        (
+            '{"a": 1, // one\n # two\n "b": /* three */ "// no # comment /* here"}',
+            {"a": 1, "b": "// no # comment /* here"},
+        ),
+        ("{'a': True, 'b': False, 'c': None}", {"a": True, "b": False, "c": None}),
+        ('\ufeff{"a": 1}', {"a": 1}),
+        ('{“a”: “it\'s "so"”, ‘b’: ‘x’}', {"a": 'it\'s "so"', "b": "x"}),
+        ('{"a": "line\nline\ttab"}', {"a": "line\nline\ttab"}),
+        (r"{'a': '\x41\u00e9\U0001F600\\'}", {"a": "Aé😀\\"}),
+        (r'{"a": "\ud83d\ude00 \ud800",}', {"a": "😀 �"}),
+        ('const plan = {"a": -1.5e3};', {"a": -1500.0}),
+        ('{"a": 1},', {"a": 1}),
+        ("```\n5\n```", 5),
+        ("'text'", "text"),
+        ("True", True),
+        ("{}", {}),
+    ],
+)
+def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
+    assert repair_locally(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["", "   ", "hello", "no value at all {sic}", "}", "{", "}{", "[1}", "(1, 2)", "undefined", "1 2"],
+        *['{"a": "x', '{"a": [1, 2', '{"a": [1, 2], "b": tru', '{"a": 1', '{"a":', '{"a": 1, /* never ends'],
+        *['{"a": 1} {"b": 2}', '{"a": 1}\n[2]', '{"a": 1}, "b": 2}', '{"a": 1}: 2', '{"a": 1}, 5', '"b": 2, {"a": 1}'],
+        *['"steps": [1, 2]', '{"a": 1} then "b": 2', '{"a": 1}]', '{"a": 1} []', '[0] {"a": 1}', '{"a": 1} [yes, no]'],
+        *['{"a": 1, "a": 2}', "{a: 1, 'a': 2}", '{"a" 1}', '{"a": }', '{"a", "b": 1}', "{: 1}", "{1: 2}", "{None: 1}"],
+        *["[1,,2]", "[,1]", "[,]", "{,}", '{"a": "He said "hi" to me"}', '["a""b"]', '["a"b"]', "['it's', 'b']"],
+        *[
+            '{"a": yes}',
+            '{"a": some words}',
+            '{"a": NaN}',
+            '{"a": Infinity}',
+            '{"a": 1e999}',
+            '{"a": 007}',
+            '{"a": 1_000}',
+        ],
+        *['{"steps": [1, ...]}', '{"steps": [1] // ... more\n}', '{"steps": [1] /* … */}', '{"a": "C:\\dir", }'],
+        *['{"a": "x" + "y"}', '{"a": """x"""}', "{'a': '\\U00110000'}", '{"a": "x\\', '{"a": {"b": 1}', "[[[[1, 2]]]"],
+    ],
+)
+def test_what_is_cut_double_or_ambiguous_is_refused(text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        repair_locally(text)
+    assert "\n" not in str(caught.value)
+
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ['"', "'", "it's", '", "', "//", "/*", "#", "{", "]", ",", "“x”", "...", "\\"]
+)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12
+)
+containers = st.lists(values, max_size=4) | st.dictionaries(texts, values, max_size=4)
+
+
+def clean(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def unquote_keys(text: str) -> str:
+    return re.sub(r'"([A-Za-z_]\w*)": ', r"\1: ", text)
+
+
+def smart(text: str) -> str:
+    return re.sub(r'"([^"\\]*)"', "“\\1”", text)
+
+
+DAMAGES: dict[str, Callable[[Any], str]] = {
+    "fence": lambda value: f"```json\n{json.dumps(value)}\n```",
+    "prose": lambda value: f"Here it is: {json.dumps(value)}\nDoes it suit you?",
+    "trailing commas": lambda value: re.sub(r"([\]}])", r",\1", json.dumps(value)),
+    "missing commas": lambda value: json.dumps(value, separators=(" ", ": ")),
+    "missing line commas": lambda value: json.dumps(value, indent=1).replace(",\n", "\n"),
+    "python": repr,
+    "unquoted keys": lambda value: unquote_keys(json.dumps(value)),
+    "smart quotes": lambda value: smart(json.dumps(value, ensure_ascii=False)),
+    "single quotes": lambda value: json.dumps(value).replace('"', "'"),
+    "comments": lambda value: json.dumps(value, indent=1).replace("\n", " // why not, 5 \n"),
+    "bom": lambda value: "\ufeff" + json.dumps(value, ensure_ascii=False),
+    "raw breaks": lambda value: json.dumps(value, ensure_ascii=False).replace("\\n", "\n").replace("\\t", "\t"),
+}
+"""Damages of one value; those done by substitution may change the content of strings, but never what is left alone."""
+FAITHFUL = ["fence", "prose", "missing line commas", "python", "bom"]
+
+
+@pytest.mark.parametrize("damage", FAITHFUL)
+@given(value=containers)
+def test_damage_around_the_values_is_undone_or_refused(damage: str, value: Any) -> None:
+    try:
+        repaired = repair_locally(DAMAGES[damage](clean(value)))
+    except ValueError:
+        return
+    assert repaired == json.loads(json.dumps(clean(value)).encode("utf-8"))
+
+
+plain_texts = st.text(alphabet="abc xyz_09é", max_size=8)
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | plain_texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(plain_texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@given(value=st.lists(plain_values, max_size=4) | st.dictionaries(plain_texts, plain_values, max_size=4))
+def test_every_damage_of_plain_text_is_undone(damage: str, value: Any) -> None:
+    if damage == "trailing commas" and re.search(r"\[\]|\{\}", json.dumps(value)):
+        return  # a comma in an empty array stands for something that is missing
+    assert repair_locally(DAMAGES[damage](value)) == value
+
+
+@given(containers, st.data())
+def test_a_value_that_is_cut_off_is_never_taken(value: Any, data: st.DataObject) -> None:
+    text = json.dumps(value)
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    with pytest.raises(ValueError):
+        repair_locally(cut)
+
+
+@given(st.text(alphabet="{}[]:,'\"ab1 \n\\/#*“”‘’", max_size=30))
+def test_whatever_is_accepted_keeps_every_scalar_in_order(text: str) -> None:
+    try:
+        value = repair_locally(text)
+    except ValueError:
+        return
+    kept = [re.sub(r"\W", "", str(scalar)) for scalar in flattened(value)]
+    without_comments = re.sub(r"//[^\n]*|#[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    assert "".join(kept) in re.sub(r"\W", "", text) or "".join(kept) in re.sub(r"\W", "", without_comments)
+
+
+def flattened(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [scalar for key, item in value.items() for scalar in [key, *flattened(item)]]
+    if isinstance(value, list):
+        return [scalar for item in value for scalar in flattened(item)]
+    return [value]
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", '{"a":', '"', "'x' ", "/*", "// \n", "[a] ", "{a ", '["', "“", "\\", "word ", '{"a": "b\n', "[1 2] "]
+)
+def test_hostile_text_takes_linear_time_and_no_recursion(unit: str) -> None:
+    def cost(size: int) -> float:
+        text = "[" + unit * (size // len(unit))
+        begun = process_time()
+        with suppress(ValueError):
+            repair_locally(text)
+        return process_time() - begun
+
+    assert cost(1_000_000) < 0.5 + 40 * cost(100_000)
+
+
+def test_five_megabytes_are_repaired() -> None:
+    value = [{"id": n, "text": "some text\nof a line " * 50} for n in range(5_000)]
+    damaged = json.dumps(value).replace("\\n", "\n").replace("}, {", "} {")
+    assert len(damaged) > 4_900_000
+    assert repair_locally(damaged) == value
+
+
+def test_nesting_is_bounded() -> None:
+    def nested(depth: int) -> str:
+        return "[" * depth + "1," + "]" * depth
+
+    assert repair_locally(nested(MAX_DEPTH - 1)) is not None
+    for depth in (MAX_DEPTH + 1, 5000):
+        with pytest.raises(ValueError, match="nested deeper than 100"):
+            repair_locally(nested(depth))

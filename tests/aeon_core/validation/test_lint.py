@@ -1,0 +1,216 @@
+"""Lint: every structural issue of a plan, classified, with a repair (contract: lint)."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.plan.parsing import parse_plan
+from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.validation.lint import MAX_ISSUES, lint
+from aeon_core.validation.report import IssueType, SemanticValidationReport
+
+REGISTRY = default_registry()
+
+
+def plan(*steps: Any) -> dict[str, Any]:
+    numbered = [{"step_id": f"s{n}", "description": "d", **fields} for n, fields in enumerate(steps, 1)]
+    return {"goal": "g", "steps": numbered}
+
+
+def found(data: Any) -> list[tuple[str, str, str | None, str, str]]:
+    report = lint(data, REGISTRY)
+    return [
+        (issue.type, issue.severity, issue.location.step_id, issue.description, issue.proposed_repair)
+        for issue in report.issues
+    ]
+
+
+ADD = {"tool": "calculator", "arguments": {"operation": "add", "a": 1, "b": 2}}
+
+
+def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
+    report = lint(plan(ADD, {"agent": "llm", "depends_on": ["s1"]}), REGISTRY)
+    assert report.issues == []
+    assert report.overall_severity is None
+    assert report.issue_summary == dict.fromkeys(get_args(IssueType), 0)
+    assert report.artifact_type == "plan"
+
+
+@pytest.mark.parametrize(
+    ("data", "issue"),
+    [
+        (
+            plan({"tool": "calculater"}),
+            (
+                "hallucination",
+                "high",
+                "s1",
+                'steps[0].tool: "calculater" is not registered',
+                "Set steps[0].tool to 'calculator'.",
+            ),
+        ),
+        (
+            plan(ADD, {"tool": "web_search"}),
+            (
+                "hallucination",
+                "high",
+                "s2",
+                'steps[1].tool: "web_search" is not registered',
+                "Register the tool \"web_search\", or remove steps[1].tool and set steps[1].agent to 'llm'.",
+            ),
+        ),
+        (
+            plan({}),
+            (
+                "specificity",
+                "medium",
+                "s1",
+                "steps[0]: has neither a tool nor agent 'llm'",
+                "Name a registered tool in steps[0].tool, or set steps[0].agent to 'llm'.",
+            ),
+        ),
+        (
+            plan({"tool": "calculator", "arguments": {"operation": "add", "a": "1", "b": 2}}),
+            (
+                "consistency",
+                "high",
+                "s1",
+                'steps[0].arguments: a: expected number, got "1"',
+                'Change steps[0].arguments to fit the input_schema of "calculator": a: expected number, got "1".',
+            ),
+        ),
+        (
+            plan({**ADD, "depends_on": ["s9"]}),
+            (
+                "consistency",
+                "high",
+                "s1",
+                'steps[0].depends_on: "s9": no step has that id',
+                'Remove "s9" from steps[0].depends_on, or name an earlier step.',
+            ),
+        ),
+        (
+            plan({**ADD, "depends_on": ["s2"]}, ADD),
+            (
+                "consistency",
+                "high",
+                "s1",
+                'steps[0].depends_on: "s2": that step does not end before this one runs',
+                'Remove "s2" from steps[0].depends_on, or move this step behind it.',
+            ),
+        ),
+        (
+            plan({**ADD, "agent": "robot"}),
+            (
+                "consistency",
+                "high",
+                "s1",
+                "steps[0].agent: expected 'llm', got \"robot\"",
+                "Make steps[0].agent 'llm'.",
+            ),
+        ),
+        (
+            plan({"tool": 5}),
+            ("consistency", "high", "s1", "steps[0].tool: expected a string, got 5", "Make steps[0].tool a string."),
+        ),
+        (
+            plan({**ADD, "depends_on": ["s1"]}),
+            (
+                "consistency",
+                "high",
+                "s1",
+                'steps[0].depends_on: "s1": that step does not end before this one runs',
+                'Remove "s1" from steps[0].depends_on, or move this step behind it.',
+            ),
+        ),
+        (
+            "no plan",
+            (
+                "consistency",
+                "high",
+                None,
+                "plan: expected an object with 'goal' and 'steps', got \"no plan\"",
+                "Make plan an object with 'goal' and 'steps'.",
+            ),
+        ),
+    ],
+)
+def test_each_issue_has_type_severity_place_and_repair(data: Any, issue: tuple[Any, ...]) -> None:
+    assert found(data) == [issue]
+
+
+def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
+    flat = {
+        "goal": "g",
+        "steps": [
+            {"id": "a", "parent": None, "description": "d", "depends_on": ["a.1"]},
+            {"id": "a.1", "parent": "a", "description": "d", "agent": "llm", "depends_on": ["a"]},
+        ],
+    }
+    assert [issue[3] for issue in found(flat)] == [
+        'steps[1].depends_on: "a": that step does not end before this one runs'
+    ]
+
+
+def test_a_malformed_plan_is_still_checked_as_far_as_it_can_be_read() -> None:
+    report = lint({"steps": [{"step_id": "s1", "tool": "nope"}, 7, {"step_id": " ", "description": "d"}]}, REGISTRY)
+    assert [(issue.type, issue.severity) for issue in report.issues] == [
+        *[("consistency", "high")] * 4,
+        ("hallucination", "high"),
+        ("specificity", "medium"),
+    ]
+    assert [issue.issue_id for issue in report.issues] == [f"issue-{n}" for n in range(1, 7)]
+    assert report.overall_severity == "high"
+    assert report.issue_summary["consistency"] == 4
+    assert report.proposed_repairs == [issue.proposed_repair for issue in report.issues]
+
+
+def test_the_same_plan_gets_the_same_report_and_another_plan_another_id() -> None:
+    first, again, other = (lint(plan(*steps), REGISTRY) for steps in ([ADD], [ADD], [ADD, ADD]))
+    assert first == again
+    assert first.validation_id != other.validation_id
+    assert SemanticValidationReport.model_validate_json(first.model_dump_json()) == first
+
+
+def test_the_number_of_issues_is_bounded() -> None:
+    assert len(lint(plan(*[{}] * 5000), REGISTRY).issues) == MAX_ISSUES
+    thrice = {"tool": "nope", "depends_on": ["x", "y"]}
+    assert len(lint(plan(*[thrice] * 500), REGISTRY).issues) == MAX_ISSUES
+    assert len(lint({str(n): n for n in range(5000)}, REGISTRY).issues) == MAX_ISSUES
+
+
+rough = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["goal", "steps", "step_id", "id", "parent", "description", "tool", "subplan", "substeps", "x"]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@given(rough | st.fixed_dictionaries({"goal": rough, "steps": st.lists(rough, max_size=4)}))
+def test_lint_never_raises_and_finds_what_parsing_refuses(data: Any) -> None:
+    report = lint(data, ToolRegistry())
+    structural = [issue for issue in report.issues if issue.type == "consistency"]
+    try:
+        parse_plan(data)
+    except Exception:
+        assert structural
+
+
+def test_nesting_without_end_is_an_issue() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    assert lint(deep, REGISTRY).overall_severity == "high"
