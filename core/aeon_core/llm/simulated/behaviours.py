@@ -1,0 +1,81 @@
+"""The simulated models by name, and how each of them misbehaves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aeon_core.llm.simulated.tools import Arguments
+
+SIMULATED_MODELS: dict[str, str] = {
+    "default": "answers every request correctly",
+    "malformed": "writes its plan in a code fence with a trailing comma: repaired locally",
+    "broken": "leaves its plan unclosed, then repairs it when asked",
+    "unrepairable": "leaves its plan unclosed, and its repairs too: the run fails",
+    "missing-tool": "plans with a tool that is not registered, then names a fitting one when asked",
+    "no-such-tool": "plans with a tool that is not registered and insists on it: fallback reasoning",
+    "bad-arguments": "gives tool arguments of the wrong type, then corrects them when asked",
+    "flaky": "fails the first attempt of every call with a 503: retried",
+    "down": "fails every call with a 503",
+    "refused-key": "fails every call with a 401, as for a refused key",
+    "rambling": "writes prose around its JSON: repaired locally",
+    "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
+}
+"""What `connect("simulated:NAME")` takes as NAME, and what that model does."""
+
+HOSTILE = " [bold]not bold[/] [/] [@click=app.quit]quit[/] \x1b[31mred\x1b[0m \x00 \ud800"
+_MISSING_TOOL = "assistant_tool"
+
+
+def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
+    """Return a plan as the model of that name writes it. `listed` are the names of the tools it may use."""
+    if name in ("missing-tool", "no-such-tool"):
+        _misname_tools(plan, listed)
+    elif name == "bad-arguments":
+        for step in plan["steps"]:
+            if step["arguments"]:
+                step["arguments"] = spoiled(step["arguments"])
+    elif name == "hostile":
+        plan["goal"] += HOSTILE
+        for step in plan["steps"]:
+            step["description"] += HOSTILE
+    # Escaped where a lone surrogate could not be sent otherwise.
+    text = json.dumps(plan, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
+    if name == "malformed":
+        return f"```json\n{text[:-2].rstrip()},\n}}\n```"
+    if name in ("broken", "unrepairable"):
+        return text.removesuffix("]}")
+    return _with_prose(text, "plan") if name == "rambling" else text
+
+
+def written_repair(name: str, original: str, repaired: str) -> str:
+    """Return a repair as the model of that name writes it."""
+    if name in ("unrepairable", "no-such-tool"):
+        return original
+    return _with_prose(repaired, "corrected JSON") if name == "rambling" else repaired
+
+
+def written_text(name: str, text: str) -> str:
+    """Return a plain reply as the model of that name writes it."""
+    return text + HOSTILE if name == "hostile" else text
+
+
+def spoiled(arguments: Arguments) -> Arguments:
+    """Return arguments of the wrong types: numbers as strings, everything else in a list."""
+    return {
+        key: repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else [value]
+        for key, value in arguments.items()
+    }
+
+
+def _with_prose(text: str, what: str) -> str:
+    return f"Certainly! Here is the {what} you asked for:\n\n{text}\n\nLet me know whether this helps."
+
+
+def _misname_tools(plan: dict[str, Any], listed: list[str]) -> None:
+    using = [step for step in plan["steps"] if step["tool"]] or plan["steps"][:1]
+    for step in using:
+        name = _MISSING_TOOL
+        while name in listed:
+            name += "_2"
+        step["tool"], step["agent"] = name, None

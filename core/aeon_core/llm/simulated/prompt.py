@@ -1,0 +1,157 @@
+"""Reading a request back: the named sections of the user message, as the simulated model needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from aeon_core.llm.base import LLMRequest
+from aeon_core.plain import clean_text, parse_json
+
+_SECTIONS = (
+    "task",
+    "goal",
+    "tools",
+    "plan",
+    "results",
+    "memory",
+    "step",
+    "ttl",
+    "errors",
+    "original",
+    "schema",
+)
+_FREE_TEXT = frozenset({"task", "goal", "errors", "original"})
+"""Sections that may hold any line, even one that looks like a section's end."""
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What an earlier step gave: `output` (any JSON), `errors`, or the beginning of a long output."""
+
+    step_id: str
+    output: Any = None
+    errors: tuple[str, ...] = ()
+    clipped: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.errors)
+
+
+@dataclass
+class Prompt:
+    """The sections of one request, parsed on demand."""
+
+    sections: dict[str, str]
+    native_tools: list[dict[str, Any]] = field(default_factory=list)
+
+    def text(self, name: str) -> str:
+        """Return a section's text, empty where it was left out."""
+        return self.sections.get(name, "")
+
+    @cached_property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that may be used, in their order; entries that are no tools are left out."""
+        listed = [*self._objects("tools"), *self.native_tools]
+        named = {tool["name"]: tool for tool in reversed(listed) if _is_tool(tool)}
+        return list(reversed(named.values()))
+
+    @cached_property
+    def steps(self) -> list[dict[str, Any]]:
+        """The plan's steps, each parent before its substeps."""
+        return [entry for entry in self._objects("plan") if isinstance(entry.get("step_id"), str)]
+
+    @cached_property
+    def results(self) -> list[StepOutcome]:
+        """What the executed steps gave, in the plan's order."""
+        return [_outcome(entry) for entry in self._objects("results") if isinstance(entry.get("step_id"), str)]
+
+    @cached_property
+    def memory(self) -> dict[str, Any]:
+        """Entries of the memory that are no step results."""
+        return {
+            entry["key"]: entry.get("value", entry.get("value_clipped"))
+            for entry in self._objects("memory")
+            if isinstance(entry.get("key"), str)
+        }
+
+    @cached_property
+    def step(self) -> dict[str, Any]:
+        """The step at hand, empty where there is none."""
+        return next(self._objects("step"), {})
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema that a repair must meet."""
+        try:
+            schema = parse_json(self.text("schema"))
+        except ValueError:
+            return None
+        return schema if isinstance(schema, dict) else None
+
+    @property
+    def description(self) -> str:
+        """The description of the step at hand; without a step the whole message, as a person would ask."""
+        description = self.step.get("description")
+        return description if isinstance(description, str) else self.text("task")
+
+    def outcome(self, step_id: str) -> StepOutcome | None:
+        """Return what the step with that id gave, or None."""
+        return next((result for result in self.results if result.step_id == step_id), None)
+
+    def _objects(self, section: str) -> Iterator[dict[str, Any]]:
+        for line in self.text(section).split("\n"):
+            try:
+                value = parse_json(line) if line.strip() else None
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def read_prompt(request: LLMRequest) -> Prompt:
+    """Return the sections of the request's last user message; a message without sections is a task."""
+    users = [message["content"] for message in request.messages if message["role"] == "user"]
+    content = clean_text(users[-1]) if users else ""
+    return Prompt(_split(content) or {"task": content}, list(request.tools))
+
+
+def _split(content: str) -> dict[str, str]:
+    """Return the sections, read from the end, so that no text inside one can forge another.
+
+    Sections of JSON lines hold no line that looks like a tag; of a free text's possible beginnings the first counts.
+    """
+    sections: dict[str, str] = {}
+    while content:
+        name = next((name for name in _SECTIONS if content.endswith(f"\n</{name}>")), None)
+        if name is None or name in sections:
+            return {}
+        content = content.removesuffix(f"\n</{name}>")
+        opening = f"<{name}>\n"
+        begins = 0 if content.startswith(opening) else -1
+        if begins < 0 or name not in _FREE_TEXT:
+            inner = "\n\n" + opening
+            found = content.find(inner) if name in _FREE_TEXT else content.rfind(inner)
+            begins = found + 2 if found >= 0 else begins
+        if begins < 0:
+            return {}
+        sections[name] = content[begins + len(opening) :]
+        content = content[:begins].removesuffix("\n\n")
+    return dict(reversed(sections.items()))
+
+
+def _is_tool(entry: dict[str, Any]) -> bool:
+    return isinstance(entry.get("name"), str) and isinstance(entry.get("input_schema"), dict)
+
+
+def _outcome(entry: dict[str, Any]) -> StepOutcome:
+    errors, clipped = entry.get("errors"), entry.get("output_clipped")
+    return StepOutcome(
+        step_id=entry["step_id"],
+        output=entry.get("output"),
+        errors=tuple(str(error) for error in errors) if isinstance(errors, list) else (),
+        clipped=clipped if isinstance(clipped, str) else None,
+    )

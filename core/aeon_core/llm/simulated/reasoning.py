@@ -1,0 +1,163 @@
+"""Reasoning about a step and answering the task, from the descriptions and results that the prompt shows."""
+
+from __future__ import annotations
+
+import re
+
+from aeon_core.llm.simulated.arithmetic import Ref, evaluate, named, sentence
+from aeon_core.llm.simulated.calling import known_ids, payload
+from aeon_core.llm.simulated.numbers import show_number
+from aeon_core.llm.simulated.outcomes import (
+    MissingResultError,
+    clip,
+    earlier,
+    number_of,
+    number_resolver,
+    text_of,
+    text_of_value,
+)
+from aeon_core.llm.simulated.parsing import parse_arithmetic
+from aeon_core.llm.simulated.prompt import Prompt, StepOutcome
+from aeon_core.llm.simulated.texts import clauses, compute, file_names, parse_text_task
+from aeon_core.llm.simulated.vocabulary import listed
+
+_MAX_REPLY = 8000
+_MAX_ANSWER = 1500
+_MAX_POINTS = 6
+_MAX_MENTIONED = 3
+_MAX_SHORT = 60
+_WORD = re.compile(r"[^\W\d_][\w'’-]{2,40}")
+_COMMON = listed(
+    "the and for with from into what which when where who why how that this these those then than they them their there"
+    " about against more each all any can could should would will must please are was has have does not its our your"
+    " make design build create implement develop write draft research analyse analyze compare explain find list say"
+    " calculate compute add subtract multiply divide result step"
+)
+_FILE_VERBS = ("read", "open", "load", "write", "save")
+
+
+def reason(prompt: Prompt, *, fallback: bool = False) -> str:
+    """Return the result of the step at hand, computed where it is a calculation or a text task."""
+    try:
+        return _computed(prompt) or _summary(prompt) or _thought(prompt, fallback)
+    except (MissingResultError, ArithmeticError) as error:
+        return str(error)
+
+
+def _computed(prompt: Prompt) -> str | None:
+    ids = known_ids(prompt)
+    task = parse_text_task(prompt.description, ids)
+    if task is not None:
+        return clip_end(compute(task.operation, payload(prompt, task)), _MAX_REPLY)
+    operation = parse_arithmetic(prompt.description, ids)
+    if operation is None:
+        return None
+    resolve = number_resolver(prompt)
+    return sentence(operation, evaluate(operation, resolve), resolve)
+
+
+def _summary(prompt: Prompt) -> str | None:
+    words = prompt.description[:20].lower()
+    if not words.startswith(("summar", "sum up", "shorten")):
+        return None
+    needed = prompt.step.get("depends_on")
+    if not needed and not prompt.results:
+        return None
+    outcome = earlier(prompt, Ref())
+    text = text_of(outcome)
+    return f"In short: {clip(text, 300)} ({outcome.step_id}, {len(text.split())} words)"
+
+
+def _thought(prompt: Prompt, fallback: bool) -> str:
+    description = clip(prompt.description, 300).rstrip(".")
+    verb = description.split(" ", 1)[0].lower()
+    files = file_names(description)
+    if verb in _FILE_VERBS and files:
+        done = "written" if verb in ("write", "save") else "read"
+        return f"No tool is there to {verb} {files[0]}, so nothing was {done}."
+    parts = [f"{'Without a tool: ' if fallback else ''}{description or 'Nothing was asked'}."]
+    points = _points(prompt.text("goal") or description)
+    if points:
+        parts.append(f"The points are {', '.join(points)}.")
+    parts += _built_on(prompt.results[-_MAX_MENTIONED:])
+    remembered = list(prompt.memory.items())[:_MAX_MENTIONED]
+    parts += [f"Memory holds {clip(key, 40)}: {clip(text_of_value(value), 80)}." for key, value in remembered]
+    return " ".join(parts)
+
+
+def _points(text: str) -> list[str]:
+    words = [word for word in _WORD.findall(text[:1000]) if word.lower() not in _COMMON]
+    return list({word.lower(): word for word in words}.values())[:_MAX_POINTS]
+
+
+def _built_on(results: list[StepOutcome]) -> list[str]:
+    """Return sentences with short results and failures in full; of long ones only which they are."""
+    long = [result.step_id for result in results if not result.failed and len(text_of(result)) > _MAX_SHORT]
+    parts = [_mention(result) for result in results if result.step_id not in long]
+    return [*parts, f"Built on {', '.join(long)}."] if long else parts
+
+
+def _mention(result: StepOutcome) -> str:
+    if result.failed:
+        return f"{result.step_id} failed: {clip(result.errors[0], 120)}"
+    return f"The result of {result.step_id} is {clip(text_of(result), 120).rstrip('.')}."
+
+
+def answer(prompt: Prompt) -> str:
+    """Return the answer to the task: the last result first, then which steps failed or did not run, and why."""
+    done = [result for result in prompt.results if not result.failed]
+    failed = [result for result in prompt.results if result.failed]
+    parts = []
+    last = prompt.results[-1] if prompt.results else None
+    if done and last is done[-1]:
+        parts.append(_stated(prompt, last, len(prompt.results)))
+    elif done:
+        parts.append(f"The task was not completed. {_mention(done[-1])}")
+    else:
+        parts.append("There is no result.")
+    parts += [_failure(prompt, result) for result in failed[:5]]
+    known = {result.step_id for result in prompt.results}
+    waiting = [
+        step["step_id"] for step in prompt.steps if step["step_id"] not in known and step.get("status") == "pending"
+    ]
+    if waiting:
+        parts.append(f"Not run: {', '.join(waiting[:5])}{', …' if len(waiting) > 5 else ''}.")
+    return "\n".join(parts)
+
+
+def _failure(prompt: Prompt, result: StepOutcome) -> str:
+    step = next((step for step in prompt.steps if step["step_id"] == result.step_id), {})
+    needed = step.get("depends_on")
+    known = {outcome.step_id for outcome in prompt.results if outcome.failed}
+    missing = [name for name in needed if name in known] if isinstance(needed, list) else []
+    if missing:
+        return f"Step {result.step_id} failed: it needs the result of {missing[0]}."
+    return f"Step {result.step_id} failed: {clip('; '.join(result.errors), 300)}"
+
+
+def _stated(prompt: Prompt, last: StepOutcome, executed: int) -> str:
+    """Return the last result as a sentence; a number gets the name of what was asked for."""
+    text = clip_end(text_of(last), _MAX_ANSWER)
+    number = number_of(last) if not isinstance(last.output, dict) or "text" not in last.output else None
+    if number is None or clip(text, 80) != show_number(number):
+        return text
+    name = _asked(prompt, last.step_id)
+    if name is None:
+        return f"The result is {text}."
+    steps = f" It took {executed} steps." if executed > 1 and name == "result" else ""
+    return f"The {name} is {text}.{steps}"
+
+
+def _asked(prompt: Prompt, step_id: str) -> str | None:
+    """Return what the number is: named in the task, else by the step that gave it."""
+    parts = clauses(prompt.text("task"))
+    operation = parse_arithmetic(parts[0]) if len(parts) == 1 else None
+    if operation is None and len(prompt.results) == 1:
+        described = next((step.get("description") for step in prompt.steps if step["step_id"] == step_id), None)
+        operation = parse_arithmetic(described, ()) if isinstance(described, str) else None
+    return None if operation is None else named(operation)
+
+
+def clip_end(text: str, length: int) -> str:
+    """Return the text as it is, cut where it is longer."""
+    return text if len(text) <= length else text[:length] + "…"
