@@ -1,0 +1,85 @@
+"""Aeon without a screen: the public names (contract: Python). They load what they need when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aeon_core.config import RunConfig as RunConfig
+    from aeon_core.effects.approval import ApprovalDecision as ApprovalDecision
+    from aeon_core.effects.approval import ApprovalRequest as ApprovalRequest
+    from aeon_core.entities import RunResult as RunResult
+    from aeon_core.errors import AeonError as AeonError
+    from aeon_core.errors import LLMError as LLMError
+    from aeon_core.errors import SupervisorError as SupervisorError
+    from aeon_core.errors import ToolError as ToolError
+    from aeon_core.errors import ValidationError as ValidationError
+    from aeon_core.journal.history import ExecutionHistory as ExecutionHistory
+    from aeon_core.journal.history import list_runs as list_runs
+    from aeon_core.journal.history import open_history as open_history
+    from aeon_core.kernel.orchestrator import Orchestrator as Orchestrator
+    from aeon_core.kernel.state import OrchestrationState as OrchestrationState
+    from aeon_core.llm.base import LLMAdapter as LLMAdapter
+    from aeon_core.llm.base import LLMRequest as LLMRequest
+    from aeon_core.llm.base import LLMResponse as LLMResponse
+    from aeon_core.llm.connect import connect as connect
+    from aeon_core.memory.base import Memory as Memory
+    from aeon_core.memory.store import InMemoryStore as InMemoryStore
+    from aeon_core.plan.models import Plan as Plan
+    from aeon_core.plan.models import PlanStep as PlanStep
+    from aeon_core.plan.models import Subplan as Subplan
+    from aeon_core.reasoning import execute_llm_reasoning_step as execute_llm_reasoning_step
+    from aeon_core.supervisor.supervisor import Supervisor as Supervisor
+    from aeon_core.tools.base import Tool as Tool
+    from aeon_core.tools.decorator import tool as tool
+    from aeon_core.tools.registry import ToolRegistry as ToolRegistry
+    from aeon_core.validation.structural import ValidationResult as ValidationResult
+    from aeon_core.validation.structural import validate_step_tool as validate_step_tool
+
+_PUBLIC = {
+    "AeonError": "errors",
+    "ApprovalDecision": "effects.approval",
+    "ApprovalRequest": "effects.approval",
+    "ExecutionHistory": "journal.history",
+    "InMemoryStore": "memory.store",
+    "LLMAdapter": "llm.base",
+    "LLMError": "errors",
+    "LLMRequest": "llm.base",
+    "LLMResponse": "llm.base",
+    "Memory": "memory.base",
+    "OrchestrationState": "kernel.state",
+    "Orchestrator": "kernel.orchestrator",
+    "Plan": "plan.models",
+    "PlanStep": "plan.models",
+    "RunConfig": "config",
+    "RunResult": "entities",
+    "Subplan": "plan.models",
+    "Supervisor": "supervisor.supervisor",
+    "SupervisorError": "errors",
+    "Tool": "tools.base",
+    "ToolError": "errors",
+    "ToolRegistry": "tools.registry",
+    "ValidationError": "errors",
+    "ValidationResult": "validation.structural",
+    "connect": "llm.connect",
+    "execute_llm_reasoning_step": "reasoning",
+    "list_runs": "journal.history",
+    "open_history": "journal.history",
+    "tool": "tools.decorator",
+    "validate_step_tool": "validation.structural",
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"aeon_core.{_PUBLIC[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,96 @@
+"""The recorded part of a run: what the kernel emits is compared with it, and outcomes are taken from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aeon_core.errors import ReplayMismatchError
+from aeon_core.journal.records import Record
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+
+_ENVELOPE = ("v", "seq", "ts", "run", "type")
+_NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions"})
+_NOT_EMITTED = frozenset({"text", "run_resumed", "journal_recovered"})
+
+
+class Cursor:
+    """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits."""
+
+    def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        self._lines = [line for line in lines if line["type"] not in _NOT_EMITTED]
+        self._next = 0
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """Return the run's first line, with the envelope."""
+        return dict(self._lines[0])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether everything recorded has been gone over."""
+        return self._next >= len(self._lines)
+
+    @property
+    def stamp(self) -> str:
+        """Return the time of the line last gone over; of the first where there is none yet."""
+        return str(self._lines[max(0, self._next - 1)]["ts"])
+
+    def peek(self) -> dict[str, Any] | None:
+        """Return the line that comes next, or None."""
+        return None if self.exhausted else dict(self._lines[self._next])
+
+    def expect(self, record: Record) -> int:
+        """Go over the next line, which must mean the same as `record`; return its seq.
+
+        Raises ReplayMismatchError that shows the difference.
+        """
+        line = self._lines[self._next]
+        emitted = json.loads(record.body())
+        recorded = {key: value for key, value in line.items() if key not in _ENVELOPE}
+        if line["type"] != record.tag:
+            raise ReplayMismatchError(f"record {line['seq']} is {line['type']!r}, the kernel emits {record.tag!r}")
+        if difference := _difference(recorded, emitted, record.tag):
+            raise ReplayMismatchError(f"record {line['seq']} differs: {difference}", seq=line["seq"])
+        self._next += 1
+        return int(line["seq"])
+
+    def outcome(self, tag: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the first line ahead of that type which holds all of `key`, or None where none was recorded."""
+        for line in self._lines[self._next :]:
+            if line["type"] == tag and all(line.get(name) == value for name, value in key.items()):
+                return dict(line)
+        return None
+
+
+class RecordedModel(LLMAdapter):
+    """The model of a replay: it has a name, and nothing to say that was not recorded."""
+
+    def __init__(self, recorded: Cursor) -> None:
+        self.model = str(recorded.first["model"])
+        self.simulated = bool(recorded.first.get("simulated"))
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        raise ReplayMismatchError(f"the {request.purpose!r} call that the kernel makes was not recorded")
+
+
+def _difference(recorded: Any, emitted: Any, path: str) -> str | None:
+    if isinstance(recorded, dict) and isinstance(emitted, dict):
+        for key in [*recorded, *(key for key in emitted if key not in recorded)]:
+            if key in _NOT_COMPARED or key.endswith("_ms"):
+                continue
+            if found := _difference(recorded.get(key), emitted.get(key), f"{path}.{key}"):
+                return found
+        return None
+    if isinstance(recorded, list) and isinstance(emitted, list) and len(recorded) == len(emitted):
+        pairs = enumerate(zip(recorded, emitted, strict=True))
+        return next((found for i, (a, b) in pairs if (found := _difference(a, b, f"{path}[{i}]"))), None)
+    if recorded == emitted:
+        return None
+    return f"{path} was {_clip(recorded)}, is now {_clip(emitted)}"
+
+
+def _clip(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"

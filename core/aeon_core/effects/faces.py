@@ -1,0 +1,42 @@
+"""What the kernel's parts see of the port: a model and a memory like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aeon_core.effects.port import Effects
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.memory.base import Memory
+
+
+@dataclass
+class PortModel(LLMAdapter):
+    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` is told of each reply."""
+
+    effects: Effects
+    place: Callable[[], tuple[int, str | None]]
+    on_response: Callable[[LLMRequest, LLMResponse], None]
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        pass_number, step_id = self.place()
+        response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
+        self.on_response(request, response)
+        return response
+
+
+@dataclass
+class PortMemory(Memory):
+    """The memory behind the port (core FR-018)."""
+
+    effects: Effects
+
+    def write(self, key: str, value: Any) -> None:
+        self.effects.remember(key, value)
+
+    def read(self, key: str) -> Any | None:
+        return self.effects.recall().get(key)
+
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        return sorted(item for item in self.effects.recall().items() if item[0].startswith(prefix))

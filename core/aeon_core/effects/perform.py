@@ -1,0 +1,119 @@
+"""Doing what is not deterministic: calling a model, invoking a tool. Outcomes leave here plain, redacted, checked."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError as PydanticError
+
+from aeon_core.errors import AeonError, LLMError, RunAborted
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.plain import NotPlainError, clean_text, plain
+from aeon_core.redaction import redact, redact_text
+from aeon_core.tools.base import Tool
+from aeon_core.tools.schema import Schema
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """What a tool gave: `result` or `error`, and how long it took in milliseconds."""
+
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    duration_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """What one attempt of a model call gave: `response` or `error`, and how long it took in milliseconds."""
+
+    response: LLMResponse | None
+    error: LLMError | None
+    latency_ms: float = 0.0
+
+
+def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> ModelOutcome:
+    """Ask the model once. Raises RunAborted soon after `abort` is set, whether or not a reply came.
+
+    The call sits on a thread of its own, since a blocking call cannot be cut from outside; an abandoned one ends by
+    itself and its reply is dropped.
+    """
+    replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            replies.put(llm.complete(request))
+        except BaseException as error:
+            replies.put(error)
+
+    began = time.perf_counter()
+    threading.Thread(target=work, name="aeon-model-call", daemon=True).start()
+    while True:
+        try:
+            reply = replies.get(timeout=0.1)
+            break
+        except queue.Empty:
+            if abort.is_set():
+                llm.close()
+                raise RunAborted("the run was aborted while a model call was in flight") from None
+    latency_ms = round((time.perf_counter() - began) * 1000, 3)
+    try:
+        return ModelOutcome(_checked(reply), None, latency_ms)
+    except LLMError as error:
+        return ModelOutcome(None, error, latency_ms)
+
+
+def _checked(reply: Any) -> LLMResponse:
+    if isinstance(reply, AeonError):
+        reply.message = redact_text(clean_text(reply.message))
+        raise reply if isinstance(reply, LLMError) else LLMError(reply.message, exit_code=reply.exit_code)
+    if isinstance(reply, BaseException):
+        raise LLMError(redact_text(clean_text(f"the model adapter failed: {type(reply).__name__}: {reply}"))[:500])
+    if not isinstance(reply, LLMResponse):
+        raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
+    try:
+        return LLMResponse.model_validate(redact(plain(reply.model_dump(exclude_none=True))))
+    except (NotPlainError, PydanticError) as error:
+        raise LLMError(f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]) from None
+
+
+def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
+    """Invoke a tool on a copy of its arguments and check what it gives (core FR-054).
+
+    Any exception, an `error` it returns, and a result that does not fit its `output_schema` is an error; anything
+    but a dict is wrapped as `{"result": …}`.
+    """
+    began = time.perf_counter()
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    try:
+        value = plain(tool.invoke(**arguments))
+        if problem := _returned_error(value, tool):
+            error = {"error_type": "ToolError", "message": problem}
+        elif problems := output_schema.errors(value):
+            error = {
+                "error_type": "ValidationError",
+                "message": f"the result of {tool.name!r} does not fit its output_schema: {'; '.join(problems)}",
+                "result": value,
+            }
+        else:
+            result = value if isinstance(value, dict) else {"result": value}
+    except NotPlainError as problem:
+        error = {"error_type": "ToolError", "message": f"the result of {tool.name!r} is no JSON: {problem}"}
+    except (Exception, SystemExit) as problem:
+        message = problem.message if isinstance(problem, AeonError) else f"{type(problem).__name__}: {problem}"
+        error = {"error_type": type(problem).__name__, "message": clean_text(message)}
+    return ToolOutcome(redact(result), redact(error), round((time.perf_counter() - began) * 1000, 3))
+
+
+def _returned_error(value: Any, tool: Tool) -> str | None:
+    """Return the message of an error that the tool returned rather than raised."""
+    if not isinstance(value, dict) or not value.get("error"):
+        return None
+    if "error" in tool.output_schema.get("properties", {}):
+        return None
+    return value["error"] if isinstance(value["error"], str) else str(value["error"])

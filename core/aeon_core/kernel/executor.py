@@ -1,0 +1,311 @@
+"""The execution of one step in its four modes (Decision 11; core FR-052 to FR-066)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from aeon_core.config import RunConfig
+from aeon_core.effects.faces import PortMemory, PortModel
+from aeon_core.effects.port import Effects
+from aeon_core.entities import ExecutionMode, SupervisorAction, ToolCall
+from aeon_core.errors import AeonError, LLMError, RunAborted, RunEnding, SupervisorError, ToolError
+from aeon_core.journal.records import CycleRecord, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
+from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
+from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
+from aeon_core.plan.models import Plan, PlanStep, StepStatus, Subplan
+from aeon_core.prompts import build_request
+from aeon_core.prompts.sections import (
+    memory_section,
+    plan_section,
+    results_section,
+    step_section,
+    tools_section,
+    ttl_section,
+)
+from aeon_core.reasoning import execute_llm_reasoning_step
+from aeon_core.supervisor.supervisor import Supervisor
+from aeon_core.tools.base import Tool
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.validation.structural import validate_step_tool, validate_tool_call
+
+
+class TTLExpired(Exception):
+    """A cycle is needed and none is left."""
+
+
+@dataclass
+class Executor:
+    """Runs cycles and steps of one run. What it emits and asks for passes `effects`."""
+
+    effects: Effects
+    state: OrchestrationState
+    registry: ToolRegistry
+    config: RunConfig
+    recorder: PlanRecorder = field(default_factory=PlanRecorder)
+    cycle: Cycle = field(default_factory=lambda: Cycle({}))
+    cycles: int = 0
+
+    def __post_init__(self) -> None:
+        self.llm = PortModel(self.effects, lambda: (self.state.pass_number, self.state.current_step_id), self._replied)
+        self.memory = PortMemory(self.effects)
+        self.supervisor = Supervisor(
+            self.llm,
+            registry=self.registry,
+            on_action=self._repaired,
+            clock=lambda: self.effects.now,
+            prompts_dir=self.config.prompts_dir,
+            max_tokens=self.config.max_tokens,
+        )
+
+    @property
+    def plan(self) -> Plan:
+        assert self.state.plan is not None
+        return self.state.plan
+
+    def check(self) -> None:
+        """Act on what a person did, and on the TTL (core FR-005, Decision 10). Raises RunAborted, TTLExpired."""
+        self.effects.control()
+        if self.state.ttl_remaining < 1:
+            raise TTLExpired
+
+    def begin_cycle(self) -> None:
+        """Start a cycle. Raises RunAborted, TTLExpired."""
+        self.check()
+        self.cycle = Cycle(self.recorder.at_cycle_start())
+
+    def end_cycle(self) -> None:
+        """Write the cycle; one that processed a reply costs one of the TTL (core FR-035, FR-039)."""
+        cycle, state = self.cycle, self.state
+        if cycle.llm_output:
+            state.spend_cycle()
+            self.emit_ttl(f"cycle {self.cycles + 1}")
+        self.cycles += 1
+        seq = self.effects.emit(
+            CycleRecord(
+                step_number=self.cycles,
+                plan_state=cycle.plan_state,
+                llm_output=cycle.llm_output,
+                supervisor_actions=cycle.supervisor_actions,
+                tool_calls=cycle.tool_calls,
+                ttl_remaining=state.ttl_remaining,
+                errors=cycle.errors,
+                timestamp=self.effects.now,
+            )
+        )
+        self.recorder.cycle_written(seq)
+
+    @contextmanager
+    def failing_cycle(self) -> Iterator[None]:
+        """Write the cycle with its error where the work inside fails for good (core FR-039, FR-049)."""
+        try:
+            yield
+        except RunEnding:
+            raise
+        except AeonError as error:
+            self.cycle.errors.append(error.as_dict())
+            self.end_cycle()
+            raise
+
+    def emit_ttl(self, reason: str) -> None:
+        """Journal the TTL and the running totals."""
+        usage, cost_usd = dict(self.effects.usage), self.effects.cost_usd
+        ttl = self.state.ttl.model_dump()
+        self.effects.emit(TTLRecord(**ttl, reason=reason, usage=usage, cost_usd=cost_usd))
+
+    def emit_plan(self, cause: Literal["generated", "given", "repaired"], step_id: str | None = None) -> None:
+        """Journal the plan after its structure changed."""
+        self.recorder.structure(self.plan)
+        self.effects.emit(PlanRecord(pass_number=self.state.pass_number, cause=cause, plan=self.plan, step_id=step_id))
+
+    def request(self, purpose: Purpose, **sections: str) -> LLMRequest:
+        """Return a request with goal, plan state, results and TTL around the given sections (core FR-002)."""
+        around = self._context()
+        ttl = around.pop("ttl")
+        content = {**around, **sections, "ttl": ttl}
+        return build_request(purpose, content, max_tokens=self.config.max_tokens, folder=self.config.prompts_dir)
+
+    def _context(self) -> dict[str, str]:
+        state = self.state
+        return {
+            "goal": self.plan.goal,
+            "plan": plan_section(self.plan),
+            "results": results_section(self.plan, state.outputs, state.failures),
+            "ttl": ttl_section(state.ttl_remaining, state.ttl.allocated),
+        }
+
+    def execute(self, step: PlanStep, siblings: list[PlanStep]) -> None:
+        """Run a step, its substeps first, to `complete` or `failed`. Only a model that fails raises: LLMError."""
+        if step.subplan is None:
+            self.begin_cycle()
+            self._move(step, "running")
+        else:
+            self._execute_subplan(step, step.subplan)
+            self.begin_cycle()
+        self.state.current_step_id = step.step_id
+        try:
+            step, mode = self._route(step, siblings)
+            output = self._perform(step, mode)
+        except (RunEnding, TTLExpired):
+            raise
+        except LLMError as error:
+            self._fail(step, error)
+            self.end_cycle()
+            raise
+        except AeonError as error:
+            self._fail(step, error)
+        else:
+            self._complete(step, output)
+        self.state.current_step_id = None
+        self.end_cycle()
+
+    def _execute_subplan(self, step: PlanStep, subplan: Subplan) -> None:
+        self.check()
+        self._move(step, "running")
+        for substep in list(subplan.substeps):
+            self.execute(substep, subplan.substeps)
+
+    def _move(self, step: PlanStep, status: StepStatus, **fields: Any) -> None:
+        step.status = status
+        self.recorder.changed(step)
+        self.effects.emit(StepRecord(pass_number=self.state.pass_number, step_id=step.step_id, status=status, **fields))
+
+    def _complete(self, step: PlanStep, output: dict[str, Any]) -> None:
+        self.state.outputs[step.step_id] = output
+        if problem := self.effects.remember(step.step_id, output):
+            self._note(AeonError(f"memory did not store the result: {problem}", error_type="MemoryStoreError"), step)
+        self._move(step, "complete", mode=self.state.modes.get(step.step_id), output=output)
+
+    def _fail(self, step: PlanStep, error: AeonError) -> None:
+        self._note(error, step)
+        self.state.failures[step.step_id] = [error.message]
+        self._move(step, "failed", mode=self.state.modes.get(step.step_id), errors=[error.message])
+
+    def _note(self, error: AeonError, step: PlanStep) -> None:
+        self.cycle.errors.append({"step_id": step.step_id, **error.as_dict()})
+
+    def _route(self, step: PlanStep, siblings: list[PlanStep]) -> tuple[PlanStep, ExecutionMode | None]:
+        """Return the step to run, repaired in place where it had to be, and its mode (core FR-058 to FR-061)."""
+        checked = validate_step_tool(step, self.registry)
+        mode: ExecutionMode | None
+        if checked.valid:
+            mode = "tool" if step.tool is not None else "llm" if step.agent is not None else None
+        else:
+            self.recorder.changed(step)
+            self.cycle.errors += [
+                {"step_id": step.step_id, "error_type": "ValidationError", "message": message}
+                for message in checked.errors
+            ]
+            step, mode = self._repair(step, siblings)
+        if mode is not None:
+            self.state.modes[step.step_id] = mode
+        return step, mode
+
+    def _repair(self, step: PlanStep, siblings: list[PlanStep]) -> tuple[PlanStep, ExecutionMode]:
+        try:
+            repaired = self.supervisor.repair_missing_tool_step(step, self.registry.list(), self.plan.goal)
+        except SupervisorError as error:
+            self._note(error, step)
+            return step, "fallback"
+        place = next(index for index, sibling in enumerate(siblings) if sibling is step)
+        siblings[place] = repaired
+        self.emit_plan("repaired", repaired.step_id)
+        return repaired, "tool"
+
+    def _perform(self, step: PlanStep, mode: ExecutionMode | None) -> dict[str, Any]:
+        if mode == "tool":
+            return self._call_tool(step)
+        if mode is None:
+            return self._gather(step)
+        return execute_llm_reasoning_step(
+            step,
+            self.memory,
+            self.llm,
+            purpose="reason" if mode == "llm" else "fallback",
+            context=self._context(),
+            shown=self.state.outputs,
+            max_tokens=self.config.max_tokens,
+            prompts_dir=self.config.prompts_dir,
+        )
+
+    def _gather(self, step: PlanStep) -> dict[str, Any]:
+        """Return the outputs of a step that is nothing but its substeps."""
+        assert step.subplan is not None
+        failed = [substep.step_id for substep in step.subplan.substeps if substep.status != "complete"]
+        if failed:
+            raise AeonError(f"substeps failed: {', '.join(failed)}", error_type="failed_substeps")
+        return {substep.step_id: self.state.outputs[substep.step_id] for substep in step.subplan.substeps}
+
+    def _call_tool(self, step: PlanStep) -> dict[str, Any]:
+        tool = self.registry.get(step.tool or "")
+        assert tool is not None
+        arguments = self._approved(step, tool, self._arguments(step, tool))
+        outcome = self.effects.invoke(
+            tool,
+            arguments,
+            self.registry.output_schema(tool.name),
+            pass_number=self.state.pass_number,
+            step_id=step.step_id,
+        )
+        call = ToolCall(
+            tool_name=tool.name,
+            arguments=arguments,
+            result=outcome.result,
+            error=outcome.error,
+            timestamp=self.effects.now,
+            step_id=step.step_id,
+        )
+        self.cycle.tool_calls.append(call)
+        self.state.tool_history.append(call)
+        if outcome.result is None:
+            details = dict(outcome.error or {})
+            raise ToolError(details.pop("message", "the tool failed"), tool_name=tool.name, cause=details or None)
+        return outcome.result
+
+    def _arguments(self, step: PlanStep, tool: Tool) -> dict[str, Any]:
+        """Return validated arguments: the step's own, else those of a `tool_call` cycle (core FR-025, FR-056)."""
+        if step.arguments is None:
+            described = [entry for entry in self.registry.export_tools_for_llm() if entry["name"] == tool.name]
+            memory = memory_section(self.effects.recall(), left_out=self.state.outputs)
+            request = self.request("tool_call", memory=memory, step=step_section(step), tools=tools_section(described))
+            request.tools = described
+            response = self.llm.complete(request)
+            return self.supervisor.read_tool_call(response, step, self.registry, goal=self.plan.goal)
+        checked = validate_tool_call(tool.name, step.arguments, self.registry)
+        if checked.valid:
+            return dict(step.arguments)
+        return self.supervisor.repair_arguments(step, step.arguments, checked.errors, self.registry, self.plan.goal)
+
+    def _approved(self, step: PlanStep, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments a person agrees to, where the tool needs that. Raises ToolError, RunAborted."""
+        if not tool.needs_approval:
+            return arguments
+        subject = {"tool_name": tool.name, "arguments": arguments, "description": step.description}
+        answer = self.effects.decide("tool", subject, pass_number=self.state.pass_number, step_id=step.step_id)
+        if answer.decision == "abort":
+            raise RunAborted(f"the call of {tool.name!r} was answered with abort")
+        if answer.decision == "edit":
+            arguments = answer.edited or {}
+            if problems := self.registry.input_schema(tool.name).errors(arguments):
+                raise ToolError(f"the edited arguments do not fit: {'; '.join(problems)}", tool_name=tool.name)
+        elif answer.decision != "approve":
+            raise ToolError(f"the call was not approved: {answer.feedback or 'rejected'}", tool_name=tool.name)
+        return arguments
+
+    def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
+        output = response.model_dump(exclude_none=True)
+        self.state.llm_outputs.append(output)
+        if request.purpose != "repair":
+            self.cycle.llm_output = output
+
+    def _repaired(self, action: SupervisorAction, method: Literal["local", "llm"]) -> None:
+        self.state.supervisor_actions.append(action)
+        self.cycle.supervisor_actions.append(action)
+        fields = {name: getattr(action, name) for name in SupervisorAction.model_fields}
+        self.effects.emit(
+            SupervisorRecord(
+                **fields, method=method, pass_number=self.state.pass_number, step_id=self.state.current_step_id
+            )
+        )

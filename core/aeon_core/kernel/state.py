@@ -1,0 +1,151 @@
+"""The state of a run (data model: OrchestrationState; Decision 9): data and its rules, no control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import Field
+
+from aeon_core.entities import Entity, ExecutionMode, StepResult, SupervisorAction, ToolCall, TTLState
+from aeon_core.plan.models import Plan, PlanStep
+
+T = TypeVar("T")
+
+FULL_PLAN_STEPS = 32
+"""Up to so many steps every cycle holds the whole plan; beyond, mostly what changed since the cycle before."""
+
+
+class AppendOnly(list[T]):
+    """A list that only grows. Another thread may read it while the kernel appends."""
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError("this history is append-only")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    clear = insert = pop = remove = reverse = sort = _refuse
+
+    def extend(self, values: Iterable[T]) -> None:
+        for value in values:
+            self.append(value)
+
+
+class OrchestrationState(Entity):
+    """Where a run stands. Histories are append-only; another thread may read all of it during the run.
+
+    `outputs`, `modes` and `failures` (why a step failed) are by step_id.
+    """
+
+    plan: Plan | None = None
+    current_step_id: str | None = None
+    tool_history: list[ToolCall] = Field(default_factory=AppendOnly)
+    llm_outputs: list[dict[str, Any]] = Field(default_factory=AppendOnly)
+    supervisor_actions: list[SupervisorAction] = Field(default_factory=AppendOnly)
+    ttl_remaining: Annotated[int, Field(ge=0)]
+    ttl_limit: Annotated[int, Field(ge=0)]
+    ttl_spent: Annotated[int, Field(ge=0)] = 0
+    outputs: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    modes: dict[str, ExecutionMode] = Field(default_factory=dict)
+    failures: dict[str, list[str]] = Field(default_factory=dict)
+    pass_number: int = 1
+
+    @property
+    def ttl(self) -> TTLState:
+        """The TTL as the result and the journal tell it."""
+        allocated = self.ttl_spent + self.ttl_remaining
+        return TTLState(limit=self.ttl_limit, allocated=allocated, spent=self.ttl_spent, remaining=self.ttl_remaining)
+
+    def spend_cycle(self) -> None:
+        """Take one cycle off the TTL (core FR-035). Raises ValueError when none is left."""
+        if self.ttl_remaining < 1:
+            raise ValueError("no TTL cycle is left to spend")
+        self.ttl_remaining -= 1
+        self.ttl_spent += 1
+
+    def step_results(self) -> list[StepResult]:
+        """Return what became of each step of the tree, substeps after their parent."""
+        return [StepResult(**described) for described in self.described_steps()]
+
+    def described_steps(self) -> list[dict[str, Any]]:
+        """Return the step results as plain JSON."""
+        return [self._describe(step) for step in self.plan.walk()] if self.plan is not None else []
+
+    def _describe(self, step: PlanStep) -> dict[str, Any]:
+        step_id = step.step_id
+        return {
+            "step_id": step_id,
+            "description": step.description,
+            "status": step.status,
+            "mode": self.modes.get(step_id),
+            "output": self.outputs.get(step_id),
+            "errors": self.failures.get(step_id) or step.errors or [],
+        }
+
+
+@dataclass
+class Cycle:
+    """What happens in one orchestration cycle, until it is written as a LogEntry."""
+
+    plan_state: dict[str, Any]
+    llm_output: dict[str, Any] = field(default_factory=dict)
+    supervisor_actions: list[SupervisorAction] = field(default_factory=list)
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+
+class PlanRecorder:
+    """What a cycle says of the plan: the whole of it, or what changed since the cycle before (contract: A cycle).
+
+    Costs as much as changed, not as much as the plan is long.
+    """
+
+    def __init__(self) -> None:
+        self._plan: dict[str, Any] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._changes: dict[str, dict[str, Any]] = {}
+        self._whole = True
+        self._cycles_since_whole = 0
+        self._previous_seq: int | None = None
+
+    def structure(self, plan: Plan) -> None:
+        """Say that the plan is new or its structure changed; the next cycle holds it in full."""
+        self._plan = plan.model_dump(mode="json", exclude_none=True)
+        self._nodes = {}
+        stack = list(self._plan["steps"])
+        while stack:
+            node = stack.pop()
+            self._nodes[node["step_id"]] = node
+            stack.extend(node.get("subplan", {}).get("substeps", ()))
+        self._changes = {}
+        self._whole = True
+
+    def new_pass(self) -> None:
+        """Say that a pass begins; its first cycle holds the plan in full."""
+        self._whole = True
+
+    def changed(self, step: PlanStep) -> None:
+        """Say that a step's status or errors changed."""
+        changes = self._changes.setdefault(step.step_id, {})
+        changes["status"] = step.status
+        if step.errors is not None or "errors" in self._nodes[step.step_id] or "errors" in changes:
+            changes["errors"] = list(step.errors) if step.errors is not None else None
+
+    def at_cycle_start(self) -> dict[str, Any]:
+        """Return the `plan_state` of a cycle that starts now. It is valid until the next call."""
+        changes, self._changes = self._changes, {}
+        for step_id, fields in changes.items():
+            node = self._nodes[step_id]
+            node.update(fields)
+            if node.get("errors", ()) is None:
+                del node["errors"]
+        size = len(self._nodes)
+        self._cycles_since_whole += 1
+        if self._whole or size <= FULL_PLAN_STEPS or self._cycles_since_whole >= size or self._previous_seq is None:
+            self._whole, self._cycles_since_whole = False, 0
+            return self._plan
+        return {"since": self._previous_seq, "steps": changes}
+
+    def cycle_written(self, seq: int) -> None:
+        """Say which `seq` the cycle got that was written last."""
+        self._previous_seq = seq

@@ -1,0 +1,47 @@
+"""Answering a step by reasoning: on purpose (`agent: llm`) or as the fallback of a missing tool (Decision 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from aeon_core.errors import AeonError
+from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
+from aeon_core.memory.base import Memory
+from aeon_core.plan.models import PlanStep
+from aeon_core.prompts import build_request
+from aeon_core.prompts.sections import memory_section, step_section
+
+
+def execute_llm_reasoning_step(
+    step: PlanStep,
+    memory: Memory,
+    llm: LLMAdapter,
+    *,
+    purpose: Literal["reason", "fallback"] = "reason",
+    context: Mapping[str, str] | None = None,
+    shown: Collection[str] = (),
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    prompts_dir: Path | None = None,
+) -> dict[str, Any]:
+    """Return `{"text": …}`, the model's answer to the step's description with what memory holds (core FR-057, FR-062).
+
+    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the memory keys they show already.
+    Raises LLMError, and AeonError where the reply is empty or a refusal.
+    """
+    sections = dict(context or {})
+    ttl = sections.pop("ttl", "")
+    sections["memory"] = memory_section(dict(memory.search("")), left_out=shown)
+    sections |= {"step": step_section(step), "ttl": ttl}
+    request = build_request(purpose, sections, max_tokens=max_tokens, folder=prompts_dir)
+    return {"text": reply_text(llm.complete(request))}
+
+
+def reply_text(response: LLMResponse) -> str:
+    """Return the text of a plain reply. Raises AeonError where there is none to use."""
+    if response.stop_reason == "refusal":
+        raise AeonError(f"the model refused: {response.text[:200] or 'without a reason'}", error_type="refusal")
+    if not response.text.strip():
+        raise AeonError("the model's reply is empty", error_type="empty_reply")
+    return response.text

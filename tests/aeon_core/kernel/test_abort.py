@@ -1,0 +1,139 @@
+"""Ending a run from outside: a model call is given up, a tool never cut, the journal says so."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig, ToolRegistry, tool
+from tests.aeon_core.kernel.test_execution import of
+from tests.fakes import ScriptedModel, add, steps
+
+
+def start(orchestrator: Orchestrator, plan: Any) -> tuple[threading.Thread, list[Any]]:
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(orchestrator.run("a task", plan)))
+    thread.start()
+    return thread, results
+
+
+def test_a_model_call_in_flight_is_given_up_and_the_run_is_journaled_as_aborted() -> None:
+    asked, never = threading.Event(), threading.Event()
+
+    class Stuck(ScriptedModel):
+        closed = False
+
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            asked.set()
+            never.wait()
+            return LLMResponse(text="late")
+
+        def close(self) -> None:
+            self.closed = True
+
+    records: list[dict[str, Any]] = []
+    model = Stuck()
+    config = RunConfig(durability="off")
+    orchestrator = Orchestrator(model, config=config, journal=False, on_record=records.append)
+    thread, results = start(orchestrator, steps(add(1, 1), {"agent": "llm"}))
+    assert asked.wait(5)
+    assert orchestrator.state is not None
+    assert [call.result for call in orchestrator.state.tool_history] == [{"result": 2}]
+    assert [step.status for step in orchestrator.state.step_results()] == ["complete", "running"]
+    orchestrator.abort()
+    thread.join(5)
+    never.set()
+    [result] = results
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert [step.status for step in result.steps] == ["complete", "running"]
+    assert model.closed
+    assert records[-1]["type"] == "run_finished"
+    assert records[-1]["result"]["status"] == "aborted"
+
+
+def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    registry = ToolRegistry()
+
+    @tool(effect="unsafe")
+    def slow() -> str:
+        """Takes its time."""
+        begun.set()
+        go_on.wait()
+        return "whole"
+
+    registry.register(slow)
+    records: list[dict[str, Any]] = []
+    config = RunConfig(durability="off")
+    orchestrator = Orchestrator(ScriptedModel(), tools=registry, config=config, journal=False, on_record=records.append)
+    thread, results = start(orchestrator, steps(*[{"tool": "slow", "arguments": {}}] * 2))
+    assert begun.wait(5)
+    orchestrator.abort()
+    go_on.set()
+    thread.join(5)
+    [result] = results
+    assert result.status == "aborted"
+    assert result.steps[0].output == {"result": "whole"}
+    assert [step.status for step in result.steps] == ["complete", "pending"]
+    assert len(of(records, "tool")) == 2
+
+
+def test_a_wait_between_attempts_ends_with_the_abort() -> None:
+    failed = threading.Event()
+
+    def fail(_: LLMRequest) -> LLMError:
+        failed.set()
+        return LLMError("busy", True, retry_after=60)
+
+    orchestrator = Orchestrator(ScriptedModel(plan=fail), config=RunConfig(durability="off"), journal=False)
+    thread, results = start(orchestrator, None)
+    assert failed.wait(5)
+    orchestrator.abort()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert results[0].status == "aborted"
+
+
+def test_an_interrupt_in_a_tool_ends_the_run_as_aborted() -> None:
+    registry = ToolRegistry()
+
+    @tool(effect="pure")
+    def interrupted() -> str:
+        """Is interrupted."""
+        raise KeyboardInterrupt
+
+    registry.register(interrupted)
+    orchestrator = Orchestrator(ScriptedModel(), tools=registry, config=RunConfig(durability="off"), journal=False)
+    assert orchestrator.run("t", steps({"tool": "interrupted", "arguments": {}})).status == "aborted"
+
+
+def test_a_tool_that_exits_fails_its_step_only() -> None:
+    registry = ToolRegistry()
+
+    @tool(effect="pure")
+    def leaver() -> str:
+        """Leaves."""
+        raise SystemExit(3)
+
+    registry.register(leaver)
+    orchestrator = Orchestrator(
+        ScriptedModel(answer="x"), tools=registry, config=RunConfig(durability="off"), journal=False
+    )
+    result = orchestrator.run("t", steps({"tool": "leaver", "arguments": {}}))
+    assert result.steps[0].errors == ["SystemExit: 3"]
+
+
+def test_histories_only_grow() -> None:
+    orchestrator = Orchestrator(ScriptedModel(answer="x"), config=RunConfig(durability="off"), journal=False)
+    orchestrator.run("t", steps(add(1, 1)))
+    assert orchestrator.state is not None
+    for change in (
+        lambda history: history.pop(),
+        lambda history: history.clear(),
+        lambda history: history.__setitem__(0, None),
+        lambda history: history.insert(0, None),
+    ):
+        with pytest.raises(TypeError, match="append-only"):
+            change(orchestrator.state.tool_history)

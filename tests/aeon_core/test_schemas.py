@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema_rs
+import pytest
+
+from aeon_core.errors import UsageError
+from aeon_core.schemas import schema, schema_names
+from aeon_core.tools.registry import default_registry
+from tests.aeon_core.journal.build import lines, text, whole_run
+
+ENTITIES = {
+    "ExecutionHistory",
+    "ExecutionPass",
+    "LogEntry",
+    "MemoryEntry",
+    "OrchestrationState",
+    "Plan",
+    "PlanStep",
+    "RunConfig",
+    "RunResult",
+    "SemanticValidationReport",
+    "Subplan",
+    "SupervisorAction",
+    "Tool",
+    "ToolCall",
+    "ValidationIssue",
+}
+RECORDS = {"run_started", "phase", "plan", "step", "llm", "tool", "supervisor", "memory", "ttl", "cycle", "pass"}
+
+
+def test_the_public_entities_and_every_record_type_have_a_schema() -> None:
+    assert set(schema_names()) >= ENTITIES | RECORDS | {"text", "approval", "run_finished", "run_resumed"}
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_each_schema_is_a_valid_json_schema(name: str) -> None:
+    assert jsonschema_rs.meta.is_valid(schema(name))
+    assert json.loads(json.dumps(schema(name))) == schema(name)
+
+
+def test_lines_of_a_journal_fit_the_schema_of_their_type_and_no_other() -> None:
+    records, _ = text("long")
+    for line in lines(records, *whole_run()):
+        record = json.loads(line)
+        assert list(jsonschema_rs.iter_errors(schema(record["type"]), record)) == []
+        assert not jsonschema_rs.is_valid(schema(record["type"]), {**record, "type": "other"})
+        assert not jsonschema_rs.is_valid(schema(record["type"]), {key: record[key] for key in record if key != "seq"})
+
+
+def test_an_exported_tool_fits_the_schema_of_a_tool() -> None:
+    for exported in default_registry().export_tools_for_llm():
+        assert list(jsonschema_rs.iter_errors(schema("Tool"), exported)) == []
+    assert not jsonschema_rs.is_valid(schema("Tool"), {"name": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("plan_step", "PlanStep"), ("runresult", "RunResult"), ("cylce", "cycle"), ("???", "Plan")]
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one(name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint):
+        schema(name)
