@@ -1,0 +1,1 @@
+"""Aeon's terminal app and command line."""

@@ -1,0 +1,7 @@
+"""`python -m aeon_tui`: the same as the `aeon-tui` command."""
+
+import sys
+
+from aeon_tui.cli import main
+
+sys.exit(main())

@@ -1,0 +1,109 @@
+"""Text for a terminal, or for a pipe: plain there, coloured here. Foreign text is made visible and never markup."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from aeon_core.errors import AeonError
+from aeon_core.visible import visible, visible_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Part = str | tuple[str, str]
+"""Text, or text and a rich style."""
+
+STATUS_STYLES = {
+    "complete": "green",
+    "completed": "green",
+    "converged": "green",
+    "accepted": "green",
+    "failed": "bold red",
+    "aborted": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+    "pending": "dim",
+    "invalid": "dim",
+    "not_converged": "yellow",
+    "ttl_expired": "yellow",
+    "cost_ceiling": "yellow",
+}
+
+
+class Output:
+    """A stream to print on. What cannot be delivered because the reader has gone, or never was, is dropped."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream if stream is not None and not stream.closed else None
+        self._console = _console(self._stream)
+
+    def line(self, *parts: Part) -> None:
+        """Print one line; control characters, line breaks too, are made visible."""
+        self._print([(visible(text), style) for text, style in map(_styled, parts)])
+
+    def block(self, text: str, style: str = "", indent: str = "") -> None:
+        """Print a text of several lines, each after `indent`."""
+        for line in visible(text.replace("\r\n", "\n"), keep="\n\t").split("\n"):
+            self._print([(indent, ""), (line, style)] if line else [("", "")])
+
+    def json(self, value: Any) -> None:
+        """Print plain JSON, indented."""
+        self._write(visible_json(json.dumps(value, indent=2, ensure_ascii=not self._is_utf8())) + "\n")
+
+    def _print(self, parts: list[tuple[str, str]]) -> None:
+        if self._console is None:
+            self._write("".join(text for text, _ in parts).rstrip() + "\n")
+            return
+        from rich.text import Text
+
+        try:
+            self._console.print(Text.assemble(*parts), soft_wrap=True)
+        except OSError as error:
+            self._lost(error)
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        self._stream = self._console = None
+        if not isinstance(error, BrokenPipeError):
+            raise AeonError(f"the output cannot be written: {error.strerror}") from None
+
+    def _is_utf8(self) -> bool:
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        return encoding.lower().replace("-", "") == "utf8"
+
+
+def stdout() -> Output:
+    """Return what a command's result is printed on."""
+    return Output(sys.stdout)
+
+
+def stderr() -> Output:
+    """Return what progress and warnings are printed on."""
+    return Output(sys.stderr)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a person sits at this stream."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _styled(part: Part) -> tuple[str, str]:
+    return (part, "") if isinstance(part, str) else part
+
+
+def _console(stream: TextIO | None) -> Console | None:
+    if stream is None or not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return None
+    from rich.console import Console
+
+    return Console(file=stream, force_terminal=True, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,190 @@
+"""The commands and their options. `--help` imports argparse alone; a command makes its options when it is used."""
+
+from __future__ import annotations
+
+import argparse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+RUN = "a run id, the unique beginning of one, a path to a journal, or 'last'"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and knows the nearest name for a misspelt one."""
+
+    def __init__(self, fill: Callable[[_Parser], None] | None = None, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self._fill = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._fill is not None:
+            self._fill(self)
+            self._fill = None
+        return super().parse_known_args(args, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.error(_unknown(rest[0], self._known_options()))
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        from aeon_core.errors import UsageError
+
+        raise UsageError(f"{message} (`{self.prog} --help` shows what there is)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "command" if isinstance(action, argparse._SubParsersAction) else "value"
+            self.error(f"unknown {what} {value!r}{_near(str(value), list(action.choices))}")
+
+    def _known_options(self) -> list[str]:
+        names = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    names.update(parser._option_string_actions)
+        return sorted(names)
+
+
+class _Help(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=100)
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: list[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from aeon_core.versions import versions
+
+        print(f"aeon-tui {versions()['aeon']}")
+        parser.exit()
+
+
+def _unknown(argument: str, options: list[str]) -> str:
+    if argument.startswith("-"):
+        name = argument.partition("=")[0]
+        return f"unknown option {name!r}{_near(name, options)}"
+    return f"unexpected argument {argument!r}; put a task of several words in quotes"
+
+
+def _near(name: str, known: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser; what it parses has `module`, the command's module in this package."""
+    parser = _Parser(
+        prog="aeon-tui",
+        description="Run a task as a plan: watched live, repaired, journaled. Without a command: the app.",
+        epilog=f"RUN is {RUN}.",
+    )
+    parser.add_argument("--version", action=_Version)
+    parser.set_defaults(module="app", command=None)
+    _common(parser, None)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+    for name, (module, summary, fill) in _COMMANDS.items():
+        description = f"{summary[0].upper()}{summary[1:]}."
+        made = commands.add_parser(name, help=summary, description=description, fill=fill)
+        made.set_defaults(module=module, command=name)
+    return parser
+
+
+def _common(parser: _Parser, default: Any = argparse.SUPPRESS) -> None:
+    def add(name: str, **options: Any) -> None:
+        parser.add_argument(name, default=default, **options)
+
+    add("--project-root", metavar="DIR", help="the project (default: the nearest folder with .aeon or .git)")
+    add("--runs-dir", metavar="DIR", help="where runs live")
+    add("--config", metavar="FILE", help="a further config file, YAML")
+    add("--debug", action="store_true", help="show tracebacks and diagnostics")
+
+
+def _tools(parser: _Parser) -> None:
+    text = "further tools, MODULE:ATTRIBUTE from the project root; may be repeated"
+    parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
+
+
+def _json(parser: _Parser, text: str = "as JSON") -> None:
+    parser.add_argument("--json", action="store_true", help=text)
+
+
+def _run(parser: _Parser) -> None:
+    parser.add_argument("task", nargs="?", metavar="TASK", help="what is to be done; '-' reads standard input")
+    _demo(parser)
+    parser.add_argument("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
+
+
+def _demo(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("--headless", action="store_true", help="without the app: progress on stderr, the result on stdout")
+    _json(parser, "with --headless: the RunResult as JSON, alone on stdout")
+    _model(parser)
+    add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
+    add("--single-pass", action="store_true", default=None, help="one pass, without evaluation")
+    add("--approve", metavar="WHAT", help="what a person is asked about; only 'none' in this version")
+    _tools(parser)
+    add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced (default: normal)")
+    _common(parser)
+
+
+def _model(parser: _Parser) -> None:
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="the model (else AEON_MODEL, else the config)")
+    parser.add_argument("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
+
+
+def _runs(parser: _Parser) -> None:
+    _json(parser)
+    _common(parser)
+
+
+def _show(parser: _Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    _json(parser, "the ExecutionHistory as JSON")
+    _common(parser)
+
+
+def _list_tools(parser: _Parser) -> None:
+    _json(parser, "as JSON, as a model gets them")
+    _tools(parser)
+    _common(parser)
+
+
+def _schema(parser: _Parser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an entity, or a type of journal record")
+    _common(parser)
+
+
+def _lint(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("plan_file", metavar="PLAN", help="a plan, JSON or YAML")
+    _json(parser, "the SemanticValidationReport as JSON")
+    text = "exit 1 from this severity on (default: high)"
+    add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
+    _tools(parser)
+    _common(parser)
+
+
+def _doctor(parser: _Parser) -> None:
+    _model(parser)
+    _common(parser)
+
+
+_COMMANDS = {
+    "run": ("run", "run a task: live in the app, or with --headless", _run),
+    "demo": ("run", "a guided run on the built-in simulated model: no key, no network", _demo),
+    "runs": ("runs", "list past and live runs", _runs),
+    "show": ("show", "show one run's execution history", _show),
+    "tools": ("tools", "list the registered tools and their schemas", _list_tools),
+    "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
+    "lint": ("lint", "check a plan file by rules", _lint),
+    "doctor": ("doctor", "show what is configured, what is missing, and which model would be used", _doctor),
+}

@@ -1,0 +1,20 @@
+"""`aeon-tui` without a command: the app, on its run browser."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from aeon_core.errors import UsageError
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import is_terminal
+
+
+def execute(args: Namespace) -> int:
+    """Open the app and return its exit code. Raises UsageError without a terminal."""
+    directory = _settings.runs_dir(args)
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
+    from aeon_tui.app import run_app
+
+    return run_app(directory)

@@ -1,0 +1,202 @@
+"""`aeon-tui run` and `aeon-tui demo`: a task, live in the app or headless."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.config import RunConfig, runs_directory
+from aeon_core.entities import RunResult
+from aeon_core.errors import UsageError
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import is_terminal, stderr, stdout
+from aeon_tui.cli._progress import Progress
+from aeon_tui.cli._steps import print_answer, print_steps
+from aeon_tui.runner import StartRun
+
+if TYPE_CHECKING:
+    from aeon_core.kernel.orchestrator import Orchestrator
+    from aeon_core.llm.base import LLMAdapter
+    from aeon_core.plan.models import Plan
+    from aeon_core.tools.registry import ToolRegistry
+
+DEMO_MODEL = "simulated:missing-tool"
+DEMO_TASK = "Count the words in 'a plan is data that a person can read', then multiply 12 by 7 and add 16"
+DEMO_GUIDE = (
+    "A guided run on a simulated model, without key and network. It plans with a tool that does not exist: watch the",
+    "validator find that, the supervisor repair the steps, and reasoning do what needs no tool.",
+    f"Task: {DEMO_TASK}",
+    "",
+)
+NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it from standard input"
+ABORTING = b"aeon-tui: aborting; once more stops at once\n"
+
+
+def execute(args: Namespace) -> int:
+    """Run a task and return the exit code of its result. Raises UsageError, ModelUnavailableError before a run."""
+    _check(args)
+    demo = args.command == "demo"
+    if demo and args.model is None:
+        args.model = DEMO_MODEL
+    config = _settings.load(args).config
+    plan = _plan(None if demo else args.plan)
+    task = DEMO_TASK if demo else _task(args.task, plan)
+    registry = _settings.tool_registry(config)
+    directory = _settings.writable(runs_directory(config))
+    llm = _settings.model(config)
+    if not args.headless:
+        llm.close()
+        return _live(StartRun(task, config, plan, paced=demo and config.model == DEMO_MODEL), directory)
+    if demo:
+        for line in DEMO_GUIDE:
+            stderr().line((line, "bold"))
+    with _diagnostics(args.debug):
+        return _headless(task, plan, config, llm, registry, as_json=args.json)
+
+
+def _check(args: Namespace) -> None:
+    if args.json and not args.headless:
+        raise UsageError("--json goes with --headless; add --headless")
+    if args.approve not in (None, "none"):
+        raise UsageError(f"--approve {args.approve!r} is not in this version; only 'none' is")
+    given = args.command == "demo" or args.task is not None or args.plan is not None
+    if not given and not is_terminal(sys.stdin):
+        raise UsageError(NO_TASK)
+    if not args.headless and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError("a live run needs a terminal; add --headless to run without one")
+
+
+def _plan(path: str | None) -> Plan | None:
+    if path is None:
+        return None
+    from aeon_core.plan.parsing import load_plan_file
+
+    return load_plan_file(Path(path))
+
+
+def _task(given: str | None, plan: Plan | None) -> str:
+    """Return the task: the argument, standard input for `-`, else the plan's goal, else what a person types."""
+    if given == "-":
+        task = _standard_input().rstrip("\r\n")
+    elif given is not None:
+        task = given
+    elif plan is not None:
+        task = plan.goal
+    else:
+        task = _asked()
+    if not task.strip():
+        raise UsageError("the task is empty; say what is to be done")
+    return task
+
+
+def _asked() -> str:
+    if sys.stderr is not None:
+        sys.stderr.write("Task: ")
+        sys.stderr.flush()
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _standard_input() -> str:
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    binary = getattr(sys.stdin, "buffer", None)
+    return binary.read().decode("utf-8", "replace") if binary is not None else sys.stdin.read()
+
+
+def _live(start: StartRun, directory: Path) -> int:
+    from aeon_tui.app import run_app
+
+    return run_app(directory, start)
+
+
+@contextlib.contextmanager
+def _diagnostics(debug: bool) -> Iterator[None]:
+    """Send what Aeon logs to stderr with --debug, else nowhere: what a person needs stands in the records."""
+    logger = logging.getLogger("aeon")
+    handler = logging.StreamHandler() if debug else logging.NullHandler()
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+def _headless(
+    task: str, plan: Plan | None, config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, as_json: bool
+) -> int:
+    from aeon_core.kernel.orchestrator import Orchestrator
+
+    out, err = stdout(), stderr()
+    progress = Progress(err)
+    orchestrator = Orchestrator(llm, tools=registry, config=config, on_record=progress)
+    with _abort_on_signals(orchestrator), _prints_of_tools_on_stderr():
+        result = orchestrator.run(task, plan)
+    llm.close()
+    if as_json:
+        out.json(result.model_dump(mode="json"))
+    else:
+        print_steps(out, progress.view)
+        print_answer(out, progress.view)
+    if problem := outcome(result):
+        err.line(f"aeon-tui: {problem}")
+    err.line((f"run {result.status.replace('_', ' ')} · journal {result.journal}", "dim"))
+    return result.exit_code
+
+
+def outcome(result: RunResult) -> str | None:
+    """Return why there is no result to use, and what to do; None where there is one."""
+    if result.error is not None:
+        return " ".join(str(result.error.get("message", result.status)).split())
+    if result.status == "ttl_expired":
+        left = result.ttl_expired_metadata.incomplete_steps if result.ttl_expired_metadata is not None else []
+        where = f" before {', '.join(left[:5])} could run" if left else " before the answer was written"
+        return f"the TTL of {result.ttl.limit} cycles was spent{where}; a higher --ttl lets the run go on"
+    if result.status == "not_converged":
+        failed = [step.step_id for step in result.steps if step.status == "failed"]
+        return f"not every step is complete (failed: {', '.join(failed[:5]) or 'none'}); the errors stand at the steps"
+    return None
+
+
+@contextlib.contextmanager
+def _prints_of_tools_on_stderr() -> Iterator[None]:
+    if sys.stderr is None:
+        yield
+        return
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+@contextlib.contextmanager
+def _abort_on_signals(orchestrator: Orchestrator) -> Iterator[None]:
+    """Let Ctrl-C and a termination abort the run, so that it is journaled as aborted; the second Ctrl-C interrupts."""
+    asked = False
+
+    def abort(number: int, _: Any) -> None:
+        nonlocal asked
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked = True
+        with contextlib.suppress(OSError):
+            os.write(2, ABORTING)
+        orchestrator.abort()
+
+    try:
+        before = {number: signal.signal(number, abort) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:
+        # Only the main thread takes signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,49 @@
+"""`aeon-tui tools`: what a plan's steps can call."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import Output, stdout
+
+
+def execute(args: Namespace) -> int:
+    """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
+    exported = _settings.tool_registry(_settings.load(args).config).export_tools_for_llm()
+    out = stdout()
+    if args.json:
+        out.json(exported)
+        return 0
+    for index, tool in enumerate(exported):
+        if index:
+            out.line()
+        _print(out, tool)
+    return 0
+
+
+def _print(out: Output, tool: dict[str, Any]) -> None:
+    out.line((tool["name"], "bold"), (f"  {tool['effect']}", "dim"))
+    out.block(tool["description"], indent="  ")
+    for label, schema in (("takes", tool["input_schema"]), ("gives", tool["output_schema"])):
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        required = schema.get("required", []) if isinstance(schema, dict) else []
+        if not isinstance(properties, dict) or not properties:
+            out.line(f"  {label}  ", json.dumps(schema, ensure_ascii=False))
+            continue
+        shown = (f"{name}{'' if name in required else '?'}: {_kind(value)}" for name, value in properties.items())
+        out.line(f"  {label}  ", ", ".join(shown))
+    for example in tool["examples"]:
+        out.line(("  e.g.   ", "dim"), (json.dumps(example, ensure_ascii=False), "dim"))
+
+
+def _kind(schema: Any) -> str:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("enum"), list):
+            return " | ".join(str(value) for value in schema["enum"])
+        if "type" in schema:
+            kinds = schema["type"]
+            return " | ".join(map(str, kinds)) if isinstance(kinds, list) else str(kinds)
+    return "any"

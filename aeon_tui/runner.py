@@ -1,0 +1,193 @@
+"""The thread bridge: the kernel runs in a worker thread and never waits for the screen (design: Decision 5)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from aeon_core.errors import AeonError
+from aeon_tui.feed import LiveFeed
+
+if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
+    from aeon_core.entities import RunResult
+    from aeon_core.plan.models import Plan
+
+logger = logging.getLogger("aeon")
+
+STREAM_LIMIT = 20_000
+"""Characters of a reply in progress that are kept for the screen."""
+
+
+@dataclass
+class StartRun:
+    """What to run in the app: a task, how, a plan where it is given, and whether replies take a moment to watch."""
+
+    task: str
+    config: RunConfig
+    plan: Plan | None = None
+    paced: bool = False
+
+
+class Stream:
+    """The reply that is being written. Filled on the call's thread, read by the screen."""
+
+    def __init__(self) -> None:
+        self.step_id: str | None = None
+        self.version = 0
+        self._parts: list[str] = []
+        self._length = 0
+
+    def add(self, step_id: str | None, text: str) -> None:
+        """Append what has arrived."""
+        self.step_id = step_id
+        if self._length < STREAM_LIMIT:
+            self._parts.append(text)
+            self._length += len(text)
+            self.version += 1
+
+    def clear(self) -> None:
+        """Forget it: the call has ended, or another begins."""
+        if self._parts:
+            self._parts = []
+            self._length = 0
+            self.version += 1
+
+    @property
+    def text(self) -> str:
+        """What has arrived so far."""
+        return "".join(self._parts)
+
+
+class Kernel(Protocol):
+    """What is run: an Orchestrator."""
+
+    def run(self, task: str, plan: Plan | None = None) -> RunResult: ...
+    def abort(self) -> None: ...
+
+
+OnLine = Callable[[bytes], None]
+OnDelta = Callable[[str | None, str], None]
+Build = Callable[[StartRun, Path, OnLine, OnDelta], Kernel]
+"""Makes what is run, on the thread that will run it. Raises AeonError."""
+
+
+def build_orchestrator(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta) -> Kernel:
+    """Return the kernel with the model and the tools that the configuration names."""
+    from aeon_core.config import find_project_root
+    from aeon_core.kernel.orchestrator import Orchestrator
+    from aeon_core.llm.connect import connect
+    from aeon_core.tools.load import load_tools
+    from aeon_core.tools.registry import default_registry
+
+    config = start.config
+    tools = default_registry()
+    root = config.project_root if config.project_root is not None else find_project_root()
+    for spec in config.tools:
+        load_tools(spec, tools, root)
+    model = connect(config.model or "", base_url=config.base_url, timeout=config.timeout)
+    if start.paced:
+        from aeon_tui.paced import PacedModel
+
+        model = PacedModel(model)
+    return Orchestrator(
+        model,
+        tools=tools,
+        config=config,
+        journal=journal,
+        on_line=on_line,
+        on_delta=on_delta,
+    )
+
+
+class Runner:
+    """Runs one task on a thread of its own, and says how it went.
+
+    `feed` and `stream` are what the screen reads. In the end `result` is the RunResult, or `error` why there is none.
+    """
+
+    def __init__(self, start: StartRun, journal: Path, build: Build | None = None) -> None:
+        self.start_run = start
+        self._make = build if build is not None else build_orchestrator
+        self.journal = journal
+        self.feed = LiveFeed(journal)
+        self.stream = Stream()
+        self.result: RunResult | None = None
+        self.error: AeonError | None = None
+        self.aborting = False
+        self._orchestrator: Kernel | None = None
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.journal.stem
+
+    @property
+    def running(self) -> bool:
+        """Whether the run has begun and not ended."""
+        return self._thread is not None and not self._done.is_set()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: the result's code, the error's, or 1 where the run has not ended."""
+        if self.result is not None:
+            return self.result.exit_code
+        return self.error.exit_code if self.error is not None else 1
+
+    def start(self) -> None:
+        """Begin the run; once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="aeon-kernel", daemon=True)
+            self._thread.start()
+
+    def abort(self) -> None:
+        """Ask the run to end; returns at once."""
+        self.aborting = True
+        orchestrator = self._orchestrator
+        if orchestrator is not None:
+            orchestrator.abort()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the run's end, at most so long; return whether it has ended."""
+        return self._thread is None or self._done.wait(seconds)
+
+    def outcome(self) -> str:
+        """Return one line about how the run ended, with its id."""
+        from aeon_widgets.text import one_line
+
+        if self.error is not None:
+            return one_line(self.error.message, 2_000)
+        if self.result is None:
+            return f"run {self.run_id}: still ending when the app closed; see `aeon-tui show {self.run_id}`"
+        reason = ""
+        if self.result.error is not None and self.result.status != "aborted":
+            reason = f": {one_line(str(self.result.error.get('message', '')), 500)}"
+        label = " (simulated)" if self.result.simulated else ""
+        status = self.result.status.replace("_", " ")
+        return f"run {self.run_id}{label}: {status}{reason} · see `aeon-tui show {self.run_id}`"
+
+    def _work(self) -> None:
+        try:
+            orchestrator = self._make(self.start_run, self.journal, self._on_line, self.stream.add)
+            self._orchestrator = orchestrator
+            if self.aborting:
+                orchestrator.abort()
+            self.result = orchestrator.run(self.start_run.task, self.start_run.plan)
+        except AeonError as error:
+            self.error = error
+        except Exception as error:
+            logger.exception("the run failed before it had started")
+            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
+        finally:
+            self._done.set()
+
+    def _on_line(self, line: bytes) -> None:
+        if b'"type":"llm"' in line[:200]:
+            self.stream.clear()
+        self.feed.put(line)

@@ -1,0 +1,85 @@
+"""All keys of the screen behind, as they are bound right now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.screen import ModalScreen
+
+from aeon_widgets.marks import FALLBACK, REPAIRED, STATUS_ICONS, WARNED
+from aeon_widgets.text_view import Block, TextView
+
+SHOWN = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "question_mark": "?",
+    "escape": "esc",
+    "ctrl+p": "ctrl+p",
+    "pagedown": "page down",
+    "pageup": "page up",
+    "upper_g": "G",
+}
+
+
+SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
+"""Bound by every scrolling widget; nothing of ours is wider than the screen."""
+
+LEGEND: list[Block] = [
+    ("accent bold", "Signs"),
+    *((status, f"  {icon}  {status}") for status, icon in STATUS_ICONS.items()),
+    ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
+    ("medium", f"  {FALLBACK}  fallback: reasoned about the step, as no tool could be found"),
+    ("medium", f"  {WARNED}  the validator objects to the step"),
+]
+
+
+class KeysScreen(ModalScreen[None]):
+    """The key help: what each key does in the focused pane, on the screen, and everywhere."""
+
+    DEFAULT_CSS = """
+    KeysScreen {
+        align: center middle;
+        TextView {
+            width: 64; max-width: 100%; height: auto; max-height: 90%;
+            border: round $aeon-accent; background: $background;
+            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter", "dismiss", "Close", show=False)]
+
+    def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:
+        super().__init__()
+        self._blocks = key_blocks(bindings)
+
+    def compose(self) -> ComposeResult:
+        yield TextView()
+
+    def on_mount(self) -> None:
+        text = self.query_one(TextView)
+        text.border_title = "Keys"
+        text.border_subtitle = "esc closes"
+        text.show(self._blocks)
+        text.focus()
+
+
+def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
+    """Return the bindings as text, grouped by the part of the screen that they belong to."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for key, active in bindings.items():
+        description = active.binding.description
+        if description and active.binding.action not in SIDEWAYS:
+            title = getattr(active.node, "HELP_TITLE", None) or type(active.node).__name__
+            groups.setdefault(title, {}).setdefault(description, []).append(SHOWN.get(key, key))
+    blocks: list[Block] = []
+    for title, actions in groups.items():
+        blocks += [("accent bold", title)]
+        blocks += [("", f"  {'  '.join(keys):<22} {description}") for description, keys in actions.items()]
+        blocks.append(("", ""))
+    return [*blocks, *LEGEND]

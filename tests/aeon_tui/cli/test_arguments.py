@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.aeon_core.journal.build import started, write
+from tests.aeon_tui.cli.conftest import Cli, environment, process
+
+
+def test_help_lists_the_commands_of_this_version_and_no_later_ones(cli: Cli) -> None:
+    done = cli("--help")
+    assert done.code == 0
+    listed = {line.split()[0] for line in done.out.splitlines() if line.startswith("    ") and line.strip()}
+    assert listed == {"COMMAND", "run", "demo", "runs", "show", "tools", "schema", "lint", "doctor"}
+
+
+@pytest.mark.parametrize("command", ["run", "demo", "runs", "show", "tools", "schema", "lint", "doctor"])
+def test_each_command_has_a_help_of_its_own(cli: Cli, command: str) -> None:
+    done = cli(command, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"usage: aeon-tui {command}")
+    assert "--runs-dir" in done.out
+
+
+def test_the_version_is_printed(cli: Cli) -> None:
+    done = cli("--version")
+    assert (done.code, done.out.split()[0], done.err) == (0, "aeon-tui", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rnu",), "unknown command 'rnu', did you mean 'run'?"),
+        (("watch",), "unknown command 'watch'"),
+        (("run", "--headles", "x"), "unknown option '--headles', did you mean '--headless'?"),
+        (("run", "--head", "x"), "unknown option '--head'"),
+        (("--nonsense",), "unknown option '--nonsense'"),
+        (("run", "--headless", "add", "5"), "unexpected argument '5'; put a task of several words in quotes"),
+        (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
+        (("show",), "the following arguments are required: RUN"),
+        (("lint", "x", "--fail-on", "hi"), "unknown value 'hi', did you mean 'high'?"),
+        (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
+        (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
+        (("run", "--json", "x"), "--json goes with --headless"),
+        (("run", "--headless", "--approve", "plan,tool", "x"), "--approve 'plan,tool' is not in this version"),
+        (("run", "--headless", "--config", "none.yml", "x"), "the config file 'none.yml' cannot be read"),
+        (("run", "--headless", "--tools", "shell", "x"), "tools 'shell': is not in this version"),
+        (("run", "--headless"), "no task was given"),
+        (("run",), "no task was given"),
+        (("run", "--headless", " "), "the task is empty"),
+        (("run", "--headless", "-"), "the task is empty"),
+        (("run", "x"), "a live run needs a terminal; add --headless"),
+        (("demo",), "a live run needs a terminal; add --headless"),
+        ((), "the app needs a terminal"),
+        (("run", "--headless", "--runs-dir", "/dev/null/x", "x"), "'/dev/null' is no folder"),
+        (("tools", "--project-root", "/no/folder"), "the project root '/no/folder' is no folder"),
+    ],
+)
+def test_wrong_usage_is_one_line_on_stderr_and_exit_2(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("aeon-tui: ")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_foreign_text_in_an_error_steers_no_terminal(cli: Cli) -> None:
+    done = cli("show", "\x1b[31m\nx\u202e")
+    assert done.code == 2
+    assert "\x1b" not in done.err
+    assert "\u202e" not in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_no_model_is_exit_3_with_the_ways_to_set_one(cli: Cli) -> None:
+    done = cli("run", "--headless", "add 5 and 10")
+    assert (done.code, done.out) == (3, "")
+    for way in ("--model", "AEON_MODEL", "config file", "simulated:default"):
+        assert way in done.err
+
+
+def test_a_traceback_is_shown_only_with_debug(cli: Cli) -> None:
+    assert "Traceback" not in cli("show", "none").err
+    assert "Traceback" in cli("show", "none", "--debug").err
+
+
+IMPORTED = """
+import sys
+from aeon_tui.cli import main
+code = main(sys.argv[1:])
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *arguments], capture_output=True, text=True, env=environment(), check=True
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:
+    loaded = imported("--help")
+    assert "argparse" in loaded
+    assert not loaded & {"textual", "rich", "openai", "anthropic", "pydantic", "yaml", "aeon_core", "json", "typing"}
+
+
+def test_runs_imports_neither_sdks_nor_textual() -> None:
+    loaded = imported("runs")
+    assert "aeon_core" in loaded
+    assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs", "tenacity"}
+
+
+def test_closed_standard_streams_are_no_error() -> None:
+    for redirection in (">&-", "2>&-", "<&- >&- 2>&-"):
+        command = f'"{sys.executable}" -m aeon_tui tools {redirection}'
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+        assert done.returncode == 0
+        assert done.stderr == ""
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    command = f'"{sys.executable}" -m aeon_tui schema RunResult | true; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_a_full_disk_is_an_error_in_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = process("schema", "RunResult", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 1
+    assert done.stderr == "aeon-tui: the output cannot be written: No space left on device\n"
+
+
+def test_a_closed_descriptor_is_filled_before_a_journal_could_take_its_place() -> None:
+    script = "import os; from aeon_tui.cli import main; main(['--version']); os.write(2, b'to nobody')"
+    command = f'"{sys.executable}" -c "{script}" 2>&-'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "aeon-tui")
+
+
+def test_output_for_a_narrow_encoding_is_escaped(tmp_path: Path) -> None:
+    write(tmp_path / "runs", started(task="grüße"))
+    done = process("runs", "--runs-dir", str(tmp_path / "runs"), env=environment(PYTHONIOENCODING="ascii"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"gr\xfc\xdfe" in done.stdout

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.aeon_tui.cli.conftest import Cli
+
+
+def finding(out: str, name: str) -> str:
+    """Return a finding with its mark and the step below it."""
+    lines = out.splitlines()
+    index = next(i for i, line in enumerate(lines) if line.split()[1:2] == [name])
+    return "\n".join(line.strip() for line in lines[index : index + 2] if line is lines[index] or "→" in line)
+
+
+def test_without_anything_configured_the_steps_that_would_help_are_named(cli: Cli, tmp_path: Path) -> None:
+    done = cli("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert "-- model" in " ".join(finding(done.out, "model").split())
+    assert "AEON_MODEL" in finding(done.out, "model")
+    assert "→ set OPENAI_API_KEY, or --base-url for a local server" in finding(done.out, "openai")
+    assert "→ set ANTHROPIC_API_KEY" in finding(done.out, "anthropic")
+    assert finding(done.out, "simulated").startswith("ok")
+    assert f"{tmp_path / '.aeon' / 'runs'} (will be made)" in finding(done.out, "runs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "source"),
+    [
+        (["--model", "simulated:a"], "simulated:b", "the option --model"),
+        ([], "simulated:b", "the environment variable AEON_MODEL"),
+        ([], "", "config.yml'"),
+    ],
+)
+def test_the_model_is_shown_with_where_it_comes_from(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str], variable: str, source: str
+) -> None:
+    Path(".aeon/config.yml").write_text("model: simulated:c\n")
+    monkeypatch.setenv("AEON_MODEL", variable)
+    shown = finding(cli("doctor", *arguments).out, "model")
+    assert source in shown
+    assert (arguments[1] if arguments else variable or "simulated:c") in shown
+
+
+def test_keys_make_a_provider_usable_and_are_never_printed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-a-person")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret-of-a-person")
+    out = cli("doctor", "--model", "openai:x", "--base-url", "https://user:pass@host/v1?key=abc").out
+    assert finding(out, "openai").endswith("usable: OPENAI_API_KEY is set")
+    assert finding(out, "anthropic").endswith("usable: ANTHROPIC_API_KEY is set")
+    assert "openai:x at https://host/v1" in out
+    for secret in ("secret", "pass@", "abc"):
+        assert secret not in out
+
+
+def test_a_local_server_needs_no_key(cli: Cli) -> None:
+    out = cli("doctor", "--base-url", "http://127.0.0.1:8000/v1").out
+    assert "needs no key" in finding(out, "openai")
+
+
+def test_a_broken_config_is_shown_with_the_rest_and_exit_2(cli: Cli) -> None:
+    Path(".aeon/config.yml").write_text("tlt: 3\n")
+    done = cli("doctor")
+    assert (done.code, done.err) == (2, "")
+    assert "did you mean 'ttl'?" in finding(done.out, "config")
+    assert finding(done.out, "simulated").startswith("ok")
+
+
+def test_a_runs_directory_that_cannot_be_is_exit_2(cli: Cli) -> None:
+    done = cli("doctor", "--runs-dir", "/dev/null/runs")
+    assert done.code == 2
+    assert "'/dev/null' is no folder" in finding(done.out, "runs")
+
+
+def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None:
+    Path(".aeon/config.yml").write_text("ttl: 3\n")
+    assert str(tmp_path / ".aeon" / "config.yml") in finding(cli("doctor").out, "config")

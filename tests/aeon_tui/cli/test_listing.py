@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aeon_core.tools.registry import default_registry
+from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
+from tests.aeon_tui.cli.conftest import Cli
+
+RUNS = Path(".aeon/runs")
+
+
+def test_runs_are_listed_newest_first_with_status_model_and_task(cli: Cli) -> None:
+    write(RUNS, *whole_run(), run="20261120-093000-aaaaaa")
+    write(RUNS, *whole_run()[:-1], run="20261120-093000-bbbbbb")
+    first, second = cli("runs").out.splitlines()
+    assert first.split()[:2] == ["20261120-093000-bbbbbb", "interrupted"]
+    assert second.split()[:2] == ["20261120-093000-aaaaaa", "completed"]
+    assert "2026-11-20 09:30" in second
+    assert "simulated:default" in second
+    assert "calculate the sum of 5 and 10" in second
+
+
+def test_runs_as_json_have_the_contracts_fields(cli: Cli) -> None:
+    path = write(RUNS, *whole_run())
+    assert json.loads(cli("runs", "--json").out) == [
+        {
+            "run_id": RUN_ID,
+            "task": "calculate the sum of 5 and 10",
+            "status": "completed",
+            "model": "simulated:default",
+            "passes": 1,
+            "cost_usd": 0.0,
+            "started": "2026-11-20T09:30:00.000000Z",
+            "path": str(path.absolute()),
+        }
+    ]
+
+
+def test_no_runs_and_foreign_files_give_an_empty_list(cli: Cli) -> None:
+    done = cli("runs")
+    assert (done.code, done.out) == (0, "")
+    assert "no runs in" in done.err
+    RUNS.mkdir(parents=True)
+    (RUNS / "notes.jsonl").write_text('{"hello": 1}\n')
+    (RUNS / "binary.jsonl").write_bytes(b"\x00\xff" * 1_000)
+    assert cli("runs", "--json").out == "[]\n"
+
+
+def test_a_hostile_task_stays_on_its_line(cli: Cli) -> None:
+    write(RUNS, started(task="\x1b[2J[bold]line\nbreak\u202e" + "x" * 5_000_000))
+    done = cli("runs")
+    assert done.out.count("\n") == 1
+    assert r"\x1b[2J[bold]line break\u202e" in done.out
+    assert len(done.out) < 300
+
+
+def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    done = cli("show", "last")
+    assert (done.code, done.err) == (0, "")
+    for expected in (
+        f"run      {RUN_ID}",
+        "task     calculate the sum of 5 and 10",
+        "status   completed",
+        "model    simulated:default (simulated)",
+        "ttl      47 of 50 cycles left",
+        "tokens   30 in, 3 out, $0.0000",
+        "Plan: the sum of 5 and 10",
+        's1 complete · tool calculator · add 5 and 10\n    {"result": 15}\n',
+        (
+            "s2 complete · tool calculator · double it\n"
+            '    repaired (plan repair, llm, attempt 1 of 2): tool "calc" → "calculator"\n'
+            '    {"result": 30}\n'
+        ),
+        (
+            "s3 complete · fallback reasoning · tell the news\n"
+            "    warning: Tool 'web' not found\n"
+            "    fallback: no tool was found, the model reasoned about the description\n"
+            "    no news\n"
+        ),
+        "Answer (simulated model)\nThe sum is 15.\n",
+    ):
+        assert expected in done.out
+
+
+def test_show_tells_why_steps_and_run_failed(cli: Cli) -> None:
+    records = whole_run()[:16]
+    failed = step("s1", "failed", mode="tool", errors=["division by zero"])
+    write(RUNS, *records, failed, finished("failed", answer=None, error={"message": "the model is down"}))
+    out = cli("show", RUN_ID).out
+    assert "    error: division by zero\n" in out
+    assert out.endswith("error: the model is down\n")
+    assert "Answer" not in out
+
+
+def test_show_as_json_is_the_execution_history(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    history = json.loads(cli("show", RUN_ID[:10], "--json").out)
+    assert list(history) == [
+        "execution_id",
+        "task_input",
+        "configuration",
+        "passes",
+        "final_result",
+        "overall_statistics",
+    ]
+    assert history["execution_id"] == RUN_ID
+    assert history["final_result"]["answer"] == "The sum is 15."
+
+
+def test_show_reports_damage_on_stderr_and_shows_the_rest(cli: Cli) -> None:
+    content = lines(*whole_run())
+    content[3] = b"broken\n"
+    RUNS.mkdir(parents=True)
+    (RUNS / "r.jsonl").write_bytes(b"".join(content))
+    done = cli("show", "r")
+    assert done.code == 0
+    assert "damaged: line 4: broken" in done.err
+    assert "The sum is 15." in done.out
+
+
+def test_show_of_hostile_text_prints_no_control_character(cli: Cli) -> None:
+    hostile = "\x1b]0;title\x07[/bold]\x00\x9b31m\u202e\nnext"
+    long, reference = text("y" * 5_000_000)
+    output = step("s1", "complete", mode="llm", output={"text": hostile})
+    write(RUNS, *whole_run()[:16], output, long, step("s2", "complete", output=reference), ttl(3))
+    done = cli("show", "last")
+    assert done.code == 0
+    assert r"\x1b]0;title\x07[/bold]\x00\x9b31m\u202e" in done.out
+    assert "    next\n" in done.out
+    assert not {"\x1b", "\x07", "\x00", "\x9b", "\u202e"} & set(done.out)
+
+
+@pytest.mark.parametrize("content", [b"", b'{"a":1}\n', b"\x7fELF\x00\x00\n", b"text\n"])
+def test_show_of_a_file_that_is_no_journal_is_exit_2_in_one_line(cli: Cli, content: bytes) -> None:
+    Path("x.jsonl").write_bytes(content)
+    done = cli("show", "./x.jsonl")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "'x.jsonl' is no journal" in done.err
+
+
+def test_tools_as_json_are_what_a_model_gets(cli: Cli) -> None:
+    assert json.loads(cli("tools", "--json").out) == default_registry().export_tools_for_llm()
+
+
+def test_tools_are_shown_with_what_they_take_and_give(cli: Cli) -> None:
+    Path("mine.py").write_text(
+        "from aeon_core import tool\n"
+        "@tool(effect='pure')\n"
+        "def shout(text: str, times: int = 1) -> str:\n"
+        "    'Says it loudly.'\n"
+        "    return text.upper() * times\n"
+    )
+    out = cli("tools", "--tools", "mine:shout").out
+    assert "calculator  pure" in out
+    assert "shout  pure\n  Says it loudly.\n  takes  text: string, times?: integer\n  gives  result: string\n" in out
+
+
+def test_schema_lists_names_and_prints_one(cli: Cli) -> None:
+    names = cli("schema").out.split()
+    assert {"Plan", "RunResult", "LogEntry", "run_started"} <= set(names)
+    assert json.loads(cli("schema", "Plan").out)["title"] == "Plan"
+    done = cli("schema", "Plam")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean 'Plan'?" in done.err
+
+
+def test_lint_passes_a_sound_plan(cli: Cli) -> None:
+    plan = {"goal": "g", "steps": [{"step_id": "s1", "description": "think about it", "agent": "llm"}]}
+    Path("plan.json").write_text(json.dumps(plan))
+    done = cli("lint", "plan.json")
+    assert (done.code, done.out, done.err) == (0, "plan.json: no issues\n", "")
+
+
+def test_lint_fails_a_plan_with_severe_issues_and_prints_a_report(cli: Cli) -> None:
+    Path("plan.yml").write_text("goal: g\nsteps:\n  - {step_id: s1, description: fetch it, tool: web}\n")
+    done = cli("lint", "plan.yml")
+    assert done.code == 1
+    assert "high   hallucination  s1: " in done.out
+    report = json.loads(cli("lint", "plan.yml", "--json").out)
+    assert report["overall_severity"] == "high"
+
+
+def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
+    Path("plan.json").write_text("{goal: [")
+    done = cli("lint", "plan.json")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert cli("lint", "none.json").code == 2

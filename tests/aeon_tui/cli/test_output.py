@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from aeon_core.errors import AeonError
+from aeon_tui.cli._output import Output
+
+HOSTILE = "[bold red]x[/] \x1b[31m :smile: 12"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Broken(io.StringIO):
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+
+def test_a_pipe_gets_plain_text_and_trailing_blanks_are_cut() -> None:
+    stream = io.StringIO()
+    Output(stream).line(("red", "bold red"), " and ", HOSTILE, "  ")
+    assert stream.getvalue() == "red and [bold red]x[/] \\x1b[31m :smile: 12\n"
+
+
+def test_a_terminal_gets_colour_for_our_styles_and_none_for_foreign_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    Output(stream).line(("failed", "red"), " ", HOSTILE)
+    assert stream.getvalue() == "\x1b[31mfailed\x1b[0m [bold red]x[/] \\x1b[31m :smile: 12\n"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_without_colour_gets_plain_text(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv(name, value)
+    stream = Terminal()
+    Output(stream).line(("failed", "red"))
+    assert stream.getvalue() == "failed\n"
+
+
+def test_long_lines_are_not_broken_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    Output(stream).line("word " * 100 + "end")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_block_keeps_its_lines_and_indents_each() -> None:
+    stream = io.StringIO()
+    Output(stream).block("one\r\n\n\ttwo\x00", indent="  ")
+    assert stream.getvalue() == "  one\n\n  \ttwo\\x00\n"
+
+
+def test_json_is_one_document_in_any_encoding() -> None:
+    value = {"text": "grüße \x9b \u202e 日本"}
+    for encoding, shown in (("utf-8", "grüße"), ("ascii", r"gr\u00fc\u00dfe")):
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, encoding=encoding)
+        Output(stream).json(value)
+        stream.flush()
+        text = raw.getvalue().decode(encoding)
+        assert json.loads(text) == value
+        assert shown in text
+        assert "\x9b" not in text
+
+
+def test_a_reader_that_has_gone_is_written_to_no_more() -> None:
+    output = Output(Broken(BrokenPipeError()))
+    output.line("one")
+    output.line("two")
+
+
+def test_a_full_disk_is_an_error() -> None:
+    with pytest.raises(AeonError, match="the output cannot be written: No space left on device"):
+        Output(Broken(OSError(28, "No space left on device"))).line("one")
+
+
+def test_a_stream_that_is_not_there_takes_everything() -> None:
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed):
+        output = Output(stream)
+        output.line("one")
+        output.json({})

@@ -1,0 +1,156 @@
+"""The command as a process, on the simulated model: the whole of Aeon, from the arguments to the journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.aeon_tui.cli.conftest import environment, process
+
+RUNS = Path(".aeon/runs")
+TASK = "calculate the sum of 5 and 10"
+
+SLOW = """
+import os
+from aeon_core import tool
+
+@tool(effect="pure")
+def wait(pipe: str) -> str:
+    "Waits until something is written to the pipe."
+    with open(pipe + ".in", "w") as started:
+        started.write("started")
+    with open(pipe + ".out") as ended:
+        return ended.read()
+"""
+
+
+def test_the_demo_shows_a_tool_step_a_repair_and_a_reasoning_step(tmp_path: Path) -> None:
+    done = process("demo", "--headless")
+    assert done.returncode == 0
+    assert "s1 complete · reasoning · Count words" in done.stdout
+    assert "s2 complete · tool calculator · Multiply 12 by 7\n    repaired (plan repair, llm" in done.stdout
+    assert done.stdout.endswith("Answer (simulated model)\nThe result is 100.\n")
+    assert "simulated:missing-tool (simulated)" in done.stderr
+    assert "warning: s2 repaired · tool calculator · Multiply 12 by 7" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_run_is_listed_and_shown_by_later_processes() -> None:
+    run = process("run", "--headless", "--json", "--model", "simulated:default", TASK)
+    result = json.loads(run.stdout)
+    assert (run.returncode, result["status"], result["simulated"]) == (0, "completed", True)
+    assert result["steps"][0]["output"] == {"result": 15}
+    assert "15" in result["answer"]
+    assert [run["status"] for run in json.loads(process("runs", "--json").stdout)] == ["completed"]
+    history = json.loads(process("show", "last", "--json").stdout)
+    assert history["final_result"] == result
+    assert history["passes"][0]["execution_results"]["answer"] == result["answer"]
+    assert '{"result": 15}' in process("show", result["run_id"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "told"),
+    [
+        ("malformed", 0, "warning: json repair (local, 1/2) succeeded"),
+        ("broken", 0, "warning: json repair (llm, 1/2) succeeded"),
+        ("unrepairable", 1, "aeon-tui: the plan could not be repaired in 2 attempts"),
+        ("no-such-tool", 0, "warning: s1 complete · fallback reasoning"),
+        ("bad-arguments", 0, "warning: s1 · tool call repair (llm, 1/2) succeeded"),
+        ("refused-key", 3, "aeon-tui: "),
+        ("hostile", 0, r"\x1b[31mred\x1b[0m"),
+        ("nonsense", 2, "aeon-tui: "),
+    ],
+)
+def test_each_way_of_misbehaving_has_its_exit_code_and_is_told(model: str, code: int, told: str) -> None:
+    done = process("run", "--headless", "--json", "--model", f"simulated:{model}", TASK)
+    assert done.returncode == code
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (done.stdout == "") == (code == 2)
+
+
+def slow_run(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """Start a run whose only step waits; return it when the tool has begun, and the pipe that would end it."""
+    (folder / "slow.py").write_text(SLOW)
+    pipe = folder / "pipe"
+    os.mkfifo(f"{pipe}.in")
+    os.mkfifo(f"{pipe}.out")
+    step = {"step_id": "s1", "description": "wait", "tool": "wait", "arguments": {"pipe": str(pipe)}}
+    (folder / "plan.json").write_text(json.dumps({"goal": "wait", "steps": [step]}))
+    command = [sys.executable, "-m", "aeon_tui", "run", "--headless", "--json", "--model", "simulated:default"]
+    started = subprocess.Popen(
+        [*command, "--tools", "slow:wait", "--plan", "plan.json"],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    Path(f"{pipe}.in").read_text()
+    return started, Path(f"{pipe}.out")
+
+
+def statuses() -> list[str]:
+    return [run["status"] for run in json.loads(process("runs", "--json").stdout)]
+
+
+def test_a_run_is_running_while_its_process_lives_and_interrupted_when_it_was_killed(tmp_path: Path) -> None:
+    run, _ = slow_run(tmp_path)
+    try:
+        assert statuses() == ["running"]
+    finally:
+        run.kill()
+        run.communicate()
+    assert statuses() == ["interrupted"]
+    shown = process("show", "last")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "status   interrupted" in shown.stdout
+    assert "s1 running · tool wait · wait" in shown.stdout
+
+
+def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> None:
+    run, pipe = slow_run(tmp_path)
+    assert run.stderr is not None
+    run.send_signal(signal.SIGINT)
+    while "aborting" not in run.stderr.readline():
+        pass
+    pipe.write_text("done")
+    out, _ = run.communicate(timeout=30)
+    assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
+    assert json.loads(out)["steps"][0]["output"] == {"result": "done"}
+    assert statuses() == ["aborted"]
+
+
+def test_the_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
+    run, _ = slow_run(tmp_path)
+    assert run.stderr is not None
+    run.send_signal(signal.SIGINT)
+    while "aborting" not in run.stderr.readline():
+        pass
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=30)
+    assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
+
+
+def test_on_a_terminal_progress_is_coloured_and_the_piped_result_is_not() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        done = process(
+            *("run", "--headless", "--model", "simulated:missing-tool", TASK),
+            stderr=theirs,
+            stdout=subprocess.PIPE,
+            capture_output=False,
+            env=environment(TERM="xterm-256color"),
+        )
+        os.close(theirs)
+        shown = screen.read(100_000)
+    assert done.returncode == 0
+    assert b"\x1b[33mwarning: \x1b[0m" in shown
+    assert "\x1b" not in done.stdout

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import LLMError
+from aeon_core.journal.history import list_runs, open_history
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_tui.cli.run import outcome
+from tests.aeon_core.journal.build import finished
+from tests.aeon_tui.cli.conftest import Cli
+from tests.fakes import ScriptedModel, add, call, steps
+
+RUNS = Path(".aeon/runs")
+UseModel = Callable[[LLMAdapter], None]
+NO_TOOL = {"step_id": "s2", "description": "do part 2", "tool": "calculator"}
+
+
+def model(plan: Any = None, **scripts: Any) -> ScriptedModel:
+    return ScriptedModel(plan=plan or steps(add(5, 10)), answer="The sum is 15.", **scripts)
+
+
+def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_model: UseModel) -> None:
+    use_model(model())
+    done = cli("run", "--headless", "calculate the sum of 5 and 10")
+    assert done.code == 0
+    assert done.out == ('s1 complete · tool calculator · do part 1\n    {"result": 15}\n\nAnswer\nThe sum is 15.\n')
+    assert [line for line in done.err.splitlines() if not line.startswith("TTL")] == [
+        f"run {list_runs(RUNS.absolute())[0].run_id} · scripted:test",
+        "plan generated · 1 step · a goal",
+        "  s1  do part 1  [tool calculator]",
+        "s1 running · do part 1",
+        's1 complete · tool calculator → {"result": 15}',
+        f"run completed · journal {list_runs(RUNS.absolute())[0].path}",
+    ]
+    assert "TTL 49 of 50 cycles left · cycle 1" in done.err
+    assert "\x1b" not in done.out + done.err
+
+
+def test_a_repair_and_a_fallback_are_told_on_stderr_and_in_the_result(cli: Cli, use_model: UseModel) -> None:
+    use_model(
+        model(
+            steps({"agent": "llm"}, {"tool": "calc"}, {"tool": "scale"}),
+            repair=[NO_TOOL, "no", "no"],
+            reason="thought about it",
+            tool_call=call("calculator", operation="add", a=1, b=2),
+            fallback="weighed by hand",
+        )
+    )
+    done = cli("run", "--headless", "do three things")
+    assert done.code == 0
+    warnings = [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    assert warnings[:2] == [
+        "warning: s2 · Tool 'calc' not found in registry · goes to the supervisor",
+        "warning: s3 · Tool 'scale' not found in registry · goes to the supervisor",
+    ]
+    assert any(line.startswith("warning: s2 · plan repair (llm, 1/2) succeeded") for line in warnings)
+    assert "warning: s2 repaired · tool calculator · do part 2" in warnings
+    assert any(line.startswith("warning: s3 · plan repair (llm, 2/2) refused") for line in warnings)
+    assert "warning: s3 complete · fallback reasoning → weighed by hand" in warnings
+    assert done.err.count("  s1  do part 1") == 1
+    assert "s1 complete · reasoning · do part 1\n    thought about it\n" in done.out
+    assert "    repaired (plan repair, llm, attempt 1 of 2)" in done.out
+    assert '    {"result": 3}\n' in done.out
+    assert "s3 complete · fallback reasoning · do part 3\n" in done.out
+    assert "    weighed by hand\n" in done.out
+
+
+def test_json_is_one_run_result_alone_on_stdout(cli: Cli, use_model: UseModel) -> None:
+    use_model(model())
+    done = cli("run", "--headless", "--json", "calculate the sum of 5 and 10")
+    result = json.loads(done.out)
+    assert (result["status"], result["answer"], result["steps"][0]["output"]) == (
+        "completed",
+        "The sum is 15.",
+        {"result": 15},
+    )
+    assert "result_type" not in result
+    assert open_history(result["journal"]).final_result is not None
+    assert "s1 complete" in done.err
+
+
+def test_what_a_tool_prints_does_not_get_into_the_json(cli: Cli, use_model: UseModel) -> None:
+    Path("noisy.py").write_text(
+        "from aeon_core import tool\n"
+        "@tool(effect='pure')\n"
+        "def shout(text: str) -> str:\n"
+        "    'Says it loudly.'\n"
+        "    print('printed by the tool')\n"
+        "    return text.upper()\n"
+    )
+    use_model(model(steps({"tool": "shout", "arguments": {"text": "hi"}})))
+    done = cli("run", "--headless", "--json", "--tools", "noisy:shout", "shout hi")
+    assert json.loads(done.out)["steps"][0]["output"] == {"result": "HI"}
+    assert "printed by the tool" in done.err
+
+
+def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -> None:
+    divide = {"tool": "calculator", "arguments": {"operation": "divide", "a": 7, "b": 0}}
+    use_model(model(steps(divide, add(1, 2))))
+    done = cli("run", "--headless", "divide 7 by 0")
+    assert done.code == 5
+    assert "error: s1 failed · " in done.err
+    assert "aeon-tui: not every step is complete (failed: s1)" in done.err
+    assert "s1 failed · tool calculator · do part 1\n    error: " in done.out
+    assert '    {"result": 3}\n' in done.out
+
+
+def test_a_spent_ttl_is_exit_5_and_says_what_did_not_run(cli: Cli, use_model: UseModel) -> None:
+    use_model(model(steps({"agent": "llm"}, {"agent": "llm"}), reason="thought"))
+    done = cli("run", "--headless", "--json", "--ttl", "2", "think twice")
+    result = json.loads(done.out)
+    assert done.code == 5
+    assert (result["status"], result["result_type"]) == ("ttl_expired", "ttl_expired")
+    assert "aeon-tui: the TTL of 2 cycles was spent before s2 could run; a higher --ttl" in done.err
+
+
+@pytest.mark.parametrize(("status", "code"), [(None, 1), (401, 3), (403, 3), (404, 3)])
+def test_a_model_that_fails_ends_the_run_with_its_exit_code_and_one_line(
+    cli: Cli, use_model: UseModel, status: int | None, code: int
+) -> None:
+    use_model(model(LLMError("the key was refused; set KEY", status_code=status)))
+    done = cli("run", "--headless", "--json", "anything")
+    result = json.loads(done.out)
+    assert (done.code, result["status"], result["error"]["message"]) == (code, "failed", "the key was refused; set KEY")
+    assert "aeon-tui: the key was refused; set KEY\n" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: UseModel) -> None:
+    plan = {**steps(add(20, 1)), "goal": "twenty and one"}
+    Path("plan.json").write_text(json.dumps(plan))
+    use_model(ScriptedModel(answer="21"))
+    done = cli("run", "--headless", "--plan", "plan.json")
+    assert (done.code, done.out.splitlines()[1]) == (0, '    {"result": 21}')
+    assert "plan given · 1 step · twenty and one" in done.err
+    assert list_runs(RUNS.absolute())[0].task == "twenty and one"
+
+
+@pytest.mark.parametrize("content", ["{goal: [", '{"goal": "g"}', '{"goal": "g", "steps": [], "x": 1}', "", "[1]"])
+def test_a_plan_file_that_is_none_is_exit_2_before_any_run(cli: Cli, use_model: UseModel, content: str) -> None:
+    Path("plan.json").write_text(content)
+    use_model(ScriptedModel())
+    done = cli("run", "--headless", "--json", "--plan", "plan.json", "x")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "plan.json" in done.err
+    assert not RUNS.exists()
+
+
+def test_the_task_may_come_from_standard_input_unaltered(cli: Cli, use_model: UseModel) -> None:
+    scripted = model()
+    use_model(scripted)
+    assert cli("run", "--headless", "-", stdin="  add 5\nand 10 grüße\n").code == 0
+    assert "<task>\n  add 5\nand 10 grüße\n</task>" in scripted.asked("plan")[0].prompt
+
+
+def test_bytes_that_are_no_text_are_replaced_in_the_task(cli: Cli, use_model: UseModel) -> None:
+    use_model(model())
+    assert cli("run", "--headless", "-", stdin=b"add \xff\xfe 5").code == 0
+    assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5"
+
+
+def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_model: UseModel) -> None:
+    hostile = "\x1b[2J[bold]x[/] [@click=app.quit]\x00\u202e"
+    plan = steps({"agent": "llm", "description": f"say {hostile}"}, {"tool": "echo", "arguments": {"text": hostile}})
+    use_model(ScriptedModel(plan=plan, reason=hostile * 3, answer=hostile + "y" * 100_000))
+    done = cli("run", "--headless", f"task {hostile}")
+    assert done.code == 0
+    assert not {"\x1b", "\x00", "\u202e"} & set(done.out + done.err)
+    assert r"\x1b[2J[bold]x[/] [@click=app.quit]" in done.out
+
+
+def test_the_run_is_kept_where_the_option_says(cli: Cli, use_model: UseModel, tmp_path: Path) -> None:
+    use_model(model())
+    assert cli("run", "--headless", "--runs-dir", "kept/here", "x").code == 0
+    assert [run.status for run in list_runs(tmp_path / "kept" / "here")] == ["completed"]
+    assert not RUNS.exists()
+
+
+class Waiting(LLMAdapter):
+    """A model that never answers; `asked` is set when it is called."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.released = threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.asked.set()
+        self.released.wait(30)
+        return LLMResponse(text="too late")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
+    cli: Cli, use_model: UseModel, number: signal.Signals
+) -> None:
+    waiting = Waiting()
+    use_model(waiting)
+
+    def interrupt() -> None:
+        waiting.asked.wait(30)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        done = cli("run", "--headless", "--json", "x")
+    finally:
+        waiting.released.set()
+        thread.join()
+    assert (done.code, json.loads(done.out)["status"]) == (1, "aborted")
+    assert [run.status for run in list_runs(RUNS.absolute())] == ["aborted"]
+    assert "aborted" in done.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_lost_reader_of_stderr_does_not_stop_the_run(
+    cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_model(model())
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as gone, monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", gone)
+        done = cli("run", "--headless", "--json", "x")
+    assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
+
+
+def test_an_outcome_to_use_needs_no_explanation() -> None:
+    assert outcome(finished("completed").result) is None
+    assert outcome(finished("failed", error={"message": "a\nb"}).result) == "a b"

@@ -1,0 +1,100 @@
+"""What a person sees, as pictures. After a wanted change: look at the report, then `--snapshot-update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.run import RunScreen
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
+from tests.aeon_tui.test_browser import summary
+
+Compare = Callable[..., bool]
+SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
+RUNS = [
+    summary(50, "add 5 and 10, and say it nicely", "running"),
+    summary(40, "design a REST API for invoices with customers and payments, and write the schema for it"),
+    summary(30, "publish the report", "failed"),
+    summary(20, "summarise the report", "ttl_expired"),
+    summary(10, HOSTILE, "aborted"),
+    summary(5, "translate the report", "interrupted"),
+    summary(1, "compare two reports", "not_converged"),
+]
+
+
+def run_app(run: Recording, live: bool = False, theme: str | None = None) -> AeonApp:
+    app = AeonApp(Path("runs"))
+    if theme is not None:
+        app.theme = theme
+    screen = RunScreen(ListFeed(run.records, live), clock=lambda: START + timedelta(seconds=41))
+    app.first_screen = screen
+    return app
+
+
+def browser_app(runs: list[object]) -> AeonApp:
+    app = AeonApp(Path("runs"))
+    screen = BrowserScreen(Path("/home/ann/invoices/.aeon/runs"), lambda directory: runs)  # type: ignore[arg-type]
+    app.first_screen = screen
+    return app
+
+
+def then(*keys: str) -> Callable[[Pilot[None]], object]:
+    async def settle(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        screen = pilot.app.screen
+        if isinstance(screen, RunScreen):
+            screen.tick()
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return settle
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("run", "live", "keys"),
+    [
+        pytest.param(live_run, True, (), id="live"),
+        pytest.param(finished_run, False, ("g", "j", "j", "o"), id="finished"),
+        pytest.param(failed_run, False, (), id="failed"),
+        pytest.param(hostile_run, False, ("g", "p"), id="hostile"),
+    ],
+)
+def test_run_screen(
+    snap_compare: Compare, run: Callable[[], Recording], live: bool, keys: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    assert snap_compare(run_app(run(), live), terminal_size=size, run_before=then(*keys))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("runs", [pytest.param([], id="empty"), pytest.param(RUNS, id="runs")])
+def test_browser(snap_compare: Compare, runs: list[object], size: tuple[int, int]) -> None:
+    assert snap_compare(browser_app(runs), terminal_size=size, run_before=then())
+
+
+@pytest.mark.parametrize(
+    ("size", "keys"),
+    [
+        pytest.param((60, 20), (), id="60x20"),
+        pytest.param((200, 60), (), id="200x60"),
+        pytest.param((80, 24), ("p", "z"), id="zoomed-prompt"),
+        pytest.param((80, 24), ("4", "enter"), id="repair"),
+        pytest.param((80, 24), ("question_mark",), id="keys"),
+    ],
+)
+def test_finished_run_otherwise(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    assert snap_compare(run_app(finished_run()), terminal_size=size, run_before=then(*keys))
+
+
+def test_light_theme(snap_compare: Compare) -> None:
+    app = run_app(finished_run(), theme="aeon-light")
+    assert snap_compare(app, terminal_size=(120, 40), run_before=then())

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from aeon_core.entities import RunResult
+from aeon_core.journal.view import CallView, RepairView, RunView, StepView, ToolCallView
+from aeon_widgets.marks import CALL_ICONS, LEVELS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
+from aeon_widgets.outcome import outcome_blocks
+from aeon_widgets.run_header import gauge
+from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
+
+
+def result(status: str, **fields: Any) -> RunResult:
+    ttl = {"limit": 9, "allocated": 9, "spent": 9, "remaining": 0}
+    return RunResult.model_validate({"run_id": "r", "status": status, "ttl": ttl, "model": "m", **fields})
+
+
+def call(attempt: int = 1, **fields: Any) -> CallView:
+    return CallView(
+        call_id="c", purpose="reason", pass_number=1, step_id="s1", attempt=attempt, seq=1, started="", **fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("remaining", "bar", "colour"),
+    [
+        (50, "██████████", "$status-complete"),
+        (49, "█████████", "$status-complete"),
+        (12, "██", "$severity-medium"),
+        (5, "█", "$severity-high"),
+        (1, "█", "$severity-high"),
+        (0, "", "$severity-high"),
+    ],
+)
+def test_the_gauge_is_full_only_when_nothing_is_spent_and_empty_only_at_the_end(
+    remaining: int, bar: str, colour: str
+) -> None:
+    view = RunView(ttl_limit=60, ttl_allocated=50, ttl_remaining=remaining)
+    assert gauge(view, 10) == [
+        ("TTL ", "$aeon-muted"),
+        (bar, colour),
+        ("░" * (10 - len(bar)), "$aeon-muted"),
+        (f" {remaining}/50", "$aeon-text"),
+    ]
+
+
+def test_before_a_ttl_is_known_the_gauge_says_so() -> None:
+    assert gauge(RunView(), 10) == [("TTL –", "$aeon-muted")]
+
+
+def test_statuses_differ_in_shape_not_only_in_colour() -> None:
+    assert len(set(STATUS_ICONS.values())) == len(STATUS_ICONS) == 5
+    assert len(set(CALL_ICONS.values())) == len(CALL_ICONS)
+    assert all(cell_len(icon) == 1 for icon in CALL_ICONS.values())
+    assert len({icon for icon, _ in LEVELS.values()}) == 3
+    assert all(style in VARIABLES for _, style in RUN_STYLES.values())
+    assert run_style("something new") == ("?", "muted")
+
+
+def test_an_answer_is_shown_as_it_is() -> None:
+    assert outcome_blocks(result("completed", answer="[b]15[/b]")) == [("", "[b]15[/b]")]
+    assert outcome_blocks(result("completed")) == [("muted", "No answer was given.")]
+
+
+def test_an_expired_run_names_what_is_not_done() -> None:
+    metadata = {"reason_codes": ["ttl_expired"], "pass_number": 1, "incomplete_steps": ["s2", "s3"]}
+    blocks = outcome_blocks(result("ttl_expired", ttl_expired_metadata=metadata))
+    assert [style for style, _ in blocks] == ["medium", "medium"]
+    assert blocks[1][1] == "⚠ not run to the end: s2, s3"
+
+
+def test_a_failed_step_is_named_unless_the_error_said_it_already() -> None:
+    steps = [{"step_id": "s1", "description": "d", "status": "failed", "errors": ["boom"]}]
+    assert outcome_blocks(result("not_converged", steps=steps))[1:] == [("failed", "✖ s1 failed: boom")]
+    error = {"error_type": "ToolError", "message": "boom"}
+    assert outcome_blocks(result("failed", steps=steps, error=error)) == [("high", "✖ boom")]
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([], "Running …"),
+        ([call()], "Waiting for the model (reason) …"),
+        ([call(attempt=2)], "Waiting for the model (reason, attempt 2) …"),
+        ([call(finished=True, retry_in_s=2.5)], "Attempt 1 failed; trying again after 2.5 s …"),
+        ([call(finished=True)], "Running …"),
+    ],
+)
+def test_a_waiting_step_says_what_it_waits_for(calls: list[CallView], said: str) -> None:
+    assert waiting(calls) == said
+
+
+def test_a_step_says_how_it_was_executed_and_why_it_failed() -> None:
+    step = StepView("s1", "add", status="failed", mode="fallback", errors=["boom"], validator_errors=["no tool"])
+    assert output_blocks(step) == [
+        ("bold", "add"),
+        ("muted", "~ fallback: reasoned about the description, as no tool could be found"),
+        ("medium", "⚠ no tool"),
+        ("high", "✖ boom"),
+        ("", ""),
+        ("muted", "No output."),
+    ]
+
+
+def test_a_prompt_is_shown_whole_with_what_came_back() -> None:
+    asked = call(
+        finished=True,
+        request={
+            "system": "Aeon reason",
+            "messages": [
+                {"role": "user", "content": "two\nlines"},
+                {"role": "tool", "content": {"$text": "0" * 64}},
+                "not a message",
+            ],
+            "tools": [{"name": "calculator"}, "odd"],
+        },
+        response={"text": "15", "tool_calls": [{"name": "echo", "arguments": {}}]},
+        usage={"input_tokens": 3, "output_tokens": 1},
+        latency_ms=12.0,
+    )
+    texts = [text for _, text in prompt_blocks([asked])]
+    assert texts[:6] == [
+        "━━ reason · attempt 1 · 12 ms · 3 → 1 tokens",
+        "system",
+        "Aeon reason",
+        "user",
+        "two\nlines",
+        "tool",
+    ]
+    assert texts[7:11] == ["tools", "calculator, odd", "reply", "15"]
+    assert '"name": "echo"' in texts[-1]
+    assert prompt_blocks([]) == [("muted", "No model was asked.")]
+
+
+def test_a_failed_attempt_shows_its_error_and_the_wait() -> None:
+    failed = call(finished=True, error={"message": "503", "status_code": 503}, retry_in_s=1.0)
+    blocks = prompt_blocks([failed])
+    assert ("high", "✖ 503") in blocks
+    assert ("medium", "↻ tried again after 1.0 s") in blocks
+
+
+def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
+    step = StepView("s1", "add", tool="calculator", arguments={"a": 1})
+    assert [text for _, text in tool_blocks(step)] == [
+        "calculator has not been called.",
+        "",
+        "arguments in the plan",
+        '{\n  "a": 1\n}',
+    ]
+    running = ToolCallView("t", 1, "s1", "calculator", {"a": "x"}, "pure", 1, "")
+    step.tool_calls = [running]
+    assert tool_blocks(step)[-1] == ("muted", "Running …")
+    running.finished, running.error = True, {"message": "a is no number"}
+    assert tool_blocks(step)[-1] == ("high", "✖ a is no number")
+    running.error, running.result = None, {"result": 3}
+    assert tool_blocks(step)[-1] == ("", '{\n  "result": 3\n}')
+    assert tool_blocks(StepView("s1", "think")) == [("muted", "This step calls no tool.")]
+
+
+def test_a_repair_shows_before_and_after_or_why_not() -> None:
+    repair = RepairView(1, "json_repair", "local", 1, 1, None, {"text": "{"}, {"a": 1}, None)
+    assert [text for _, text in repair_blocks([repair])] == [
+        "━━ json_repair · attempt 1/2 · local",
+        "before",
+        "{",
+        "after",
+        '{\n  "a": 1\n}',
+    ]
+    repair.repaired_output, repair.error = None, {"message": "not lossless"}
+    assert repair_blocks([repair])[-1] == ("high", "✖ not lossless")
+    assert repair_blocks([]) == [("muted", "Nothing was repaired here.")]

@@ -1,0 +1,242 @@
+"""Virtual lists: only the lines on screen are rendered, whatever their number (`ScrollView.render_line`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from aeon_widgets.marks import VARIABLES
+from aeon_widgets.text import fit
+
+Piece = tuple[str, str]
+"""Text that is safe to show, and the name of its style (empty: the pane's own)."""
+
+
+class LinesView(ScrollView, can_focus=True):
+    """Lines under each other. A subclass gives their number and renders one of them.
+
+    While `following`, the end stays in sight as lines are added; scrolling away ends that, End resumes it.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"aeon--{name}" for name in VARIABLES} | {"aeon--bold", "aeon--cursor"}
+
+    DEFAULT_CSS = (
+        """
+    LinesView {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        color: $aeon-text;
+        & > .aeon--bold { text-style: bold; }
+        & > .aeon--cursor { background: $aeon-cursor-blurred; }
+        &:focus > .aeon--cursor { background: $aeon-cursor; text-style: bold; }
+    """
+        + "\n".join(f"& > .aeon--{name} {{ color: {variable}; }}" for name, variable in VARIABLES.items())
+        + "\n}"
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", "Down", show=False),
+        Binding("k", "scroll_up", "Up", show=False),
+        Binding("ctrl+d", "page_down", "Page down", show=False),
+        Binding("ctrl+u", "page_up", "Page up", show=False),
+        Binding("g", "scroll_home", "Top", show=False),
+        Binding("G,end", "follow", "End, and follow", show=False),
+    ]
+
+    following: var[bool] = var(False)
+    _count = 0
+
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        """Return the parts of one line, fitted to `width` cells or not; too long lines are cut."""
+        raise NotImplementedError
+
+    @property
+    def marked_line(self) -> int | None:
+        """The line that is drawn as selected."""
+        return None
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return self._count
+
+    def set_line_count(self, count: int) -> None:
+        """Say how many lines there are now, and that they may have changed."""
+        self._count = count
+        if self.virtual_size.height != count:
+            self.virtual_size = Size(1, count)
+        if self.following:
+            self._to_end()
+        self.refresh()
+
+    def _to_end(self) -> None:
+        self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
+
+    def action_follow(self) -> None:
+        """Go to the end and stay there."""
+        self.following = True
+        self._to_end()
+
+    def action_scroll_home(self) -> None:
+        self.following = False
+        self.scroll_home(animate=False, immediate=True)
+
+    def _scroll_by(self, lines: int) -> None:
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True, force=True)
+        self._follow_where_at_end()
+
+    def action_scroll_down(self) -> None:
+        self._scroll_by(1)
+
+    def action_scroll_up(self) -> None:
+        self._scroll_by(-1)
+
+    def action_page_down(self) -> None:
+        self._scroll_by(self.size.height)
+
+    def action_page_up(self) -> None:
+        self._scroll_by(-self.size.height)
+
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """Put the thumb where the text is: it may have been scrolled before the bar was there."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
+    def _moved_by_hand(self) -> None:
+        # The scroll itself is handled after this; where it leads is known then.
+        self.call_next(self._follow_where_at_end)
+
+    def _follow_where_at_end(self) -> None:
+        self.following = self.scroll_target_y >= self.max_scroll_y
+
+    on_mouse_scroll_up = on_mouse_scroll_down = on_scroll_up = on_scroll_down = on_scroll_to = _moved_by_hand
+
+    def on_resize(self) -> None:
+        if self.following:
+            self._to_end()
+
+    def piece_style(self, name: str) -> Style:
+        """Return the terminal style behind a style name; a name may hold several, separated by spaces."""
+        if not name:
+            return Style.null()
+        return self.get_component_rich_style(*(f"aeon--{part}" for part in name.split()), partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        index = self.scroll_offset.y + y
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if not 0 <= index < self._count:
+            return Strip.blank(width, base)
+        if index == self.marked_line:
+            base += self.piece_style("cursor")
+        segments: list[Segment] = []
+        left = width
+        for text, style in self.pieces(index, width):
+            shown = fit(text, left)
+            segments.append(Segment(shown, base + self.piece_style(style)))
+            left -= cell_len(shown)
+            if left <= 0:
+                break
+        return Strip(segments).adjust_cell_length(width, base)
+
+
+class RowsView(LinesView):
+    """Lines of which one is selected. Says so with `Moved`, and with `Chosen` on Enter or a second click."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "cursor(1)", "Down", show=False),
+        Binding("up,k", "cursor(-1)", "Up", show=False),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
+        Binding("home,g", "jump(0)", "First", show=False),
+        Binding("end,G", "jump(-1)", "Last", show=False),
+        Binding("enter", "choose", "Open", key_display="⏎"),
+        Binding("right,l", "choose", "Open", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class Moved(Message):
+        """The person moved to another row."""
+
+        rows: RowsView
+        index: int
+
+        @property
+        def control(self) -> RowsView:
+            return self.rows
+
+    @dataclass
+    class Chosen(Message):
+        """The person wants to open the row."""
+
+        rows: RowsView
+        index: int
+
+        @property
+        def control(self) -> RowsView:
+            return self.rows
+
+    @property
+    def marked_line(self) -> int | None:
+        return self.cursor
+
+    def watch_cursor(self) -> None:
+        self._show_cursor()
+
+    def on_resize(self) -> None:
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        if self.is_attached:
+            self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, immediate=True, x_axis=False, force=True)
+
+    def move_to(self, index: int) -> None:
+        """Select a row as the person does, kept within the rows there are."""
+        if self._count:
+            self.cursor = min(max(index, 0), self._count - 1)
+            self.post_message(self.Moved(self, self.cursor))
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor."""
+        self.move_to(self.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        """Move the cursor by a screenful."""
+        self.move_to(self.cursor + by * max(1, self.size.height - 1))
+
+    def action_jump(self, index: int) -> None:
+        """Move the cursor to the first or, with -1, the last row."""
+        self.move_to(index % max(1, self._count))
+
+    def action_choose(self) -> None:
+        """Open the selected row."""
+        if self._count:
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        index = self.scroll_offset.y + offset.y
+        if index >= self._count:
+            return
+        again = index == self.cursor and event.chain > 1
+        self.move_to(index)
+        if again:
+            self.action_choose()

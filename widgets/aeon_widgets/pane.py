@@ -1,0 +1,45 @@
+"""What panes have in common: a border, and a title with the key that leads to the pane."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.reactive import var
+from textual.widget import Widget
+
+from aeon_widgets.text import one_line
+
+
+def pane_css(name: str) -> str:
+    """Return the style of a pane; Textual inherits styles from a class's first base only, so each pane asks for it."""
+    return f"""
+    {name} {{
+        border: round $aeon-border;
+        border-title-color: $aeon-muted;
+        border-subtitle-color: $severity-medium;
+        background: $background;
+        color: $aeon-text;
+        &:focus, &:focus-within {{
+            border: round $aeon-accent;
+            border-title-color: $aeon-accent;
+            border-title-style: bold;
+        }}
+    }}
+    """
+
+
+class Pane(Widget):
+    """A titled widget, as a second base. Titles may hold untrusted text; they are never parsed as markup."""
+
+    pane_key: var[str] = var("")
+    """The key that focuses the pane, shown before its title."""
+    pane_title: var[str] = var("")
+
+    def watch_pane_title(self) -> None:
+        self._draw_title()
+
+    def watch_pane_key(self) -> None:
+        self._draw_title()
+
+    def _draw_title(self) -> None:
+        title = one_line(self.pane_title, 200)
+        self.border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)

@@ -1,0 +1,70 @@
+"""What the supervisor repaired, or tried to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.message import Message
+from typing_extensions import override
+
+from aeon_core.journal.view import RepairView, RunView
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text import one_line
+
+
+class RepairsPane(RowsView, Pane):
+    """One line a repair attempt. Enter leads to the step that was repaired."""
+
+    HELP_TITLE = "Repairs"
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"supervisor"})
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to see a repair."""
+
+        pane: RepairsPane
+        repair: RepairView
+
+        @property
+        def control(self) -> RepairsPane:
+            return self.pane
+
+    DEFAULT_CSS = pane_css("RepairsPane")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repairs: list[RepairView] = []
+        self.pane_title = "Repairs"
+
+    def update_view(self, view: RunView) -> None:
+        """Show the repairs there are by now."""
+        grown = len(view.repairs) > self.line_count
+        at_end = self.cursor >= self.line_count - 1
+        self._repairs = view.repairs
+        self.set_line_count(len(view.repairs))
+        if grown and at_end and not self.has_focus:
+            self.cursor = len(view.repairs) - 1
+        self.pane_title = f"Repairs {len(view.repairs)}"
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        repair = self._repairs[index]
+        ok = repair.error is None
+        icon, style, word = ("✔", "complete", "repaired") if ok else ("✖", "failed", "failed")
+        what = repair.action_type.removesuffix("_repair").replace("_", " ")
+        place = one_line(repair.step_id, 30) if repair.step_id else "plan"
+        return [
+            (f" {icon} ", style),
+            (f"{place} ", "bold"),
+            (f"{one_line(what, 20)} ", ""),
+            (f"{word} ", style),
+            (f"{repair.attempt_number}/2 {one_line(repair.method, 10)}", "muted"),
+        ]
+
+    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
+        if event.rows is self:
+            event.stop()
+            self.post_message(self.Opened(self, self._repairs[event.index]))

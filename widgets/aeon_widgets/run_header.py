@@ -1,0 +1,114 @@
+"""The two lines above everything: what is run, on which model, how it stands, how long, and what TTL is left."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widget import Widget
+
+from aeon_core.journal.view import RunView
+from aeon_widgets.marks import VARIABLES, run_style
+from aeon_widgets.text import count, duration, fit, one_line
+
+GAUGE_CELLS = 10
+SEPARATOR = "  "
+
+Part = tuple[str, str]
+
+
+class RunHeader(Widget):
+    """Task and status on the first line; model, pass and phase, time and TTL on the second."""
+
+    DEFAULT_CSS = """
+    RunHeader {
+        dock: top;
+        height: 2;
+        background: $panel;
+        color: $aeon-text;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view = RunView()
+        self._status = "running"
+        self._note = ""
+        self._elapsed_s = 0.0
+        self._shown: object = None
+
+    def update_view(self, view: RunView, status: str, elapsed_s: float, note: str = "") -> None:
+        """Show the run as it is now; `status` is a RunResult's or `running`, `note` something to be aware of."""
+        shown = (id(view), view.last_seq, status, note, int(elapsed_s))
+        if shown != self._shown:
+            self._view, self._status, self._note, self._elapsed_s, self._shown = view, status, note, elapsed_s, shown
+            self.refresh()
+
+    def render(self) -> Content:
+        width = self.size.width
+        return Content("\n").join([self._first_line(width), self._second_line(width)])
+
+    def _first_line(self, width: int) -> Content:
+        icon, style = run_style(self._status)
+        status = f"{icon} {self._status.replace('_', ' ')}"
+        room = width - len(" aeon  ") - len(status) - 2
+        task = fit(one_line(self._view.task) or "…", room)
+        left = Content.assemble(("aeon", "bold $aeon-accent"), SEPARATOR, (task, "bold"))
+        gap = max(1, width - left.cell_length - len(status))
+        return Content.assemble(left, " " * gap, (status, f"bold {VARIABLES[style]}"))
+
+    def _second_line(self, width: int) -> Content:
+        right = [*self._gauge(), (SEPARATOR, ""), (duration(self._elapsed_s), "$aeon-text")]
+        right_width = sum(len(text) for text, _ in right)
+        left: list[Part] = []
+        room = width - right_width - len(SEPARATOR)
+        for text, style, may_be_cut in self._facts():
+            shown = fit(text, room)
+            if shown and (shown == text or may_be_cut):
+                left += [(shown, style), (SEPARATOR, "")]
+                room -= cell_len(shown) + len(SEPARATOR)
+        content = Content.assemble(*left)
+        gap = max(0, width - content.cell_length - right_width)
+        return Content.assemble(content, " " * gap, *right)
+
+    def _facts(self) -> list[tuple[str, str, bool]]:
+        """Return text, style and whether a part of it is better than nothing, the most important first."""
+        label = "SIMULATED" if self._view.simulated else ""
+        return [
+            (label, "bold $severity-medium", True),
+            (one_line(self._note), "bold $severity-medium", True),
+            (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
+            (self._phase(), "$aeon-muted", False),
+            (self._tokens(), "$aeon-muted", False),
+        ]
+
+    def _phase(self) -> str:
+        if self._view.result is not None or not self._view.phases:
+            return ""
+        phase = self._view.phases[-1]
+        return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}"
+
+    def _tokens(self) -> str:
+        usage = self._view.usage
+        total = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        cost = self._view.cost_usd
+        price = f" · ${cost:,.4f}" if cost else ""
+        return f"{count(total, 'token')}{price}" if total else ""
+
+    def _gauge(self) -> list[Part]:
+        return gauge(self._view, GAUGE_CELLS if self.size.width >= 72 else 4)
+
+
+def gauge(view: RunView, cells: int) -> list[Part]:
+    """Return the TTL as a bar and in numbers: cycles that remain, of those the run may use."""
+    if not view.ttl_allocated:
+        return [("TTL –", "$aeon-muted")]
+    share = min(1.0, max(0.0, view.ttl_remaining / view.ttl_allocated))
+    filled = max(1, int(share * cells)) if view.ttl_remaining else 0
+    colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
+    return [
+        ("TTL ", "$aeon-muted"),
+        ("█" * filled, colour),
+        ("░" * (cells - filled), "$aeon-muted"),
+        (f" {view.ttl_remaining}/{view.ttl_allocated}", "$aeon-text"),
+    ]

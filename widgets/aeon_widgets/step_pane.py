@@ -1,0 +1,190 @@
+"""The selected step, opened: output, prompts, tool calls, repairs, one tab each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.widget import Widget
+
+from aeon_core.journal.view import CallView, RunView, StepView
+from aeon_widgets.marks import STATUS_ICONS
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.plan_tree import CALL_LABELS, RowKey
+from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
+from aeon_widgets.text import one_line
+from aeon_widgets.text_view import Block, TextView
+
+TABS = ("Output", "Prompt", "Tool call", "Repairs")
+ROOMY = 44
+"""From this width on, tab names have room around them."""
+
+
+class TabBar(Widget):
+    """One line of tab names; a click chooses one."""
+
+    DEFAULT_CSS = """
+    TabBar { height: 1; background: $background; padding: 0 1; }
+    """
+
+    active: reactive[int] = reactive(0)
+    labels: reactive[tuple[str, ...]] = reactive(TABS)
+
+    @dataclass
+    class Chosen(Message):
+        """The person clicked a tab."""
+
+        index: int
+
+    def _tabs(self) -> list[str]:
+        if self.size.width >= ROOMY:
+            return [f" {label} " for label in self.labels]
+        return [label.replace("Tool call", "Tool") for label in self.labels]
+
+    def render(self) -> Content:
+        parts: list[tuple[str, str]] = []
+        for index, tab in enumerate(self._tabs()):
+            style = "bold $aeon-accent on $aeon-cursor" if index == self.active else "$aeon-muted"
+            parts += [(tab, style), (" ", "")]
+        return Content.assemble(*parts)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        left = 0
+        for index, tab in enumerate(self._tabs()):
+            if offset is not None and left <= offset.x < left + len(tab):
+                self.post_message(self.Chosen(index))
+            left += len(tab) + 1
+
+
+class StepText(TextView):
+    """The text of the active tab; left and right go through the tabs."""
+
+    HELP_TITLE = "Step"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "tab(-1)", "Tab left", show=False),
+        Binding("right,l", "tab(1)", "Tab right", show=False),
+    ]
+
+    @dataclass
+    class TabMoved(Message):
+        """The person goes to a neighbouring tab."""
+
+        by: int
+
+    def action_tab(self, by: int) -> None:
+        """Go to a neighbouring tab."""
+        self.post_message(self.TabMoved(by))
+
+
+class StepPane(Vertical, Pane):
+    """Shows one step, or calls that belong to no step. Follows a step that is running until the person scrolls."""
+
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"plan", "step", "llm", "tool", "supervisor", "run_finished"})
+    ALLOW_MAXIMIZE = True
+
+    DEFAULT_CSS = (
+        pane_css("StepPane")
+        + """
+    StepPane { background: $background; }
+    StepPane > StepText { height: 1fr; }
+    """
+    )
+
+    tab: var[int] = var(0)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view = RunView()
+        self._key: RowKey | None = None
+        self._calls: Sequence[CallView] = []
+        self._streamed = ""
+        self._live = True
+        self._shown: tuple[RowKey | None, int] | None = None
+        self.pane_title = "Step"
+
+    def compose(self) -> ComposeResult:
+        yield TabBar()
+        yield StepText()
+
+    def update_view(
+        self, view: RunView, key: RowKey | None, calls: Sequence[CallView], streamed: str = "", live: bool = True
+    ) -> None:
+        """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` a reply so far.
+
+        `live` says whether the run goes on.
+        """
+        self._view, self._key, self._calls, self._streamed, self._live = view, key, calls, streamed, live
+        self._show()
+
+    def watch_tab(self, tab: int) -> None:
+        if self.is_mounted:
+            self.query_one(TabBar).active = tab
+            self._show()
+
+    def _show(self) -> None:
+        step = self._step()
+        text = self.query_one(StepText)
+        self._label(step)
+        blocks = self._blocks(step)
+        shown = (self._key, self.tab)
+        if shown == self._shown:
+            text.show(blocks)
+        else:
+            self._shown = shown
+            running = step.status == "running" if step is not None else self._live
+            text.start(blocks, follow=running and self.tab == 0)
+
+    def _step(self) -> StepView | None:
+        key = self._key
+        return self._view.steps.get(key.name) if key is not None and key.kind == "step" else None
+
+    def _label(self, step: StepView | None) -> None:
+        repairs = f"Repairs {len(step.repairs)}" if step is not None and step.repairs else TABS[3]
+        self.query_one(TabBar).labels = (*TABS[:3], repairs)
+        if step is not None:
+            title = f"Step {one_line(step.step_id, 30)} · {STATUS_ICONS.get(step.status, '?')} {step.status}"
+        elif self._key is not None:
+            title = CALL_LABELS.get(self._key.name, self._key.name).capitalize()
+        else:
+            title = "Step"
+        self.pane_title = title
+
+    def _blocks(self, step: StepView | None) -> list[Block]:
+        if step is not None:
+            return self._step_blocks(step)
+        if self._key is None:
+            return [("muted", "Nothing has happened yet.")]
+        if self.tab == 0:
+            label = CALL_LABELS.get(self._key.name, self._key.name).capitalize()
+            return calls_output_blocks(label, self._calls, self._streamed, self._live)
+        if self.tab == 1:
+            return prompt_blocks(self._calls, self._live)
+        if self.tab == 2:
+            return [("muted", "No tool belongs to this.")]
+        return repair_blocks([repair for repair in self._view.repairs if repair.step_id is None])
+
+    def _step_blocks(self, step: StepView) -> list[Block]:
+        if self.tab == 0:
+            return output_blocks(step, self._streamed, self._live)
+        if self.tab == 1:
+            return prompt_blocks(step.calls, self._live)
+        return tool_blocks(step) if self.tab == 2 else repair_blocks(step.repairs)
+
+    def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
+        event.stop()
+        self.tab = event.index
+        self.screen.set_focus(self.query_one(StepText))
+
+    def on_step_text_tab_moved(self, event: StepText.TabMoved) -> None:
+        event.stop()
+        self.tab = (self.tab + event.by) % len(TABS)

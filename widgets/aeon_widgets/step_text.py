@@ -1,0 +1,199 @@
+"""What a step's tabs say, as blocks of text: what was asked, what came back, which tool ran, what was repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from aeon_core.journal.view import CallView, RepairView, StepView, ToolCallView
+from aeon_widgets.text import one_line, pretty, readable, span
+from aeon_widgets.text_view import Block
+
+GAP: Block = ("", "")
+
+
+CUT_OFF = "The run ended before this was done."
+
+
+def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
+    """Return what the step is, how it went, and what it gave."""
+    blocks: list[Block] = [("bold", step.description)]
+    if how := _how(step):
+        blocks.append(("muted", how))
+    blocks += [("medium", f"⚠ {message}") for message in step.validator_errors]
+    blocks += [("high", f"✖ {message}") for message in step.errors]
+    blocks.append(GAP)
+    if step.output is not None:
+        blocks.append(("", readable(step.output)))
+    elif streamed:
+        blocks.append(("", f"{streamed}▌"))
+    else:
+        blocks.append(("muted", _nothing_yet(step, live)))
+    return blocks
+
+
+def _how(step: StepView) -> str:
+    parts = []
+    if step.mode == "tool" or (step.mode is None and step.tool):
+        parts.append(f"tool {one_line(step.tool or '?', 80)}")
+    elif step.mode == "fallback":
+        parts.append("~ fallback: reasoned about the description, as no tool could be found")
+    elif step.mode == "llm" or step.agent:
+        parts.append("reasoning by the model")
+    if step.repaired:
+        parts.append("✎ repaired by the supervisor")
+    if step.replaces:
+        parts.append(f"replaces {one_line(step.replaces, 40)}")
+    return " · ".join(parts)
+
+
+def _nothing_yet(step: StepView, live: bool) -> str:
+    if step.status == "pending":
+        return "Not run yet." if live else "Not run."
+    if step.status != "running":
+        return "No output."
+    if not live:
+        return CUT_OFF
+    if step.tool_calls and not step.tool_calls[-1].finished:
+        return f"Running {one_line(step.tool_calls[-1].tool_name, 80)} …"
+    return waiting(step.calls)
+
+
+def waiting(calls: Sequence[CallView]) -> str:
+    """Return what a model call is doing right now."""
+    if not calls or (calls[-1].finished and calls[-1].retry_in_s is None):
+        return "Running …"
+    last = calls[-1]
+    if last.finished:
+        return f"Attempt {last.attempt} failed; trying again after {last.retry_in_s or 0:.1f} s …"
+    again = f", attempt {last.attempt}" if last.attempt > 1 else ""
+    return f"Waiting for the model ({one_line(last.purpose, 30)}{again}) …"
+
+
+def calls_output_blocks(label: str, calls: Sequence[CallView], streamed: str = "", live: bool = True) -> list[Block]:
+    """Return the last reply of calls that belong to no step."""
+    blocks: list[Block] = [("bold", label), GAP]
+    done = [call for call in calls if call.response is not None]
+    unfinished = not calls or not calls[-1].finished or calls[-1].retry_in_s is not None
+    if streamed and unfinished:
+        return [*blocks, ("", f"{streamed}▌")]
+    if unfinished:
+        return [*blocks, ("muted", waiting(calls) if live else CUT_OFF)]
+    if calls[-1].error is not None:
+        blocks += [*_error_blocks(calls[-1].error), GAP]
+    if done:
+        blocks += _reply_blocks(done[-1])
+    return blocks
+
+
+def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:
+    """Return every model call with the whole prompt, and what came back."""
+    if not calls:
+        return [("muted", "No model was asked.")]
+    blocks: list[Block] = []
+    for call in calls:
+        facts = [f"{one_line(call.purpose, 30)}", f"attempt {call.attempt}", span(call.latency_ms)]
+        if call.usage:
+            facts.append(f"{call.usage.get('input_tokens', 0)} → {call.usage.get('output_tokens', 0)} tokens")
+        blocks.append(("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)))
+        blocks += _request_blocks(call.request)
+        blocks.append(("accent", "reply"))
+        if not call.finished:
+            blocks.append(("muted", "Waiting for the model …" if live else CUT_OFF))
+        if call.error is not None:
+            blocks += _error_blocks(call.error)
+        if call.retry_in_s is not None:
+            blocks.append(("medium", f"↻ tried again after {call.retry_in_s:.1f} s"))
+        blocks += _reply_blocks(call)
+        blocks.append(GAP)
+    return blocks[:-1]
+
+
+def _request_blocks(request: dict[str, Any]) -> list[Block]:
+    blocks: list[Block] = []
+    system = request.get("system")
+    if system:
+        blocks += [("accent", "system"), ("", _text(system))]
+    messages = request.get("messages")
+    for message in messages if isinstance(messages, list) else []:
+        if isinstance(message, dict):
+            blocks += [("accent", one_line(str(message.get("role", "?")), 20)), ("", _text(message.get("content", "")))]
+            if message.get("tool_calls"):
+                blocks.append(("", pretty(message["tool_calls"])))
+    tools = request.get("tools")
+    if isinstance(tools, list) and tools:
+        names = [str(tool.get("name", "?")) if isinstance(tool, dict) else str(tool) for tool in tools]
+        blocks += [("accent", "tools"), ("", ", ".join(one_line(name, 80) for name in names))]
+    return blocks
+
+
+def _reply_blocks(call: CallView) -> list[Block]:
+    response = call.response or {}
+    blocks: list[Block] = []
+    if response.get("text"):
+        blocks.append(("", _text(response["text"])))
+    for asked in response.get("tool_calls") or []:
+        blocks += [("muted", "asks for a tool"), ("", pretty(asked))]
+    return blocks
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else pretty(value)
+
+
+def _error_blocks(error: dict[str, Any]) -> list[Block]:
+    message = error.get("message")
+    rest = {key: value for key, value in error.items() if key != "message"}
+    blocks: list[Block] = [("high", f"✖ {message}")] if isinstance(message, str) else []
+    return [*blocks, ("muted", pretty(rest))] if rest else blocks
+
+
+def tool_blocks(step: StepView) -> list[Block]:
+    """Return every tool call of the step with its exact arguments and its result."""
+    if not step.tool_calls:
+        if step.tool is None:
+            return [("muted", "This step calls no tool.")]
+        declared = step.arguments
+        blocks: list[Block] = [("muted", f"{one_line(step.tool, 80)} has not been called.")]
+        if declared is not None:
+            blocks += [GAP, ("accent", "arguments in the plan"), ("", pretty(declared))]
+        return blocks
+    blocks = []
+    for call in step.tool_calls:
+        blocks += _tool_call_blocks(call)
+        blocks.append(GAP)
+    return blocks[:-1]
+
+
+def _tool_call_blocks(call: ToolCallView) -> list[Block]:
+    facts = [one_line(call.tool_name, 80), one_line(call.effect or "", 20), span(call.duration_ms)]
+    blocks: list[Block] = [
+        ("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)),
+        ("accent", "arguments"),
+        ("", pretty(call.arguments)),
+    ]
+    if not call.finished:
+        return [*blocks, ("muted", "Running …")]
+    if call.error is not None:
+        return [*blocks, ("accent", "error"), *_error_blocks(call.error)]
+    return [*blocks, ("accent", "result"), ("", pretty(call.result))]
+
+
+def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:
+    """Return every repair attempt with what was there before and after it."""
+    if not repairs:
+        return [("muted", "Nothing was repaired here.")]
+    blocks: list[Block] = []
+    for repair in repairs:
+        attempt = f"attempt {repair.attempt_number}/2"
+        blocks += [
+            ("accent bold", f"━━ {one_line(repair.action_type, 30)} · {attempt} · {one_line(repair.method, 10)}"),
+            ("accent", "before"),
+            ("", readable(repair.original_output)),
+        ]
+        if repair.repaired_output is not None:
+            blocks += [("accent", "after"), ("", readable(repair.repaired_output))]
+        if repair.error is not None:
+            blocks += [("accent", "not repaired"), *_error_blocks(repair.error)]
+        blocks.append(GAP)
+    return blocks[:-1]

@@ -1,0 +1,117 @@
+"""Untrusted text on its way to the screen: clipped, made visible, fitted to cells, wrapped; never parsed as markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from aeon_core.visible import visible
+
+MAX_SHOWN = 200_000
+"""Characters of one text that are shown; the journal holds the rest."""
+
+_TOKENS = re.compile(r"\s+|\S+")
+_TAB = " " * 4
+
+
+def block(text: str, limit: int = MAX_SHOWN) -> str:
+    """Return the text as it may be shown over several lines, clipped to `limit` characters with a line that says so."""
+    rest = len(text) - limit
+    shown = visible(text[:limit].replace("\r\n", "\n"), keep="\n\t").replace("\t", _TAB)
+    return f"{shown}\n… {rest:,} more characters, not shown here" if rest > 0 else shown
+
+
+def one_line(text: str, limit: int = 1_000) -> str:
+    """Return the text's beginning as one line, runs of white space as one space."""
+    return visible(" ".join(text[:limit].split()))
+
+
+def fit(text: str, width: int) -> str:
+    """Return the text cut to `width` cells, with an ellipsis where something is missing."""
+    if width <= 0:
+        return ""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return the text's lines, none wider than `width` cells; broken at white space where there is some."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if len(line) <= width and line.isascii():
+            lines.append(line)
+        else:
+            _wrap_line(line, max(width, 2), lines)
+    return lines
+
+
+def _wrap_line(line: str, width: int, lines: list[str]) -> None:
+    current, used = "", 0
+    for token in _TOKENS.findall(line):
+        cells = cell_len(token)
+        if used + cells <= width:
+            current, used = current + token, used + cells
+            continue
+        if token.isspace():
+            lines.append(current)
+            current, used = "", 0
+            continue
+        if current.strip():
+            lines.append(current.rstrip())
+            current, used = "", 0
+        if used + cells > width:
+            *full, token = chop_cells(current + token, width)
+            lines.extend(full)
+            current, used = "", 0
+            cells = cell_len(token)
+        current, used = current + token, used + cells
+    if current or not line:
+        lines.append(current.rstrip() if current.strip() else current)
+
+
+def pretty(value: Any) -> str:
+    """Return a JSON value as indented text, or what can be said of it where it has no such form."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"(cannot be shown: {type(error).__name__})"
+
+
+def readable(output: dict[str, Any]) -> str:
+    """Return a step's output for a person: the text itself where that is all there is, else JSON."""
+    if len(output) == 1 and isinstance(output.get("text"), str):
+        return str(output["text"])
+    return pretty(output)
+
+
+def count(number: int, noun: str) -> str:
+    """Return for example `1 repair` or `3 repairs`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as `mm:ss`, or `h:mm:ss` from an hour on."""
+    whole = max(0, int(seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, second = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{second:02d}" if hours else f"{minutes:02d}:{second:02d}"
+
+
+def local_time(stamp: str, pattern: str) -> str:
+    """Return a journal's UTC time stamp in the person's time zone; as it is where it is none."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
+    except (ValueError, OverflowError, OSError):
+        return one_line(stamp, 16)
+
+
+def span(milliseconds: float | None) -> str:
+    """Return a short time span, as `340 ms` or `2.1 s`; empty where it is not known."""
+    if milliseconds is None:
+        return ""
+    return f"{milliseconds:.0f} ms" if milliseconds < 1_000 else f"{milliseconds / 1_000:.1f} s"

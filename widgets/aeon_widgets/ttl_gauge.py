@@ -1,0 +1,79 @@
+"""The TTL, what it went for, and what the run has used so far."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.content import Content
+from textual.geometry import Size
+from typing_extensions import override
+
+from aeon_core.journal.view import RunView
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.run_header import gauge
+from aeon_widgets.text import count, fit, one_line
+
+
+class TTLGauge(Pane):
+    """Cycles spent and left, the reason of the last change, tokens and cost."""
+
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm"})
+
+    DEFAULT_CSS = (
+        pane_css("TTLGauge")
+        + """
+    TTLGauge {
+        height: auto;
+        background: $background;
+        color: $aeon-text;
+        padding: 0 1;
+    }
+    """
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view = RunView()
+        self.pane_title = "TTL"
+
+    def update_view(self, view: RunView) -> None:
+        """Show the run as it is now."""
+        self._view = view
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        return Content("\n").join(self._lines(max(8, self.size.width)))
+
+    @override
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of lines, whatever width they were last drawn for."""
+        del container, viewport
+        return len(self._lines(max(8, width)))
+
+    def _lines(self, width: int) -> list[Content]:
+        view = self._view
+        numbers = f" {view.ttl_remaining}/{view.ttl_allocated}"
+        bar = gauge(view, max(4, width - len(numbers)))
+        spent = f"{count(view.ttl_spent, 'cycle')} spent, limit {view.ttl_limit}"
+        lines = [
+            Content.assemble(*bar[1:]) if view.ttl_allocated else Content.styled("not set yet", "$aeon-muted"),
+            Content.styled(fit(spent, width), "$aeon-muted"),
+        ]
+        if view.ttl_reason:
+            lines.append(Content.styled(fit(f"last: {one_line(view.ttl_reason, 200)}", width), "$aeon-muted"))
+        lines += [
+            Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), fit(value, width - 7))
+            for name, value in self._facts()
+        ]
+        return lines
+
+    def _facts(self) -> list[tuple[str, str]]:
+        view = self._view
+        attempts = sum(len(attempts) for attempts in view.calls.values())
+        tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
+        cost = "no known price" if view.cost_usd is None else f"${view.cost_usd:,.4f}" if view.cost_usd else "$0"
+        return [
+            ("calls", f"{attempts:,}"),
+            ("tokens", f"{tokens_in:,} in, {tokens_out:,} out"),
+            ("cost", f"{cost} (simulated)" if view.simulated else cost),
+        ]
