@@ -1,0 +1,89 @@
+"""How long starting takes, beside `python -c pass`, and the first screen beside a bare five-pane app."""
+
+from __future__ import annotations
+
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+BARE_APP = """
+from textual.app import App
+from textual.containers import Grid
+from textual.widgets import Footer, Header, Static
+class Bare(App):
+    CSS = "Grid { grid-size: 3 2; } Static { border: round white; }"
+    def compose(self):
+        yield Header()
+        with Grid():
+            for n in range(5):
+                yield Static(f"pane {n}")
+        yield Footer()
+Bare().run()
+"""
+ROUNDS = 11
+
+
+def run_seconds(command: Sequence[str]) -> float:
+    """Return how long a command takes, in seconds."""
+    began = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - began
+
+
+def first_paint_seconds(command: Sequence[str], sign: bytes) -> float:
+    """Return how long it takes until a command in a terminal has painted `sign`."""
+    began = time.perf_counter()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ |= {"TERM": "xterm-256color", "LINES": "40", "COLUMNS": "120"}
+        os.execvp(command[0], list(command))
+    seen = b""
+    try:
+        while sign not in seen:
+            seen += os.read(terminal, 65536)
+        return time.perf_counter() - began
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def medians(measures: dict[str, list[float]]) -> dict[str, float]:
+    return {name: statistics.median(values) for name, values in measures.items()}
+
+
+def report() -> None:
+    """Print the ratios."""
+    command = str(Path(sys.executable).with_name("aeon-tui"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["AEON_RUNS_DIR"] = folder
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "aeon-tui --help": [command, "--help"],
+            "aeon-tui runs": [command, "runs"],
+        }
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(ROUNDS):
+            for name, words in commands.items():
+                times[name].append(run_seconds(words))
+        median = medians(times)
+        print("Starting (median of wall times; × is the ratio to the first row in the same run)")
+        for name, seconds in median.items():
+            print(f"{name:>28} {seconds * 1000:>7.0f} ms {seconds / median['python -c pass']:>6.1f} ×")
+        screens = {
+            "bare five-pane Textual app": ([sys.executable, "-c", BARE_APP], b"pane 4"),
+            "aeon-tui, its first screen": ([command], b"Runs"),
+        }
+        paints: dict[str, list[float]] = {name: [] for name in screens}
+        for _ in range(ROUNDS):
+            for name, (words, sign) in screens.items():
+                paints[name].append(first_paint_seconds(words, sign))
+        median = medians(paints)
+        for name, seconds in median.items():
+            print(f"{name:>28} {seconds * 1000:>7.0f} ms {seconds / median['bare five-pane Textual app']:>6.2f} ×")
