@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+
+from aeon_core.config_files import EXPECTED, KEYS, is_server_url, listed, nearest, shown
+from aeon_core.errors import UsageError
+from aeon_core.places import default_runs_directory
+from aeon_core.places import find_project_root as find_project_root
 
 DEFAULT_TTL = 50
-PROJECT_FOLDER = ".aeon"
 Durability = Literal["full", "normal", "off"]
+Approval = Literal["none"]
+
+
+def _server_url(url: str) -> str:
+    if not is_server_url(url):
+        raise ValueError("no address of a server")
+    return url
 
 
 class RunConfig(BaseModel):
-    """Options of one run (contract: Options of `run`). Unknown keys are refused."""
+    """Options of one run (contract: Options of `run`). Unknown keys and wrong values raise UsageError, in one line."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
     model: str | None = None
     """`PROVIDER:NAME`; None where the caller hands over an adapter."""
-    base_url: str | None = None
+    base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     """The most cycles the run may use."""
     single_pass: bool = False
     tools: list[str] = Field(default_factory=list)
     """Tool specifications, `module:attribute`."""
     project_root: Path | None = None
+    approve: Annotated[list[Approval], BeforeValidator(listed)] = ["none"]
+    """What a person is asked about: nothing, in this version."""
     durability: Durability = "normal"
     runs_dir: Path | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
@@ -36,27 +57,21 @@ class RunConfig(BaseModel):
     prompts_dir: Path | None = None
     """A folder with prompts of one's own, `<purpose>.md`, in place of the built-in ones."""
 
-
-def find_project_root(start: Path | None = None) -> Path:
-    """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`."""
-    here = (start if start is not None else Path.cwd()).absolute()
-    for folder in (here, *here.parents):
-        if (folder / PROJECT_FOLDER).is_dir() or (folder / ".git").exists():
-            return folder
-    return here
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+        key = str(first["loc"][0]) if first["loc"] else ""
+        if key not in KEYS:
+            raise UsageError(f"RunConfig has no field {key!r}{nearest(key, KEYS)}")
+        raise UsageError(f"{key!r} of RunConfig must be {EXPECTED[key]}; got {shown(data[key])}")
 
 
 def runs_directory(config: RunConfig | None = None) -> Path:
-    """Return where runs live: the config's `runs_dir`, else `AEON_RUNS_DIR`, else `.aeon/runs` where the project has
-    a `.aeon`, else the platform's user state directory. The folder may not exist yet.
-    """
-    if config is not None and config.runs_dir is not None:
-        return config.runs_dir
-    if from_environment := os.environ.get("AEON_RUNS_DIR"):
-        return Path(from_environment).expanduser()
-    root = config.project_root if config is not None and config.project_root is not None else find_project_root()
-    if (root / PROJECT_FOLDER).is_dir():
-        return root / PROJECT_FOLDER / "runs"
-    from platformdirs import user_state_path
-
-    return user_state_path("aeon", appauthor=False) / "runs"
+    """Return where runs live: the config's `runs_dir`, else what `default_runs_directory` says of its project."""
+    if config is None:
+        return default_runs_directory()
+    return config.runs_dir if config.runs_dir is not None else default_runs_directory(config.project_root)

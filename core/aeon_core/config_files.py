@@ -5,36 +5,47 @@ Every value is checked where it stands, so that a message names the file, the va
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from pydantic import TypeAdapter, ValidationError
-
-from aeon_core.config import PROJECT_FOLDER, RunConfig, find_project_root
 from aeon_core.errors import UsageError
+from aeon_core.places import PROJECT_FOLDER, find_project_root
 
-KEYS = tuple(RunConfig.model_fields)
+if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
+
 PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir"})
 ENVIRONMENT_PREFIX = "AEON_"
 MAX_BYTES = 1_000_000
 
 EXPECTED = {
     "model": "text of the form PROVIDER:NAME",
-    "base_url": "text, a URL",
+    "base_url": "the address of a server, http://HOST:PORT/v1 or https://…",
     "ttl": "a whole number of cycles, 0 or more",
     "single_pass": "true or false",
     "tools": "a list of texts of the form module:attribute",
     "project_root": "text, a folder",
+    "approve": "'none', all there is in this version",
     "durability": "one of full, normal, off",
     "runs_dir": "text, a folder",
     "max_tokens": "a whole number of tokens, 1 or more",
     "timeout": "a number of seconds above 0",
     "prompts_dir": "text, a folder",
 }
+KEYS = tuple(EXPECTED)
+"""The fields of RunConfig, in its order."""
+
+
+@dataclass(frozen=True)
+class LoadedValues:
+    """The checked values of all layers, where each came from, and the files that were read."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -53,23 +64,36 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     start: Path | None = None,
 ) -> LoadedConfig:
-    """Return the configuration of all layers (contract: Configuration).
+    """Return the configuration of all layers: what `load_values` gives, as a RunConfig. Raises UsageError."""
+    from aeon_core.config import RunConfig
+
+    loaded = load_values(options, config_file=config_file, environ=environ, start=start)
+    return LoadedConfig(RunConfig(**loaded.values), loaded.sources, loaded.files)
+
+
+def load_values(
+    options: Mapping[str, Any] | None = None,
+    *,
+    config_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    start: Path | None = None,
+) -> LoadedValues:
+    """Return the values of all layers (contract: Configuration), without the defaults.
 
     `options` are the command line's, by key; None is absent, and text is read as in the environment. `config_file` is
     `--config`; `start` the folder in which the project is looked for. `project_root` is always set in what is
     returned. Raises UsageError in one line for unknown keys, wrong values and files that cannot be read.
     """
     environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    files: list[Path] = []
+    loaded = LoadedValues()
+    values = loaded.values
 
     def add(layer: Mapping[str, Any], source: str) -> None:
         values.update(layer)
-        sources.update(dict.fromkeys(layer, source))
+        loaded.sources.update(dict.fromkeys(layer, source))
 
     def add_file(path: Path) -> None:
-        files.append(path)
+        loaded.files.append(path)
         add(read_config_file(path), f"the file {str(path)!r}")
 
     from_environment = _environment(environ)
@@ -91,7 +115,7 @@ def load_config(
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     values["project_root"] = root
-    return LoadedConfig(RunConfig(**values), sources, files)
+    return loaded
 
 
 def _exists(path: Path) -> bool:
@@ -135,12 +159,22 @@ def read_config_file(path: Path) -> dict[str, Any]:
 def _yaml(path: Path, where: str) -> Any:
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            found: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in found:
+                    line = key.start_mark.line + 1
+                    raise UsageError(f"{where}, line {line}: the key {key.value!r} occurs twice; keep one of them")
+                found.add(str(key.value))
+            return super().construct_mapping(node, deep)
+
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML")
-        return yaml.safe_load(content)
+        return yaml.load(content, Loader)  # noqa: S506  # a SafeLoader
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise UsageError(f"{where} cannot be read: {reason}") from None
@@ -155,8 +189,14 @@ def _yaml(path: Path, where: str) -> Any:
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
     """Return the end of a message that names the nearest known name, or all of them where none is near."""
-    close = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; the known ones are {', '.join(known)}"
+    close = _close(name, known, 0.5)
+    return f"; did you mean {close!r}?" if close else f"; the known ones are {', '.join(known)}"
+
+
+def _close(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=cutoff)), None)
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -165,11 +205,9 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for name, value in environ.items():
         if name in known and value.strip():
             found[f"the environment variable {name}"] = (name.removeprefix(ENVIRONMENT_PREFIX).lower(), value)
-        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known:
-            # Other programs may own variables of that prefix: only what looks like a slip is an error.
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-            if close:
-                raise UsageError(f"the environment variable {name!r} is unknown; did you mean {close[0]!r}?")
+        # Other programs may own variables of that prefix: only what looks like a slip is an error.
+        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (close := _close(name, known, 0.85)):
+            raise UsageError(f"the environment variable {name!r} is unknown; did you mean {close!r}?")
     return _texts(found)
 
 
@@ -181,8 +219,8 @@ def _texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
             continue
         if isinstance(value, str) and not value.strip():
             raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
-        if key == "tools" and isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
+        if key in ("tools", "approve"):
+            value = listed(value)
         elif key in ("ttl", "max_tokens") and isinstance(value, str):
             value = _whole_number(value)
         checked = _checked(key, value, where)
@@ -204,17 +242,61 @@ def _whole_number(text: str) -> int | str:
         return text
 
 
+def listed(value: Any) -> Any:
+    """Return the parts of a text with commas; any other value as it is."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def is_server_url(value: Any) -> bool:
+    """Return whether a value is a text that names a server to speak HTTP with."""
+    if type(value) is not str or not value.isprintable() or " " in value.strip():
+        return False
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value.strip())
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
+    "model": _is_text,
+    "base_url": is_server_url,
+    "ttl": lambda value: type(value) is int and value >= 0,
+    "single_pass": lambda value: type(value) is bool,
+    "tools": lambda value: type(value) is list and all(map(_is_text, value)),
+    "max_tokens": lambda value: type(value) is int and value >= 1,
+}
+"""Which values RunConfig takes as they are: a list of runs opens without loading pydantic to be told so."""
+
+
 def _checked(key: str, value: Any, where: str) -> Any:
+    if isinstance(value, str) and key in PATH_KEYS:
+        return Path(value)
+    if key in PLAINLY_RIGHT and PLAINLY_RIGHT[key](value):
+        return value
+    from pydantic import TypeAdapter, ValidationError
+
+    from aeon_core.config import RunConfig
+
     info = RunConfig.model_fields[key]
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", Annotated[info.annotation, info]))
         return adapter.validate_python(value)
     except (ValidationError, RecursionError):
-        raise UsageError(f"{where} must be {EXPECTED[key]}; got {_clip(value)}") from None
+        raise UsageError(f"{where} must be {EXPECTED[key]}; got {shown(value)}") from None
 
 
-def _clip(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """Return a value for a message: clipped, and what looks like a key or a password left out."""
+    from aeon_core.redaction import redact_text
+
+    text = redact_text(repr(value))
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 

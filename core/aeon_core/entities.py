@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
@@ -16,7 +19,14 @@ from pydantic import (
 from aeon_core.plan.models import NonBlank, Plan, StepStatus
 
 ExecutionMode = Literal["tool", "llm", "fallback"]
-Timestamp = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")]
+
+
+def _iso_8601(value: str) -> str:
+    datetime.fromisoformat(value)
+    return value
+
+
+Timestamp = Annotated[str, AfterValidator(_iso_8601), Field(json_schema_extra={"format": "date-time"})]
 """ISO 8601, UTC."""
 
 RunStatus = Literal[
@@ -40,8 +50,17 @@ class Entity(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+_BOTH: dict[str, Any] = {"result": {"type": "object"}, "error": {"type": "object"}}
+
+
 class ToolCall(Entity):
     """One tool invocation: `result` or `error`, never both (data model: ToolCall)."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"not": {"properties": _BOTH, "required": ["result", "error"]}},
+    )
 
     tool_name: NonBlank
     arguments: dict[str, Any]
@@ -61,12 +80,22 @@ class MemoryEntry(Entity):
     """A key and its value in the memory store (data model: MemoryEntry)."""
 
     key: NonBlank
-    value: Any
+    value: JsonValue
     metadata: dict[str, Any] | None = None
 
 
 class SupervisorAction(Entity):
     """One repair attempt: `repaired_output` or `error`, never both (data model: SupervisorAction)."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "oneOf": [
+                {"properties": {name: {"type": "object"}}, "required": [name]} for name in ("repaired_output", "error")
+            ]
+        },
+    )
 
     action_type: Literal["json_repair", "tool_call_repair", "plan_repair"]
     original_output: dict[str, Any]
@@ -93,6 +122,13 @@ class LogEntry(Entity):
     ttl_remaining: Annotated[int, Field(ge=0)]
     errors: list[dict[str, Any]]
     timestamp: Timestamp
+
+    @model_validator(mode="after")
+    def _plan_state_is_one(self) -> LogEntry:
+        state = self.plan_state
+        if state and not ({"goal", "steps"} <= state.keys() or {"since", "steps"} == state.keys()):
+            raise ValueError("plan_state is a plan, what changed in one, or {} before there is one")
+        return self
 
 
 class StepResult(Entity):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, step_section
 
+_THINKING = re.compile(r"\A\s*+<(think|thinking)>.*?</\1>\s*+", re.DOTALL | re.IGNORECASE)
+
 
 def execute_llm_reasoning_step(
     step: PlanStep,
@@ -21,18 +24,18 @@ def execute_llm_reasoning_step(
     *,
     purpose: Literal["reason", "fallback"] = "reason",
     context: Mapping[str, str] | None = None,
-    shown: Collection[str] = (),
+    shown: Mapping[str, Any] | None = None,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     prompts_dir: Path | None = None,
 ) -> dict[str, Any]:
     """Return `{"text": …}`, the model's answer to the step's description with what memory holds (core FR-057, FR-062).
 
-    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the memory keys they show already.
+    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the outputs they show already.
     Raises LLMError, and AeonError where the reply is empty or a refusal.
     """
     sections = dict(context or {})
     ttl = sections.pop("ttl", "")
-    sections["memory"] = memory_section(dict(memory.search("")), left_out=shown)
+    sections["memory"] = memory_section(dict(memory.search("")), shown=shown)
     sections |= {"step": step_section(step), "ttl": ttl}
     request = build_request(purpose, sections, max_tokens=max_tokens, folder=prompts_dir)
     return {"text": reply_text(llm.complete(request))}
@@ -44,4 +47,10 @@ def reply_text(response: LLMResponse) -> str:
         raise AeonError(f"the model refused: {response.text[:200] or 'without a reason'}", error_type="refusal")
     if not response.text.strip():
         raise AeonError("the model's reply is empty", error_type="empty_reply")
-    return response.text
+    said = without_thinking(response.text)
+    return said if said.strip() else response.text
+
+
+def without_thinking(text: str) -> str:
+    """Return a reply without the `<think>…</think>` block that reasoning models put before it."""
+    return _THINKING.sub("", text, count=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 _SECRET = re.compile(
     r"sk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}"
     r"|AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}"
@@ -14,14 +16,30 @@ _SECRET = re.compile(
     r"|(?<=Bearer )[A-Za-z0-9._~+/-]{20,}"
     r"|(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,200}(?=@)"
 )
-_HINT = re.compile(r"sk-|A[KS]IA|gh[pousr]_|github_pat_|xox|AIza|Bearer |://[^/\s:@]{1,100}:")
+_PARAMETER = re.compile(r"(?i)([?&][a-z_-]{0,40}(?:key|token|secret|signature|password)[a-z_-]{0,40}=)[^&\s\"'<>]+")
+_HINTS = (
+    *("sk-", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AIza", "Bearer ", "://"),
+    *("?", "&"),
+)
+_HINTS_IN_BYTES = tuple(hint.encode() for hint in _HINTS)
 
 REDACTED = "[redacted]"
 
 
 def redact_text(text: str) -> str:
     """Return the text with everything that looks like a key replaced."""
-    return _SECRET.sub(REDACTED, text) if _HINT.search(text) else text
+    if not any(hint in text for hint in _HINTS):
+        return text
+    return _PARAMETER.sub(rf"\1{REDACTED}", _SECRET.sub(REDACTED, text))
+
+
+def redact_json(body: bytes) -> bytes:
+    """Return one JSON value, as text, with key-like values replaced in its strings."""
+    if not any(hint in body for hint in _HINTS_IN_BYTES):
+        return body
+    value = from_json(body)
+    redacted = redact(value)
+    return body if redacted == value else to_json(redacted)
 
 
 def redact(value: Any) -> Any:

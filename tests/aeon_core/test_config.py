@@ -5,10 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aeon_core.config import RunConfig, find_project_root, runs_directory
-from aeon_core.config_files import KEYS, LoadedConfig, load_config, read_config_file
+from aeon_core.config_files import KEYS, PLAINLY_RIGHT, LoadedConfig, load_config, load_values, read_config_file
 from aeon_core.errors import UsageError
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-2, 2) | st.integers() | st.floats() | st.characters() | st.just("\udcff")
+)
+VALUES = SCALARS | st.lists(SCALARS | st.text(max_size=3), max_size=3)
 
 
 class Layers:
@@ -53,6 +60,46 @@ def test_without_any_layer_the_defaults_hold_and_the_project_is_found(layers: La
     assert (loaded.sources, loaded.files) == ({}, [])
 
 
+def test_the_values_are_those_of_the_configuration_without_the_defaults(layers: Layers) -> None:
+    layers.own("ttl: 9\nruns_dir: kept\n")
+    loaded = load_values({"model": "a:b"}, environ={"XDG_CONFIG_HOME": str(layers.home)}, start=layers.below)
+    assert loaded.values == {
+        "ttl": 9,
+        "runs_dir": layers.project / ".aeon" / "kept",
+        "model": "a:b",
+        "project_root": layers.project,
+    }
+    assert layers.load({"model": "a:b"}).config == RunConfig(**loaded.values)
+
+
+def test_the_keys_are_the_fields_in_their_order() -> None:
+    assert tuple(RunConfig.model_fields) == KEYS
+
+
+@given(st.sampled_from(sorted(PLAINLY_RIGHT)), VALUES)
+def test_what_is_plainly_right_is_what_the_configuration_takes_as_it_is(key: str, value: object) -> None:
+    if PLAINLY_RIGHT[key](value):
+        taken = getattr(RunConfig.model_validate({key: value}), key)
+        assert (type(taken), taken) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "wrong"),
+    [
+        ("model", "a:b", 5),
+        ("base_url", "http://x", None),
+        ("ttl", 0, -1),
+        ("ttl", 50, True),
+        ("single_pass", False, 0),
+        ("tools", ["a:b"], ["a:b", 5]),
+        ("max_tokens", 1, 0),
+    ],
+)
+def test_the_common_values_are_plainly_right_and_doubtful_ones_are_not(key: str, right: object, wrong: object) -> None:
+    assert PLAINLY_RIGHT[key](right)
+    assert not PLAINLY_RIGHT[key](wrong)
+
+
 def test_each_layer_wins_over_the_ones_before_it(layers: Layers) -> None:
     assert layers.load().config.ttl == 50
     user = layers.user("ttl: 1\nmax_tokens: 100\n")
@@ -77,6 +124,7 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         "single_pass": "true",
         "tools": "a:b",
         "project_root": str(layers.project),
+        "approve": "none",
         "durability": "off",
         "runs_dir": str(layers.project / "r"),
         "max_tokens": "9",
@@ -91,6 +139,7 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         single_pass=True,
         tools=["a:b"],
         project_root=layers.project,
+        approve=["none"],
         durability="off",
         runs_dir=layers.project / "r",
         max_tokens=9,
@@ -250,3 +299,61 @@ def test_runs_live_where_the_option_then_the_environment_then_the_project_then_t
 def test_without_a_config_the_working_directory_decides(layers: Layers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(layers.below)
     assert runs_directory() == layers.project / ".aeon" / "runs"
+
+
+@pytest.mark.parametrize("text", ["ttl: 1\nttl: 2\n", 'ttl: 1\n"ttl": 2\n'])
+def test_a_key_that_occurs_twice_is_refused(layers: Layers, text: str) -> None:
+    path = layers.own(text)
+    with pytest.raises(UsageError) as caught:
+        layers.load()
+    assert (
+        caught.value.message == f"the config file {str(path)!r}, line 2: the key 'ttl' occurs twice; keep one of them"
+    )
+
+
+@pytest.mark.parametrize("text", ["approve: none", "approve: [none]"])
+def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) -> None:
+    layers.own(text)
+    assert layers.load().config.approve == ["none"]
+    assert RunConfig(approve=["none"]) == RunConfig()
+    for wrong in ("plan", "none,tool"):
+        with pytest.raises(UsageError, match=r"AEON_APPROVE must be 'none', all there is in this version; got \["):
+            layers.load(environ={"AEON_APPROVE": wrong})
+    layers.own("approve: [pass]")
+    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be 'none'"):
+        layers.load()
+
+
+@pytest.mark.parametrize(
+    "url", ["nowhere", "ftp://host/v1", "http://", "http://host:99999999", "http://a b", "http://h\n/"]
+)
+def test_a_base_url_that_is_none_is_refused_in_one_line(layers: Layers, url: str) -> None:
+    with pytest.raises(UsageError, match="--base-url must be the address of a server, http://HOST:PORT/v1 or https://"):
+        layers.load({"base_url": url})
+    with pytest.raises(UsageError, match="'base_url' of RunConfig must be the address of a server"):
+        RunConfig(base_url=url)
+    assert RunConfig(base_url="https://host/v1?x=1").base_url == "https://host/v1?x=1"
+
+
+def test_a_password_in_a_wrong_base_url_is_not_shown(layers: Layers) -> None:
+    with pytest.raises(UsageError) as caught:
+        layers.load({"base_url": "ftp://user:hunter2@host"})
+    assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"ttl": -1}, "'ttl' of RunConfig must be a whole number of cycles, 0 or more; got -1"),
+        ({"tll": 1}, "RunConfig has no field 'tll'; did you mean 'ttl'?"),
+        ({"approve": ["plan"]}, "'approve' of RunConfig must be 'none', all there is in this version; got ['plan']"),
+        (
+            {"tools": ["a:b", 5]},
+            "'tools' of RunConfig must be a list of texts of the form module:attribute; got ['a:b', 5]",
+        ),
+    ],
+)
+def test_wrong_options_from_python_are_a_usage_error_in_one_line(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        RunConfig(**values)
+    assert caught.value.message == message

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import ValidationError
+
+from aeon_core.effects.perform import describe
 from aeon_core.entities import Entity
+from aeon_core.errors import RunEnding
 from aeon_core.journal.records import ApprovalPoint, Decision
+from aeon_core.plain import NotPlainError, plain
 
 
 class ApprovalRequest(Entity):
@@ -28,3 +33,25 @@ class ApprovalDecision(Entity):
 
 
 Approver = Callable[[ApprovalRequest], ApprovalDecision]
+
+
+def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision:
+    """Return what was decided; where nobody can be asked, or the approver fails, a `reject` that says so."""
+    if approver is None:
+        return _reject("nobody could be asked; hand an approver to the Orchestrator")
+    try:
+        decision = approver(request)
+    except RunEnding:
+        raise
+    except Exception as error:
+        return _reject(f"the approver failed: {describe(error)}")
+    if not isinstance(decision, ApprovalDecision):
+        return _reject(f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
+    try:
+        return ApprovalDecision.model_validate(plain(decision.model_dump()))
+    except (NotPlainError, ValidationError):
+        return _reject("the approver returned what is no JSON")
+
+
+def _reject(why: str) -> ApprovalDecision:
+    return ApprovalDecision(decision="reject", feedback=why)

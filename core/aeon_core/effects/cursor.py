@@ -28,6 +28,21 @@ class Cursor:
         return dict(self._lines[0])
 
     @property
+    def journal(self) -> str | None:
+        """Return where the recorded result says that the journal is."""
+        last = self._lines[-1]
+        return last["result"].get("journal") if last["type"] == "run_finished" else None
+
+    def aborted_here(self, *, in_a_cycle: bool) -> str | None:
+        """Return the message of the abort that ended the recorded run at this place, else None."""
+        ending = ("ttl", "cycle", "run_finished") if in_a_cycle else ("run_finished",)
+        ahead = self._lines[self._next : self._next + 4]
+        if len(ahead) > len(ending) or not ahead or any(line["type"] not in ending for line in ahead):
+            return None
+        result = ahead[-1].get("result", {})
+        return str(result["error"]["message"]) if result.get("status") == "aborted" else None
+
+    @property
     def exhausted(self) -> bool:
         """Whether everything recorded has been gone over."""
         return self._next >= len(self._lines)

@@ -72,7 +72,8 @@ def _checked(reply: Any) -> LLMResponse:
         reply.message = redact_text(clean_text(reply.message))
         raise reply if isinstance(reply, LLMError) else LLMError(reply.message, exit_code=reply.exit_code)
     if isinstance(reply, BaseException):
-        raise LLMError(redact_text(clean_text(f"the model adapter failed: {type(reply).__name__}: {reply}"))[:500])
+        retryable = isinstance(reply, TimeoutError | ConnectionError)
+        raise LLMError(redact_text(f"the model adapter failed: {describe(reply)}")[:500], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
     try:
@@ -104,10 +105,20 @@ def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) ->
             result = value if isinstance(value, dict) else {"result": value}
     except NotPlainError as problem:
         error = {"error_type": "ToolError", "message": f"the result of {tool.name!r} is no JSON: {problem}"}
-    except (Exception, SystemExit) as problem:
-        message = problem.message if isinstance(problem, AeonError) else f"{type(problem).__name__}: {problem}"
-        error = {"error_type": type(problem).__name__, "message": clean_text(message)}
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        message = clean_text(problem.message) if isinstance(problem, AeonError) else describe(problem)
+        error = {"error_type": type(problem).__name__, "message": message}
     return ToolOutcome(redact(result), redact(error), round((time.perf_counter() - began) * 1000, 3))
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception as one text, also where it cannot say what it is about."""
+    try:
+        return clean_text(f"{type(error).__name__}: {error}")
+    except Exception:
+        return type(error).__name__
 
 
 def _returned_error(value: Any, tool: Tool) -> str | None:

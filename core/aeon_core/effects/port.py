@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from aeon_core.config import Durability
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask
 from aeon_core.effects.cursor import Cursor, RecordedModel
-from aeon_core.effects.perform import ModelOutcome, ToolOutcome, call_model, invoke_tool
+from aeon_core.effects.perform import ModelOutcome, ToolOutcome, call_model, describe, invoke_tool
 from aeon_core.errors import LLMError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import (
     ApprovalPoint,
@@ -64,7 +64,8 @@ class Effects:
         self._on_delta = on_delta
         self._aborted = threading.Event()
         self._calls = 0
-        self._known: dict[str, Any] = self._read_memory() or {}
+        self._unstored: set[str] = set()
+        self._known: dict[str, Any] = recorded.first["memory"] if recorded is not None else self._read_memory()
         self.usage = {"input_tokens": 0, "output_tokens": 0}
         self.cost_usd: float | None = 0.0 if llm.simulated else None
 
@@ -88,8 +89,15 @@ class Effects:
 
     def control(self) -> None:
         """Act on what a person did meanwhile; polled at the top of a cycle. Raises RunAborted."""
+        self._follow_abort(in_a_cycle=False)
         if self._aborted.is_set() and not self._recording:
             raise RunAborted("the run was aborted")
+
+    def _follow_abort(self, *, in_a_cycle: bool) -> None:
+        if self._recorded is not None and self._recording:
+            message = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
+            if message is not None:
+                raise RunAborted(message)
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
@@ -124,7 +132,8 @@ class Effects:
 
         def failed(error: LLMError, wait: float | None) -> None:
             self._count(error.usage)
-            finished(error=_describe_error(error), usage=error.usage, retry_in_s=wait)
+            more = {} if wait is None else {"retry_in_s": wait}
+            finished(error=_describe_error(error), usage=error.usage, cost_usd=None, **more)
 
         try:
             response = attempts(
@@ -137,7 +146,8 @@ class Effects:
             raise
         usage = dict(response.usage) if response.usage is not None else None
         self._count(usage)
-        finished(response=response.model_dump(exclude_none=True), usage=usage, cost_usd=self.cost_usd)
+        cost_usd = 0.0 if self._llm.simulated else None
+        finished(response=response.model_dump(exclude_none=True), usage=usage, cost_usd=cost_usd)
         return response
 
     def _count(self, usage: Mapping[str, Any] | None) -> None:
@@ -145,6 +155,7 @@ class Effects:
             self.usage[kind] = self.usage.get(kind, 0) + tokens
 
     def _model_outcome(self, request: LLMRequest, call_id: str, attempt: int, step_id: str | None) -> ModelOutcome:
+        self._follow_abort(in_a_cycle=True)
         key = {"call_id": call_id, "state": "finished", "attempt": attempt}
         if line := self._recorded_outcome("llm", key):
             latency_ms = line.get("latency_ms", 0.0)
@@ -154,7 +165,7 @@ class Effects:
         if isinstance(self._llm, RecordedModel):
             self._llm.complete(request)
         if (listener := self._on_delta) is not None:
-            request.on_delta = lambda text: listener(step_id, text)
+            request.on_delta = _guarded(listener, step_id)
         return call_model(self._llm, request, self._aborted)
 
     def invoke(
@@ -165,6 +176,7 @@ class Effects:
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
         self.emit(record(state="started", arguments=arguments, effect=tool.effect))
+        self._follow_abort(in_a_cycle=True)
         if line := self._recorded_outcome("tool", {"call_id": call_id, "state": "finished"}):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
         elif isinstance(self._llm, RecordedModel):
@@ -187,14 +199,12 @@ class Effects:
             decision = ApprovalDecision(
                 decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
             )
-        elif self._approver is None:
-            decision = ApprovalDecision(decision="reject", feedback="nobody could be asked")
         else:
             self._sync("normal")
-            request = ApprovalRequest(
-                point=point, pass_number=pass_number, step_id=step_id, subject=subject, digest=digest
+            decision = ask(
+                self._approver,
+                ApprovalRequest(point=point, pass_number=pass_number, step_id=step_id, subject=subject, digest=digest),
             )
-            decision = self._approver(request)
         self.emit(record(state="decided", **decision.model_dump()))
         self._sync("normal")
         return decision
@@ -202,8 +212,7 @@ class Effects:
     def remember(self, key: str, value: Any) -> str | None:
         """Write to memory; return the message of a store that refused, which never stops a run."""
         error = self._store(key, value)
-        if error is None:
-            self._known[key] = value
+        self._known[key] = value
         self.emit(MemoryRecord(key=key, value=value, error=error))
         return error
 
@@ -212,14 +221,17 @@ class Effects:
         if self._recording:
             while line := self._recorded_external():
                 self._learn(line["key"], line["value"])
-        elif self._memory is not None:
-            for key, value in (self._read_memory() or {}).items():
-                if key not in self._known or self._known[key] != value:
-                    self._learn(key, value)
+        elif (found := self._read_memory(self._known)) is not self._known:
+            for key in [*found, *(key for key in self._known if key not in found)]:
+                if self._known.get(key) != found.get(key):
+                    self._learn(key, found.get(key))
         return self._known
 
     def _learn(self, key: str, value: Any) -> None:
+        """Note what others wrote; a null says that nothing is stored any more."""
         self._known[key] = value
+        if value is None:
+            del self._known[key]
         self.emit(MemoryRecord(key=key, value=value, source="external"))
 
     def _recorded_external(self) -> dict[str, Any] | None:
@@ -233,22 +245,30 @@ class Effects:
         if line := self._recorded_outcome("memory", {"key": key}):
             return line.get("error")
         try:
-            self._memory.write(key, value)
+            self._memory.write(key, plain(value))
         except Exception as error:
-            logger.warning("memory refused to store %r: %s", key, error)
-            return clean_text(f"{type(error).__name__}: {error}")
+            logger.warning("memory refused to store %r: %s", key, describe(error))
+            self._unstored.add(key)
+            return describe(error)
         return None
 
-    def _read_memory(self) -> dict[str, Any] | None:
+    def _read_memory(self, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return all that the store holds, but for what is no JSON; `otherwise` where it cannot be read."""
+        known = otherwise if otherwise is not None else {}
         if self._memory is None:
-            return None
+            return known
+        found: dict[str, Any] = {}
         try:
-            return {str(key): redact(plain(value)) for key, value in self._memory.search("")}
-        except NotPlainError as error:
-            logger.warning("memory holds what is no JSON: %s", error)
+            for key, value in self._memory.search(""):
+                try:
+                    found[clean_text(key)] = redact(plain(value))
+                except NotPlainError as error:
+                    logger.warning("memory holds under %r what is no JSON: %s", key, error)
         except Exception as error:
-            logger.warning("memory cannot be read: %s: %s", type(error).__name__, error)
-        return None
+            logger.warning("memory cannot be read: %s", describe(error))
+            return known
+        # What the store refused to keep is known all the same.
+        return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
 
     def _recorded_outcome(self, tag: str, key: dict[str, Any]) -> dict[str, Any] | None:
         return self._recorded.outcome(tag, key) if self._recorded is not None and self._recording else None
@@ -258,6 +278,7 @@ class Effects:
         return f"c{self._calls}"
 
     def _wait(self, seconds: float) -> None:
+        self._follow_abort(in_a_cycle=True)
         if self._recording:
             return
         if self._aborted.wait(seconds):
@@ -279,14 +300,25 @@ def _describe(request: LLMRequest) -> dict[str, Any]:
 
 def _describe_error(error: LLMError) -> dict[str, Any]:
     described = {**error.as_dict(), "retryable": error.retryable, "retry_after": error.retry_after}
+    if error.exit_code != 1:
+        described["exit_code"] = error.exit_code
     return {key: value for key, value in described.items() if value is not None}
 
 
 def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> LLMError:
+    rest = {key: value for key, value in described.items() if (key, value) != ("error_type", "LLMError")}
     return LLMError(
-        described["message"],
-        described.get("retryable", False),
-        described.get("retry_after"),
-        status_code=described.get("status_code"),
-        usage=usage,
+        rest.pop("message"), rest.pop("retryable", False), rest.pop("retry_after", None), usage=usage, **rest
     )
+
+
+def _guarded(listener: Callable[[str | None, str], None], step_id: str | None) -> Callable[[str], None]:
+    """Return what hands text on to a listener, whose failure is no failure of the call."""
+
+    def listen(text: str) -> None:
+        try:
+            listener(step_id, text)
+        except Exception:
+            logger.exception("a listener to replies failed; the run goes on")
+
+    return listen

@@ -245,7 +245,16 @@ def _memory(view: RunView, record: Record) -> None:
     view.add_line("info" if error is None else "warning", "memory", log_text.memory(key, record.get("value"), error))
 
 
+def _replies(view: RunView) -> Iterator[CallView]:
+    """Yield the calls that came back, the last first; a repair costs no cycle."""
+    for attempts in reversed(view.calls.values()):
+        if attempts and attempts[-1].finished and attempts[-1].purpose != "repair":
+            yield attempts[-1]
+
+
 def _ttl(view: RunView, record: Record) -> None:
+    if _int(record.get("spent")) > view.ttl_spent:
+        view.ttl_last = next((log_text.cycle_of(call) for call in _replies(view)), "")
     view.ttl_limit, view.ttl_allocated = _int(record.get("limit")), _int(record.get("allocated"))
     view.ttl_spent, view.ttl_remaining = _int(record.get("spent")), _int(record.get("remaining"))
     view.ttl_reason = _str(record.get("reason"))
@@ -277,7 +286,7 @@ def _run_finished(view: RunView, record: Record) -> None:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        view.damage.append(f"the result at seq {view.last_seq} cannot be read: {where}: {first['msg']}")
+        view.add_problem(f"the result at seq {view.last_seq} cannot be read: {where}: {first['msg']}")
     view.add_line(log_text.run_level(view.status), "run_finished", log_text.run_finished(view, data))
 
 

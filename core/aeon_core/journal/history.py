@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,12 @@ from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
+from aeon_core.journal.pass_view import PassFold
 from aeon_core.journal.reader import open_journal, read_records
-from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_files, summarise
+from aeon_core.journal.records import RECORD
+from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, is_journal, journal_files, list_runs
 from aeon_core.journal.view import RunView
+from aeon_core.places import default_runs_directory
 from aeon_core.timing import seconds_between
 
 __all__ = [
@@ -74,32 +78,61 @@ def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHist
     return open_run(run, runs_dir)[1]
 
 
-def open_run(run: str | Path, runs_dir: Path | None = None) -> tuple[RunView, ExecutionHistory]:
-    """Return the view and the history of a run; the view's `damage` says what of the journal could not be read.
+def open_run(
+    run: str | Path, runs_dir: Path | None = None, pass_number: int | None = None
+) -> tuple[RunView, ExecutionHistory]:
+    """Return the view and the history of a run, or of one pass of it.
 
-    The view's status is `interrupted` where the run has not ended and no process writes it. Raises UsageError.
+    The view's `damage` says what of the journal could not be read. Its status is `interrupted` where the run has not
+    ended and no process writes it. Raises UsageError, also where there is no such pass.
     """
     path = find_run(run, runs_dir)
     view = RunView()
     passes: list[ExecutionPass] = []
     damage: list[str] = []
-    for record in read_records(path, plans=False, damage=damage):
+    one = PassFold(pass_number) if pass_number is not None else None
+    for record in read_records(path, plans=False, damage=damage, check=_fault):
         view.apply(record)
+        if one is not None:
+            one.apply(record)
         if record["type"] == "pass":
-            _add_pass(passes, record, damage)
+            with suppress(ValidationError):
+                passes.append(ExecutionPass.model_validate(record, extra="ignore"))
     view.damage[:0] = damage
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
-    return view, _history(view, passes)
+    history = _history(view, passes)
+    if one is None:
+        return view, history
+    if pass_number not in one.found:
+        raise UsageError(f"the run {view.run_id!r} has no pass {pass_number}; {_those_there_are(one.found)}")
+    part = one.view(view)
+    part.damage = view.damage
+    return part, history.model_copy(update={"passes": [each for each in passes if each.pass_number == pass_number]})
 
 
-def _add_pass(passes: list[ExecutionPass], record: dict[str, Any], damage: list[str]) -> None:
+def _fault(record: dict[str, Any]) -> str | None:
+    """Return what is wrong with a record of a known type, None where nothing is. The view says it of a result."""
+    if record["type"] == "run_finished":
+        return None
     try:
-        passes.append(ExecutionPass.model_validate(record, extra="ignore"))
+        RECORD.validate_python(record, strict=True, extra="ignore")
+        if record["type"] == "pass":
+            ExecutionPass.model_validate(record, extra="ignore")
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        damage.append(f"the pass at seq {record['seq']} cannot be read: {where}: {first['msg']}")
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["type"] == "union_tag_invalid":
+            return None
+        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return None
+
+
+def _those_there_are(numbers: set[int]) -> str:
+    if not numbers:
+        return "no pass of it has begun"
+    shown = [str(number) for number in sorted(numbers)]
+    few = shown if len(shown) <= 10 else [*shown[:5], "…", *shown[-4:]]
+    return f"there {'is pass' if len(shown) == 1 else 'are the passes'} {', '.join(few)}"
 
 
 def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
@@ -127,19 +160,9 @@ def _seconds(start: str, end: str) -> float:
         return 0.0
 
 
-def list_runs(runs_dir: Path | None = None) -> list[RunSummary]:
-    """Return the runs of a directory (None: the default one), newest first; files that are no journals are left out.
-
-    Raises UsageError where the directory cannot be read; one that does not exist has no runs.
-    """
-    summaries = (summarise(path) for path in journal_files(_directory(runs_dir)))
-    found = [summary for summary in summaries if summary is not None]
-    return sorted(found, key=lambda summary: (summary.started, summary.run_id), reverse=True)
-
-
 def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
-    name, directory = str(run), _directory(runs_dir)
+    name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
     if isinstance(run, Path) or "/" in name or name.endswith(SUFFIX):
         path = Path(run).expanduser()
         open_journal(path).close()
@@ -151,17 +174,11 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
         return Path(runs[0].path)
     found = sorted(path for path in journal_files(directory) if name and path.name.startswith(name))
     exact = [path for path in found if path.stem == name]
+    if len(found) > 1 and not exact:
+        found = [path for path in found if is_journal(path)] or found
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
         raise UsageError(f"no run {name!r} in {str(directory)!r}; `aeon-tui runs` lists those there are")
     few = ", ".join(path.stem for path in found[:3])
     raise UsageError(f"{name!r} is the beginning of {len(found)} runs ({few}, …); give more of it")
-
-
-def _directory(runs_dir: Path | None) -> Path:
-    if runs_dir is not None:
-        return runs_dir
-    from aeon_core.config import runs_directory
-
-    return runs_directory()

@@ -127,6 +127,19 @@ def repair(shown: RepairView) -> str:
     return f"{head} succeeded: {change(shown)}"
 
 
+def repair_words(shown: RepairView) -> tuple[str, str]:
+    """Return what was repaired or not, without naming the step, and by whom in which attempt."""
+    whole = "tool call" if shown.step_id else "plan"
+    what = {
+        "json_repair": f"{whole} JSON",
+        "tool_call_repair": "tool call",
+        "plan_repair": "step" if shown.step_id else "plan",
+    }.get(shown.action_type, brief(shown.action_type, 20).replace("_", " "))
+    how = {"local": "locally", "llm": f"{shown.attempt_number} of 2, by the model"}
+    done = "repaired" if shown.error is None else "not repaired"
+    return f"{what} {done}", how.get(shown.method, brief(shown.method, 10))
+
+
 def change(shown: RepairView) -> str:
     """Return what a repair changed: the fields that differ where both are objects of one kind, else the new whole."""
     before, after = _call_or_object(shown.original_output), _call_or_object(shown.repaired_output or {})
@@ -159,7 +172,24 @@ def memory(key: str, value: Any, error: str | None) -> str:
 
 
 def ttl(view: RunView) -> str:
-    return f"TTL {view.ttl_remaining} of {view.ttl_allocated} cycles left · {brief(view.ttl_reason, 80)}"
+    spent_on = view.ttl_last or brief(view.ttl_reason, 80)
+    return f"TTL {view.ttl_remaining} of {view.ttl_allocated} cycles left · {spent_on}"
+
+
+_PURPOSES = {
+    "plan": "the plan",
+    "reason": "reasoning",
+    "tool_call": "a tool call",
+    "answer": "the answer",
+    "refine": "the refinement",
+    "judge": "the evaluation",
+}
+
+
+def cycle_of(call: CallView) -> str:
+    """Return what the cycle was for that processed the call's reply."""
+    purpose = _PURPOSES.get(call.purpose, brief(call.purpose, 20))
+    return f"{purpose} for {brief(call.step_id, 30)}" if call.step_id else purpose
 
 
 def approval(point: Any, step_id: Any, decision: Any, *, asked: bool) -> str:

@@ -50,7 +50,7 @@ class PlanStates:
             if node is None or not isinstance(fields, dict):
                 continue
             for name, value in fields.items():
-                if value is None:
+                if value is None or (name == "errors" and not value):
                     node.pop(name, None)
                 else:
                     node[name] = value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from pydantic_core import from_json
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.plan_deltas import PlanStates
+from aeon_core.journal.texts import is_marked
 
 VERSION = 1
 MAX_LINE = 256 * 1024 * 1024
@@ -33,13 +34,19 @@ def record_type(line: bytes) -> str | None:
 
 
 def read_records(
-    path: Path, *, texts: bool = True, plans: bool = True, damage: list[str] | None = None
+    path: Path,
+    *,
+    texts: bool = True,
+    plans: bool = True,
+    damage: list[str] | None = None,
+    check: Callable[[dict[str, Any]], str | None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a journal in order.
 
     `texts` puts long texts where `{"$text": sha256}` stands for them, `plans` whole plans where a cycle holds what
-    changed. What cannot be read is appended to `damage`, one line with the line's number, and left out. Raises
-    UsageError, when the first record is asked for, for a file that is no journal.
+    changed. What cannot be read is appended to `damage`, one line with the line's number, and left out; what `check`
+    says of a record, before its plan is put in, is appended too. Raises UsageError, when the first record is asked for,
+    for a file that is no journal.
     """
     found = damage if damage is not None else []
     table: dict[str, str] = {}
@@ -54,10 +61,12 @@ def read_records(
         expected = record["seq"] + 1
         if record["type"] == "text":
             table[str(record.get("sha256"))] = str(record.get("text", ""))
-        elif texts and b'"$text"' in line:
+        elif texts and b'"$text"' in line and record["seq"] > 0:
             missing: set[str] = set()
             record = _resolved(record, table, missing)
             found.extend(f"line {number}: the text {sha256!r} is missing" for sha256 in sorted(missing))
+        if check is not None and (problem := check(record)):
+            found.append(f"line {number}: {problem}")
         if plans and record["type"] == "cycle" and (problem := states.resolve(record)):
             found.append(f"line {number}: {problem}")
         yield record
@@ -140,6 +149,8 @@ def _is_count(value: Any) -> bool:
 def _resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
     # The parser allows 200 levels, so recursion ends well before the interpreter's limit.
     if isinstance(value, dict):
+        if is_marked(value) and isinstance(literal := value.get("literal"), dict) and value["$text"] is None:
+            return {key: _resolved(item, table, missing) for key, item in literal.items()}
         if len(value) == 1 and isinstance(sha256 := value.get("$text"), str):
             if sha256 in table:
                 return table[sha256]

@@ -12,20 +12,25 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from aeon_core.entities import ExecutionMode, LogEntry, RunResult, SupervisorAction, ToolCall
 from aeon_core.plan.models import Plan, StepStatus
+from aeon_core.redaction import redact_json
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
 ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
+Nulls = Literal["dropped", "given", "kept"]
 PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
 """The pass a record belongs to; its key on a line is `pass`."""
 
 
 class Record(BaseModel):
-    """A record's body. `keep_nulls` says whether null fields are written, `tag` is its type."""
+    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
+
+    Values that look like keys are replaced in what is written.
+    """
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
-    keep_nulls: ClassVar[bool] = False
+    nulls: ClassVar[Nulls] = "dropped"
     tag: ClassVar[str] = ""
 
     @classmethod
@@ -35,7 +40,10 @@ class Record(BaseModel):
 
     def body(self) -> bytes:
         """Return the body as one line of JSON, without its type and a newline."""
-        return self.__pydantic_serializer__.to_json(self, by_alias=True, exclude_none=not self.keep_nulls)
+        body = self.__pydantic_serializer__.to_json(
+            self, by_alias=True, exclude_none=self.nulls == "dropped", exclude_unset=self.nulls == "given"
+        )
+        return redact_json(body)
 
 
 class RunStarted(Record):
@@ -105,6 +113,7 @@ class LLMRecord(Record):
     """Before each attempt of a model call, and after it. `retry_in_s` says that another attempt follows."""
 
     type: Literal["llm"] = Field(default="llm", exclude=True)
+    nulls: ClassVar[Nulls] = "given"
     call_id: str
     state: Literal["started", "finished"]
     purpose: str
@@ -151,7 +160,7 @@ class MemoryRecord(Record):
     """A write to memory; `error` where the store refused it, `source` where it was not the kernel that wrote."""
 
     type: Literal["memory"] = Field(default="memory", exclude=True)
-    keep_nulls: ClassVar[bool] = True
+    nulls: ClassVar[Nulls] = "kept"
     key: str
     value: Any
     source: Literal["kernel", "external"] = "kernel"
@@ -162,7 +171,7 @@ class TTLRecord(Record):
     """The TTL changed; with the running totals."""
 
     type: Literal["ttl"] = Field(default="ttl", exclude=True)
-    keep_nulls: ClassVar[bool] = True
+    nulls: ClassVar[Nulls] = "kept"
     limit: int
     allocated: int
     spent: int
@@ -199,7 +208,7 @@ class PassRecord(Record):
     """A pass ended: ExecutionPass, and all that a later process needs to go on from here."""
 
     type: Literal["pass"] = Field(default="pass", exclude=True)
-    keep_nulls: ClassVar[bool] = True
+    nulls: ClassVar[Nulls] = "kept"
     pass_number: int
     phases: list[dict[str, Any]]
     plan_state: dict[str, Any]
@@ -226,7 +235,7 @@ class RunFinished(Record):
     """Last line of a process's part of a run."""
 
     type: Literal["run_finished"] = Field(default="run_finished", exclude=True)
-    keep_nulls: ClassVar[bool] = True
+    nulls: ClassVar[Nulls] = "kept"
     result: RunResult
 
 

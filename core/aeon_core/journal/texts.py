@@ -23,7 +23,7 @@ class TextTable:
 
     def shorten(self, body: bytes) -> tuple[list[tuple[str, str]], bytes]:
         """Return the texts to be written before this body, as (sha256, text), and the body with references."""
-        if len(body) < LONG or not _may_hold_long(body):
+        if b'"$text"' not in body and (len(body) < LONG or not _may_hold_long(body)):
             return [], body
         new: list[tuple[str, str]] = []
         shortened = self._walk(from_json(body), new)
@@ -39,10 +39,19 @@ class TextTable:
                 new.append((sha256, value))
             return {"$text": sha256}
         if isinstance(value, dict):
-            return {key: self._walk(item, new) for key, item in value.items()}
+            walked = {key: self._walk(item, new) for key, item in value.items()}
+            return {"$text": None, "literal": walked} if is_marked(value) else walked
         if isinstance(value, list):
             return [self._walk(item, new) for item in value]
         return value
+
+
+def is_marked(value: dict[str, Any]) -> bool:
+    """Return whether an object could be taken for a reference, or for an object set apart from references.
+
+    One that a tool or a model gave is written as `{"$text": null, "literal": <the object>}`.
+    """
+    return "$text" in value and len(value) <= 2
 
 
 def _may_hold_long(body: bytes) -> bool:

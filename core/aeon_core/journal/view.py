@@ -8,6 +8,7 @@ from typing import Any
 
 from aeon_core.entities import RunResult
 from aeon_core.journal import fold as _fold
+from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
 
 __all__ = ["CallView", "LogLine", "PhaseView", "RepairView", "RunView", "StepView", "ToolCallView", "fold"]
@@ -52,6 +53,8 @@ class RunView:
     ttl_spent: int = 0
     ttl_remaining: int = 0
     ttl_reason: str = ""
+    ttl_last: str = ""
+    """What the last cycle was spent on, in words; empty where none is."""
     usage: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
     cycles: int = 0
@@ -69,8 +72,13 @@ class RunView:
         try:
             _fold.apply(self, record)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            if len(self.damage) < DAMAGE_LINES:
-                self.damage.append(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
+            self.add_problem(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
+
+    def add_problem(self, text: str) -> None:
+        """Note that a part of the journal cannot be read, in `damage` and as an error in the log."""
+        if len(self.damage) < DAMAGE_LINES:
+            self.damage.append(text)
+            self.add_line("error", "damage", brief(text))
 
     def add_line(self, level: str, kind: str, text: str) -> None:
         """Append a line to the log under the last record's seq and time, and drop the oldest ones beyond the bound."""

@@ -88,8 +88,7 @@ class JournalWriter:
         try:
             written = os.write(self._fd, line)
             if written != len(line):
-                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self._finish(line, written)
         except OSError as error:
             self._broken = f"the journal {str(self.path)!r} cannot be written: {error.strerror}; the run stops here"
             raise JournalError(self._broken) from None
@@ -99,9 +98,24 @@ class JournalWriter:
         if self._fd is not None and self._broken is None:
             os.fdatasync(self._fd)
 
+    def _finish(self, line: bytes, written: int) -> None:
+        """Write the rest of a line that was cut short; take back the part where that fails too, with its reason."""
+        assert self._fd is not None
+        try:
+            while written < len(line):
+                more = os.write(self._fd, line[written:])
+                if not more:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                written += more
+        except OSError:
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            raise
+
     def close(self) -> None:
-        """Release file and lock."""
+        """Release file and lock. A file in which nothing could be written is removed."""
         if self._fd is not None:
+            if self.seq == 0 and self.path is not None:
+                self.path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = None
             self._broken = "the journal is closed"

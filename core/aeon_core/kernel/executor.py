@@ -15,6 +15,7 @@ from aeon_core.errors import AeonError, LLMError, RunAborted, RunEnding, Supervi
 from aeon_core.journal.records import CycleRecord, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
+from aeon_core.plain import plain
 from aeon_core.plan.models import Plan, PlanStep, StepStatus, Subplan
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import (
@@ -45,7 +46,7 @@ class Executor:
     registry: ToolRegistry
     config: RunConfig
     recorder: PlanRecorder = field(default_factory=PlanRecorder)
-    cycle: Cycle = field(default_factory=lambda: Cycle({}))
+    cycle: Cycle = field(default_factory=lambda: Cycle({}, open=False))
     cycles: int = 0
 
     def __post_init__(self) -> None:
@@ -79,6 +80,7 @@ class Executor:
     def end_cycle(self) -> None:
         """Write the cycle; one that processed a reply costs one of the TTL (core FR-035, FR-039)."""
         cycle, state = self.cycle, self.state
+        cycle.open = False
         if cycle.llm_output:
             state.spend_cycle()
             self.emit_ttl(f"cycle {self.cycles + 1}")
@@ -138,16 +140,15 @@ class Executor:
 
     def execute(self, step: PlanStep, siblings: list[PlanStep]) -> None:
         """Run a step, its substeps first, to `complete` or `failed`. Only a model that fails raises: LLMError."""
+        parent_id = self.state.current_step_id
         if step.subplan is None:
             self.begin_cycle()
-            self._move(step, "running")
+            self._start(step)
         else:
             self._execute_subplan(step, step.subplan)
             self.begin_cycle()
-        self.state.current_step_id = step.step_id
         try:
-            step, mode = self._route(step, siblings)
-            output = self._perform(step, mode)
+            step, output = self._run(step, siblings)
         except (RunEnding, TTLExpired):
             raise
         except LLMError as error:
@@ -158,14 +159,34 @@ class Executor:
             self._fail(step, error)
         else:
             self._complete(step, output)
-        self.state.current_step_id = None
+        self.state.current_step_id = parent_id
         self.end_cycle()
+
+    def _start(self, step: PlanStep) -> None:
+        self.state.current_step_id = step.step_id
+        self._move(step, "running")
 
     def _execute_subplan(self, step: PlanStep, subplan: Subplan) -> None:
         self.check()
-        self._move(step, "running")
-        for substep in list(subplan.substeps):
-            self.execute(substep, subplan.substeps)
+        self._start(step)
+        try:
+            for substep in list(subplan.substeps):
+                self.execute(substep, subplan.substeps)
+        except LLMError as error:
+            self._fail(step, AeonError(f"a substep failed: {error.message}", error_type="failed_substeps"))
+            raise
+
+    def _run(self, step: PlanStep, siblings: list[PlanStep]) -> tuple[PlanStep, dict[str, Any]]:
+        """Return the step that ran, repaired in place where it had to be, and its output."""
+        step, mode = self._route(step, siblings)
+        try:
+            return step, self._perform(step, mode)
+        except (ToolError, SupervisorError):
+            unregistered = mode == "tool" and self.registry.get(step.tool or "") is None
+            if not unregistered or self.cycle.tool_calls:
+                raise
+        step, mode = self._route(step, siblings)
+        return step, self._perform(step, mode)
 
     def _move(self, step: PlanStep, status: StepStatus, **fields: Any) -> None:
         step.status = status
@@ -240,7 +261,8 @@ class Executor:
 
     def _call_tool(self, step: PlanStep) -> dict[str, Any]:
         tool = self.registry.get(step.tool or "")
-        assert tool is not None
+        if tool is None:
+            raise ToolError(f"tool {step.tool!r} is not registered any more", tool_name=step.tool)
         arguments = self._approved(step, tool, self._arguments(step, tool))
         outcome = self.effects.invoke(
             tool,
@@ -251,8 +273,8 @@ class Executor:
         )
         call = ToolCall(
             tool_name=tool.name,
-            arguments=arguments,
-            result=outcome.result,
+            arguments=plain(arguments),
+            result=plain(outcome.result),
             error=outcome.error,
             timestamp=self.effects.now,
             step_id=step.step_id,
@@ -268,15 +290,26 @@ class Executor:
         """Return validated arguments: the step's own, else those of a `tool_call` cycle (core FR-025, FR-056)."""
         if step.arguments is None:
             described = [entry for entry in self.registry.export_tools_for_llm() if entry["name"] == tool.name]
-            memory = memory_section(self.effects.recall(), left_out=self.state.outputs)
+            memory = memory_section(self.effects.recall(), shown=self.state.outputs)
             request = self.request("tool_call", memory=memory, step=step_section(step), tools=tools_section(described))
             request.tools = described
             response = self.llm.complete(request)
-            return self.supervisor.read_tool_call(response, step, self.registry, goal=self.plan.goal)
+            return self.supervisor.read_tool_call(
+                response, step, self.registry, goal=self.plan.goal, context=self._known()
+            )
         checked = validate_tool_call(tool.name, step.arguments, self.registry)
         if checked.valid:
             return dict(step.arguments)
-        return self.supervisor.repair_arguments(step, step.arguments, checked.errors, self.registry, self.plan.goal)
+        return self.supervisor.repair_arguments(
+            step, step.arguments, checked.errors, self.registry, self.plan.goal, context=self._known()
+        )
+
+    def _known(self) -> dict[str, str]:
+        """Return the sections a repair of a tool call needs: what earlier steps gave, and what memory holds."""
+        return {
+            "results": results_section(self.plan, self.state.outputs, self.state.failures),
+            "memory": memory_section(self.effects.recall(), shown=self.state.outputs),
+        }
 
     def _approved(self, step: PlanStep, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments a person agrees to, where the tool needs that. Raises ToolError, RunAborted."""
@@ -286,12 +319,13 @@ class Executor:
         answer = self.effects.decide("tool", subject, pass_number=self.state.pass_number, step_id=step.step_id)
         if answer.decision == "abort":
             raise RunAborted(f"the call of {tool.name!r} was answered with abort")
-        if answer.decision == "edit":
-            arguments = answer.edited or {}
+        if answer.decision == "edit" and answer.edited is not None:
+            arguments = answer.edited
             if problems := self.registry.input_schema(tool.name).errors(arguments):
                 raise ToolError(f"the edited arguments do not fit: {'; '.join(problems)}", tool_name=tool.name)
         elif answer.decision != "approve":
-            raise ToolError(f"the call was not approved: {answer.feedback or 'rejected'}", tool_name=tool.name)
+            why = answer.feedback or f"the answer was {answer.decision}, without anything edited"
+            raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
         return arguments
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +12,8 @@ from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus
-from aeon_core.errors import AeonError, JournalError, ReplayMismatchError, RunAborted, UsageError
+from aeon_core.errors import AeonError, JournalError, ReplayMismatchError, RunAborted, RunEnding, UsageError
+from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.records import Phase, PhaseRecord, RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener, new_run_id
 from aeon_core.kernel.executor import Executor, TTLExpired
@@ -22,12 +22,11 @@ from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
-from aeon_core.plain import clean_text
+from aeon_core.plain import clean_text, plain
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import parse_plan
+from aeon_core.plan.parsing import given_plan
 from aeon_core.reasoning import reply_text
-from aeon_core.redaction import redact
 from aeon_core.timing import milliseconds_between
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.structural import validate_plan_tools
@@ -68,7 +67,7 @@ class Orchestrator:
         """The state of the current or last run (core FR-011)."""
         self._approver = approver
         self._journal = journal
-        self._listeners = [listener for listener in (on_line, _as_dict(on_record)) if listener is not None]
+        self._listener = fan_out([on_line, as_dicts(on_record)])
         self._on_delta = on_delta
         self._recorded = recorded
         self._effects: Effects | None = None
@@ -87,10 +86,10 @@ class Orchestrator:
         the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created;
         and ReplayMismatchError where what was recorded is not what the kernel does.
         """
+        if not isinstance(task, str) or not task.strip():
+            raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
         task = clean_text(task)
-        if not task.strip():
-            raise UsageError("the task is empty; say what is to be done")
-        given = _given_plan(plan)
+        given = given_plan(plan)
         journal = self._open_journal()
         try:
             effects = Effects(
@@ -105,27 +104,30 @@ class Orchestrator:
             self._effects = effects
             if self._abort_asked:
                 effects.abort()
-            self.state = OrchestrationState(ttl_remaining=self.config.ttl, ttl_limit=self.config.ttl)
+            self.state = OrchestrationState(
+                ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
+            )
             executor = Executor(effects, self.state, self.tools, self.config)
             progress = Progress(
                 run_id=journal.run_id,
-                journal=str(self._journal or journal.path) if self._journal or journal.path else None,
+                journal=_shown(journal.path) if self._recorded is None else self._recorded.journal,
                 model=self.llm.model,
                 simulated=self.llm.simulated,
             )
             return _Run(task, given, executor, progress).run()
         finally:
             journal.close()
+            self._effects, self._abort_asked = None, False
 
     def _open_journal(self) -> JournalWriter:
-        listener = _fan_out(self._listeners)
+        listener = self._listener
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], listener)
         if self._journal is False:
             return JournalWriter(None, new_run_id(), listener)
         if self._journal is not None:
             path = Path(self._journal)
-            return JournalWriter(path, path.stem, listener)
+            return JournalWriter(path, clean_text(path.stem), listener)
         run_id = new_run_id()
         return JournalWriter(runs_directory(self.config) / f"{run_id}.jsonl", run_id, listener)
 
@@ -143,17 +145,20 @@ class _Run:
         self.progress = progress
 
     def run(self) -> RunResult:
-        self.effects.emit(
-            RunStarted(
-                task=self.task,
-                config=redact(self.config.model_dump(mode="json", exclude_none=True)),
-                model=self.progress.model,
-                simulated=self.progress.simulated,
-                tools=self.executor.registry.export_tools_for_llm(),
-                versions=versions(),
-                memory=self.effects.memory,
-            )
+        config = {key: _shown(value) for key, value in self.config.model_dump(exclude_none=True).items()}
+        started = RunStarted(
+            task=self.task,
+            config=plain(config),
+            model=self.progress.model,
+            simulated=self.progress.simulated,
+            tools=self.executor.registry.export_tools_for_llm(),
+            versions=versions(),
+            memory=self.effects.memory,
         )
+        try:
+            self.effects.emit(started)
+        except JournalError as failure:
+            raise UsageError(failure.message) from None
         status, error = self._ending()
         result = self._result(status, error)
         try:
@@ -177,16 +182,27 @@ class _Run:
         except ReplayMismatchError:
             raise
         except RunAborted as abort:
-            return "aborted", abort
+            return "aborted", self._cut_cycle(abort)
         except KeyboardInterrupt:
-            return "aborted", RunAborted("the run was interrupted")
+            return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
         except AeonError as error:
             return "failed", error
         except Exception as error:
             logger.exception("the run failed on an error in Aeon itself")
-            return "failed", AeonError(f"internal error: {type(error).__name__}: {error}", error_type="InternalError")
+            message = f"internal error: {type(error).__name__}: {error}"
+            return "failed", self._cut_cycle(AeonError(message, error_type="InternalError"))
         complete = all(step.status == "complete" for step in self.executor.plan.walk())
         return ("completed" if complete else "not_converged"), None
+
+    def _cut_cycle(self, error: AeonError) -> AeonError:
+        """Write the cycle that did not come to its end; return why (core FR-039)."""
+        if self.executor.cycle.open:
+            self.executor.cycle.errors.append(error.as_dict())
+            try:
+                self.executor.end_cycle()
+            except JournalError as failure:
+                return failure
+        return error
 
     def _pass(self) -> None:
         self.progress.started = self.effects.now
@@ -209,7 +225,17 @@ class _Run:
     def _phase(self, phase: Phase, work: Callable[[], None]) -> None:
         number, started = self.state.pass_number, self.effects.now
         self.effects.emit(PhaseRecord(pass_number=number, phase=phase, state="started"))
-        work()
+        try:
+            work()
+        except RunEnding:
+            raise
+        except Exception:
+            self._end_phase(phase, started)
+            raise
+        self._end_phase(phase, started)
+
+    def _end_phase(self, phase: Phase, started: str) -> None:
+        number = self.state.pass_number
         duration_ms = milliseconds_between(started, self.effects.now)
         self.effects.emit(PhaseRecord(pass_number=number, phase=phase, state="finished", duration_ms=duration_ms))
         self.progress.phases.append({"phase": phase, "duration_ms": duration_ms})
@@ -232,7 +258,8 @@ class _Run:
             prompts_dir=self.config.prompts_dir,
         )
         with executor.failing_cycle():
-            plan = executor.supervisor.read_plan(executor.llm.complete(request), executor.registry)
+            reply = executor.llm.complete(request)
+            plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task)
         self.state.plan = plan
         validate_plan_tools(plan, executor.registry)
         executor.emit_plan("generated")
@@ -255,36 +282,12 @@ class _Run:
         executor.end_cycle()
 
 
+def _shown(value: Any) -> Any:
+    """Return a path as text that can be written as UTF-8, anything else as it is."""
+    return clean_text(str(value)) if isinstance(value, Path) else value
+
+
 def _recorded_model(recorded: Cursor | None) -> LLMAdapter:
     if recorded is None:
         raise UsageError("an Orchestrator needs a model; make one with connect('PROVIDER:NAME')")
     return RecordedModel(recorded)
-
-
-def _given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
-    if plan is None:
-        return None
-    if not isinstance(plan, Plan):
-        return parse_plan(dict(plan))
-    executed = [step.step_id for step in plan.walk() if step.status != "pending"]
-    if executed:
-        raise UsageError(f"the plan was executed already (steps {', '.join(executed[:5])}); hand over a fresh one")
-    return plan
-
-
-def _as_dict(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener | None:
-    return None if on_record is None else lambda line: on_record(json.loads(line))
-
-
-def _fan_out(listeners: list[LineListener]) -> LineListener | None:
-    if not listeners:
-        return None
-
-    def listen(line: bytes) -> None:
-        for listener in listeners:
-            try:
-                listener(line)
-            except Exception:
-                logger.exception("a record listener failed; the run goes on")
-
-    return listen

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from aeon_core.entities import Entity, ExecutionMode, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
@@ -39,29 +39,56 @@ class OrchestrationState(Entity):
 
     plan: Plan | None = None
     current_step_id: str | None = None
-    tool_history: list[ToolCall] = Field(default_factory=AppendOnly)
-    llm_outputs: list[dict[str, Any]] = Field(default_factory=AppendOnly)
-    supervisor_actions: list[SupervisorAction] = Field(default_factory=AppendOnly)
-    ttl_remaining: Annotated[int, Field(ge=0)]
+    tool_history: Annotated[list[ToolCall], AfterValidator(AppendOnly)] = Field(default_factory=AppendOnly)
+    llm_outputs: Annotated[list[dict[str, Any]], AfterValidator(AppendOnly)] = Field(default_factory=AppendOnly)
+    supervisor_actions: Annotated[list[SupervisorAction], AfterValidator(AppendOnly)] = Field(
+        default_factory=AppendOnly
+    )
     ttl_limit: Annotated[int, Field(ge=0)]
-    ttl_spent: Annotated[int, Field(ge=0)] = 0
+    ttl_allocated: Annotated[int, Field(ge=0)]
+    ttl_remaining: Annotated[int, Field(ge=0)]
     outputs: dict[str, dict[str, Any]] = Field(default_factory=dict)
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)
     pass_number: int = 1
+    _step_ids: set[str] = PrivateAttr(default_factory=set)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("tool_history", "llm_outputs", "supervisor_actions"):
+            raise TypeError(f"{name} is append-only; it cannot be replaced")
+        if name == "ttl_remaining" and value < 0:
+            raise ValueError(f"ttl_remaining cannot be {value}; it ends at 0")
+        if name == "current_step_id" and value is not None and not self._has(value):
+            raise ValueError(f"current_step_id {value!r} is no step of the plan")
+        super().__setattr__(name, value)
+
+    def _has(self, step_id: str) -> bool:
+        if step_id not in self._step_ids and self.plan is not None:
+            self._step_ids = {step.step_id for step in self.plan.walk()}
+        return step_id in self._step_ids
+
+    @model_validator(mode="after")
+    def _current_step_exists(self) -> OrchestrationState:
+        if self.current_step_id is not None and not self._has(self.current_step_id):
+            raise ValueError(f"current_step_id {self.current_step_id!r} is no step of the plan")
+        return self
 
     @property
     def ttl(self) -> TTLState:
         """The TTL as the result and the journal tell it."""
-        allocated = self.ttl_spent + self.ttl_remaining
-        return TTLState(limit=self.ttl_limit, allocated=allocated, spent=self.ttl_spent, remaining=self.ttl_remaining)
+        remaining = self.ttl_remaining
+        return TTLState(
+            limit=self.ttl_limit,
+            allocated=self.ttl_allocated,
+            spent=self.ttl_allocated - remaining,
+            remaining=remaining,
+        )
 
     def spend_cycle(self) -> None:
         """Take one cycle off the TTL (core FR-035). Raises ValueError when none is left."""
         if self.ttl_remaining < 1:
             raise ValueError("no TTL cycle is left to spend")
         self.ttl_remaining -= 1
-        self.ttl_spent += 1
 
     def step_results(self) -> list[StepResult]:
         """Return what became of each step of the tree, substeps after their parent."""
@@ -92,6 +119,8 @@ class Cycle:
     supervisor_actions: list[SupervisorAction] = field(default_factory=list)
     tool_calls: list[ToolCall] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)
+    open: bool = True
+    """Whether it is still to be written."""
 
 
 class PlanRecorder:
@@ -129,7 +158,7 @@ class PlanRecorder:
         changes = self._changes.setdefault(step.step_id, {})
         changes["status"] = step.status
         if step.errors is not None or "errors" in self._nodes[step.step_id] or "errors" in changes:
-            changes["errors"] = list(step.errors) if step.errors is not None else None
+            changes["errors"] = list(step.errors or ())
 
     def at_cycle_start(self) -> dict[str, Any]:
         """Return the `plan_state` of a cycle that starts now. It is valid until the next call."""
@@ -137,7 +166,7 @@ class PlanRecorder:
         for step_id, fields in changes.items():
             node = self._nodes[step_id]
             node.update(fields)
-            if node.get("errors", ()) is None:
+            if not node.get("errors", True):
                 del node["errors"]
         size = len(self._nodes)
         self._cycles_since_whole += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
@@ -44,8 +44,8 @@ class Message(TypedDict):
 class Usage(TypedDict):
     """Tokens of one call, as the provider counts them."""
 
-    input_tokens: int
-    output_tokens: int
+    input_tokens: Annotated[int, Field(ge=0)]
+    output_tokens: Annotated[int, Field(ge=0)]
 
 
 @dataclass(slots=True)

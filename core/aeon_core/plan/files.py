@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,18 @@ _RESOLVED: tuple[tuple[str, str, str], ...] = (
     ("float", r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$", "-+0123456789"),
 )
 
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_DEEP = 500
+"""Levels beyond which only brackets are counted: PyYAML takes quadratic time there."""
+
+
+class NotPlainDataError(UsageError):
+    """A file is JSON or YAML, and holds what plain data cannot: `reason` says what, and where."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{str(path)!r} is no valid plan: {reason}")
+        self.reason = reason
+
 
 class _Loader(yaml.SafeLoader):
     """Knows JSON's types alone: `on` and `2026-01-31` are text."""
@@ -47,13 +60,17 @@ for _name, _pattern, _first in _RESOLVED:
 def read_data(path: Path) -> Any:
     """Return what a JSON or YAML file holds, as plain JSON data.
 
-    Raises UsageError, one line with the file, the line where it is known, and what is wrong.
+    Raises NotPlainDataError for a file that is JSON or YAML and has a key twice, an anchor, a tag, a number out of
+    range or too many levels; UsageError for any other. One line with the file, the place where it is known, and what is
+    wrong.
     """
     text = _text(path)
     try:
         return parse_json(text, unique_keys=True)
     except ValueError as error:
         reason = str(error)
+    if _is_json(text):
+        raise NotPlainDataError(path, reason)
     if path.suffix.lower() == ".json":
         raise UsageError(f"{str(path)!r} is not JSON: {reason}")
     if len(text) > MAX_YAML_BYTES:
@@ -63,11 +80,54 @@ def read_data(path: Path) -> Any:
         )
     try:
         return _yaml_value(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {_described(error)}") from None
-    except (RecursionError, ValueError) as error:
-        detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {detail}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = _described(error)
+    fault = _syntax_fault(text, reason)
+    if fault is None:
+        raise NotPlainDataError(path, reason)
+    raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {fault}")
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text has JSON's grammar, whatever its values."""
+    try:
+        json.loads(text, parse_constant=_refused, parse_int=str, parse_float=str)
+    except ValueError:
+        return False
+    except RecursionError:
+        return _depth(text) is not None
+    return True
+
+
+def _syntax_fault(text: str, reason: str) -> str | None:
+    """Return why a text that could not be read has not even YAML's grammar; None where it has, whatever its values."""
+    depth = _depth(text)
+    if depth is None and text.count("[") + text.count("{") > _DEEP:
+        return reason
+    if depth is not None and depth > _DEEP:
+        return None
+    try:
+        for _ in yaml.parse(text, Loader=yaml.SafeLoader):
+            pass
+    except (yaml.YAMLError, ValueError) as error:
+        return _described(error)
+    return None
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(text: str) -> int | None:
+    """Return how deeply brackets nest outside double quotes, None where they do not match."""
+    deepest, left = 0, [""]
+    for bracket in re.findall(r"[\[\]{}]", _QUOTED.sub("", text)):
+        if bracket in "[{":
+            left.append("]" if bracket == "[" else "}")
+            deepest = max(deepest, len(left) - 1)
+        elif bracket != left.pop():
+            return None
+    return deepest if left == [""] else None
 
 
 def _text(path: Path) -> str:
@@ -136,7 +196,9 @@ def _fault(mark: yaml.Mark, message: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=message, problem_mark=mark)
 
 
-def _described(error: yaml.YAMLError) -> str:
+def _described(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark, problem = error.problem_mark, error.problem or "not readable"
         if problem.startswith("but ") and error.context:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
 from aeon_core.errors import UsageError, ValidationError
+from aeon_core.plain import plain
 from aeon_core.plan.files import read_data
 from aeon_core.plan.models import Plan
 from aeon_core.plan.reading import Entry, Reading
@@ -47,6 +49,30 @@ def load_plan_file(path: Path) -> Plan:
 def read_plan_data(path: Path) -> Any:
     """Return what a plan file holds, valid or not. Raises UsageError where it is neither JSON nor YAML."""
     return read_data(path)
+
+
+def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
+    """Return the plan a caller hands over: a Plan object itself, or the Plan that a dict describes.
+
+    Raises UsageError where it is neither, was executed already, was made unsound after it was made, or cannot be
+    written as JSON; ValidationError for what a dict describes.
+    """
+    if plan is None:
+        return None
+    if not isinstance(plan, Plan):
+        if not isinstance(plan, Mapping):
+            raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
+        return parse_plan(dict(plan))
+    executed = [step.step_id for step in plan.walk() if step.status != "pending"]
+    if executed:
+        raise UsageError(f"the plan was executed already (steps {', '.join(executed[:5])}); hand over a fresh one")
+    try:
+        for step in plan.walk():
+            plain(step.arguments)
+        Plan.model_validate_json(plan.model_dump_json())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the plan is unsound: {' '.join(str(error).split())[:300]}") from None
+    return plan
 
 
 def dump_plan(plan: Plan) -> dict[str, Any]:

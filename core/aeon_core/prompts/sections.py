@@ -38,21 +38,27 @@ def _output_line(step_id: str, output: dict[str, Any]) -> str:
     text = to_line(output)
     if len(text) <= CLIPPED_AT:
         return f'{{"step_id": {to_line(step_id)}, "output": {text}}}'
-    return to_line({"step_id": step_id, "output_clipped": text[:CLIPPED_AT]})
+    return to_line({"step_id": step_id, "output_clipped": _clip(text)})
 
 
-def memory_section(entries: Mapping[str, Any], left_out: Iterable[str] = ()) -> str:
-    """Return a line for each entry of the memory that is not a step's result already shown."""
-    shown = set(left_out)
+def _clip(text: str) -> str:
+    """Return both ends of a long text, and how much is missing between them."""
+    left_out = len(text) - CLIPPED_AT
+    head = 3 * CLIPPED_AT // 4
+    return f"{text[:head]} …[{left_out} characters left out]… {text[head + left_out :]}"
+
+
+def memory_section(entries: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> str:
+    """Return a line for each entry of the memory, but for step outputs that are `shown` already as they are."""
     lines = []
     for key in sorted(entries):
-        if key in shown:
+        if shown is not None and key in shown and shown[key] == entries[key]:
             continue
         text = to_line(entries[key])
         if len(text) <= CLIPPED_AT:
-            lines.append(to_line({"key": key, "value": entries[key]}))
+            lines.append(f'{{"key": {to_line(key)}, "value": {text}}}')
         else:
-            lines.append(to_line({"key": key, "value_clipped": text[:CLIPPED_AT]}))
+            lines.append(to_line({"key": key, "value_clipped": _clip(text)}))
     return "\n".join(lines)
 
 

@@ -37,7 +37,7 @@ class Fault:
 
     def unrecoverable(self, attempts: int, problems: list[str]) -> SupervisorError:
         """Return the structured error of a repair that failed (core FR-051)."""
-        tried = f"in {attempts} attempts" if attempts else "at all"
+        tried = f"in {attempts} attempt{'s' if attempts > 1 else ''}" if attempts else "at all"
         return SupervisorError(
             f"{self.subject} could not be repaired {tried}: {problems[0]}",
             unrecoverable=True,
@@ -73,13 +73,14 @@ class Repairs:
         """Return what `accept` makes of the model's repair; it raises ValidationError for one that is not good enough.
 
         `request` makes the request from the problems so far; the second attempt is told why the first one failed.
-        Raises SupervisorError after two failed attempts, LLMError where the adapter does.
+        Raises SupervisorError after two failed attempts, at once for a text too long to repair; LLMError where the
+        adapter does.
         """
-        if not fault.text.strip():
-            raise fault.unrecoverable(0, ["the reply is empty, there is nothing to repair", *fault.problems])
         if len(fault.text) > MAX_REPAIRABLE:
             reason = f"the reply has {len(fault.text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
-            raise fault.unrecoverable(0, [reason, *fault.problems])
+            problems = [reason, *fault.problems]
+            self._failed("local", fault, 1, "SupervisorError", problems)
+            raise fault.unrecoverable(1, problems)
         failed: list[str] = []
         for attempt in range(1, MAX_ATTEMPTS + 1):
             reply = self.llm.complete(request([*fault.problems, *failed]))
@@ -88,12 +89,15 @@ class Repairs:
             except (ValidationError, ValueError) as error:
                 problems = error.context["problems"] if isinstance(error, ValidationError) else [str(error)]
                 failed = [f"the previous repair was refused: {problem}" for problem in problems]
-                described = {"error_type": "ValidationError", "message": problems[0], "problems": problems}
-                self._report("llm", fault.action_type, fault.original, attempt, error=described)
+                self._failed("llm", fault, attempt, "ValidationError", problems)
             else:
                 self._report("llm", fault.action_type, fault.original, attempt, repaired_output=repaired)
                 return result
         raise fault.unrecoverable(MAX_ATTEMPTS, problems)
+
+    def _failed(self, method: Method, fault: Fault, attempt: int, error_type: str, problems: list[str]) -> None:
+        described = {"error_type": error_type, "message": problems[0], "problems": problems}
+        self._report(method, fault.action_type, fault.original, attempt, error=described)
 
     def _report(
         self, method: Method, action_type: ActionType, original: dict[str, Any], attempt: int, **outcome: Any

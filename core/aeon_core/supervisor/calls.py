@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,12 @@ from aeon_core.llm.base import LLMResponse, ToolCallDict
 from aeon_core.plain import clean_text, plain
 from aeon_core.plan.fields import shown
 from aeon_core.prompts.sections import to_line
+from aeon_core.reasoning import without_thinking
+from aeon_core.supervisor.lenient import arguments_of_call
 from aeon_core.supervisor.replies import as_object, read_arguments, read_call, read_json
+
+_BRACKET = re.compile(r"[\[\]{}]")
+_MAX_SENTENCE = 200
 
 
 @dataclass(slots=True)
@@ -37,8 +43,7 @@ def _native_call(calls: list[ToolCallDict], tool: str) -> CallRead:
         names = ", ".join(shown(call["name"]) for call in calls[:5])
         original = {"tool_calls": plain(calls)}
         problem = f"expected exactly one call of {tool!r}, the tool of the step, got {len(matching)} among {names}"
-        arguments = calls[0]["arguments"] if len(calls) == 1 else None
-        known = plain(arguments) if isinstance(arguments, dict) else None
+        known = arguments_of_call(plain(calls), tool) if len(calls) == 1 else None
         return CallRead(original, to_line(original), known, problems=[problem])
     original = {"tool_name": tool, "arguments": plain(matching[0]["arguments"])}
     call = CallRead(original, to_line(original))
@@ -51,8 +56,12 @@ def _native_call(calls: list[ToolCallDict], tool: str) -> CallRead:
 
 
 def _call_in_text(text: str, tool: str) -> CallRead:
-    text = clean_text(text)
+    text = without_thinking(clean_text(text))
     call = CallRead({"text": text}, text)
+    if text.strip() and not _BRACKET.search(text):
+        call.unparseable = True
+        call.problems = [f"the model made no call: {' '.join(text[:_MAX_SENTENCE].split())}"]
+        return call
     try:
         value, call.local = read_json(text)
     except ValueError as error:
@@ -65,10 +74,5 @@ def _call_in_text(text: str, tool: str) -> CallRead:
         call.arguments = read_call(value, tool)
     except ValidationError as error:
         call.problems = error.context["problems"]
-        call.arguments = _arguments_of_misshapen(value)
+        call.arguments = arguments_of_call(value, tool)
     return call
-
-
-def _arguments_of_misshapen(value: Any) -> dict[str, Any] | None:
-    given = value.get("arguments") if isinstance(value, dict) else None
-    return given if isinstance(given, dict) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.plan.wire import WIRE_SCHEMA, step_schema, tool_call_schema
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import step_section, to_line, tools_section
+from aeon_core.reasoning import without_thinking
 from aeon_core.supervisor.actions import ActionType, Fault, Listener, Repairs, now
 from aeon_core.supervisor.calls import call_in
-from aeon_core.supervisor.guard import call_refusal, plan_refusal, step_refusal
+from aeon_core.supervisor.evidence import Evidence
+from aeon_core.supervisor.guard import call_refusal, new_arguments_refusal, step_refusal
 from aeon_core.supervisor.lenient import lenient, lenient_arguments
+from aeon_core.supervisor.plan_guard import plan_refusal
 from aeon_core.supervisor.replies import as_object, invalid, read_call, read_json, read_step
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
@@ -47,13 +50,13 @@ class Supervisor:
         self._prompts_dir = prompts_dir
         self._max_tokens = max_tokens
 
-    def read_plan(self, response: LLMResponse, registry: ToolRegistry | None = None) -> Plan:
-        """Return the plan of a reply, repaired where need be (core FR-010, FR-031).
+    def read_plan(self, response: LLMResponse, registry: ToolRegistry | None = None, *, task: str = "") -> Plan:
+        """Return the plan of a reply to `task`, repaired where need be (core FR-010, FR-031).
 
         Unknown tools stay: they are repaired step by step. Raises SupervisorError, and LLMError of the adapter.
         """
         tools = self._tools(registry)
-        text = clean_text(response.text)
+        text = without_thinking(clean_text(response.text))
         value: Any = None
         action_type: ActionType = "json_repair"
         original = {"text": text}
@@ -77,18 +80,25 @@ class Supervisor:
 
         def accept(repaired: Any) -> tuple[Plan, dict[str, Any]]:
             plan = parse_plan(repaired)
-            _refuse(plan_refusal(oracle, text, plan, tools, certain=certain))
+            _refuse(plan_refusal(oracle, text, plan, tools, certain=certain, task=task))
             return plan, dump_plan(plan)
 
-        return self._repairs.by_model(fault, self._request(fault, tools, WIRE_SCHEMA, native=True), accept)
+        return self._repairs.by_model(fault, self._request(fault, tools, WIRE_SCHEMA, task=task, native=True), accept)
 
     def read_tool_call(
-        self, response: LLMResponse, step: PlanStep, registry: ToolRegistry | None = None, *, goal: str = ""
+        self,
+        response: LLMResponse,
+        step: PlanStep,
+        registry: ToolRegistry | None = None,
+        *,
+        goal: str = "",
+        context: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Return the valid arguments of the call a reply makes of the step's tool (core FR-025, FR-030).
 
         The call comes as native tool use (of several, exactly one must be of the step's tool) or as text in the form
-        {"tool_name", "arguments"}. Raises SupervisorError, and LLMError of the adapter.
+        {"tool_name", "arguments"}. `context` are the sections on results and memory that a repair may draw from.
+        Raises SupervisorError, and LLMError of the adapter.
         """
         tools = self._tools(registry)
         tool = _tool_of(step)
@@ -102,8 +112,8 @@ class Supervisor:
         action_type: ActionType = "json_repair" if call.unparseable else "tool_call_repair"
         fault = Fault("the tool call", action_type, call.original, call.text, call.problems, _place(step))
         _check_ending(response, fault)
-        arguments = lenient_arguments(call.text) if call.unparseable else call.arguments
-        return self._repair_call(fault, arguments, step, tools, goal)
+        arguments = lenient_arguments(call.text, tool) if call.unparseable else call.arguments
+        return self._repair_call(fault, arguments, step, tools, goal, context)
 
     def repair_arguments(
         self,
@@ -112,23 +122,26 @@ class Supervisor:
         problems: Sequence[str],
         registry: ToolRegistry | None = None,
         goal: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Return valid arguments in place of a step's declared ones that do not fit (core FR-025, FR-030).
 
-        Raises SupervisorError, and LLMError of the adapter.
+        `context` as for `read_tool_call`. Raises SupervisorError, and LLMError of the adapter.
         """
         original = {"tool_name": _tool_of(step), "arguments": plain(arguments)}
         text = to_line(original)
         fault = Fault("the tool call", "tool_call_repair", original, text, list(problems), _place(step))
-        return self._repair_call(fault, original["arguments"], step, self._tools(registry), goal)
+        return self._repair_call(fault, original["arguments"], step, self._tools(registry), goal, context)
 
     def repair_missing_tool_step(
         self, step: PlanStep, tools: Sequence[Tool], plan_goal: str, *, registry: ToolRegistry | None = None
     ) -> PlanStep:
         """Return a new step that names one of `tools`, with the status of `step` and no errors (Decision 12).
 
-        Only tool, agent and arguments that do not fit may differ. Raises SupervisorError where neither attempt gives
-        such a step (core FR-059 to FR-061, FR-065, FR-066), and LLMError of the adapter.
+        Only tool, agent and arguments that do not fit may differ; new arguments that the step's texts do not name are
+        left out, for the step's own cycle to supply. Raises SupervisorError where neither attempt gives such a step
+        (core FR-059 to FR-061, FR-065, FR-066), and LLMError of the adapter.
         """
         known = registry if registry is not None else self._registry
         known = known if known is not None else _registry_of(tools)
@@ -141,27 +154,41 @@ class Supervisor:
 
         def accept(value: Any) -> tuple[PlanStep, dict[str, Any]]:
             repaired = read_step(value, step)
-            _refuse(step_refusal(step, repaired, names, known))
+            new = step.arguments is None and repaired.tool in names
+            if new and new_arguments_refusal(repaired, known, goal=plan_goal):
+                repaired = repaired.model_copy(update={"arguments": None})
+            _refuse(step_refusal(step, repaired, names, known, goal=plan_goal))
             return repaired, repaired.model_dump(mode="json", exclude_none=True)
 
-        request = self._request(fault, known, step_schema(step, names), step=step, goal=plan_goal, names=names)
+        schema = step_schema(step, names)
+        # Null is how a model says that none of them fits.
+        schema["properties"]["tool"]["enum"].append(None)
+        request = self._request(fault, known, schema, step=step, goal=plan_goal, names=names)
         return self._repairs.by_model(fault, request, accept)
 
     def _repair_call(
-        self, fault: Fault, arguments: dict[str, Any] | None, step: PlanStep, tools: ToolRegistry, goal: str
+        self,
+        fault: Fault,
+        arguments: dict[str, Any] | None,
+        step: PlanStep,
+        tools: ToolRegistry,
+        goal: str,
+        context: Mapping[str, str] | None,
     ) -> dict[str, Any]:
         tool = _tool_of(step)
-        source = f"{fault.text}\n{step.description}"
+        known = dict(context or {})
+        evidence = Evidence(step.description, goal, fault.text, known.values())
 
         def accept(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             repaired = read_call(_in_call_form(value, tool), tool)
             if errors := validate_tool_call(tool, repaired, tools).errors:
                 raise invalid([f"arguments: {error}" for error in errors])
-            _refuse(call_refusal(arguments, repaired, tool, tools, source=source))
+            _refuse(call_refusal(arguments, repaired, tool, tools, evidence))
             return repaired, {"tool_name": tool, "arguments": repaired}
 
         schema = tool_call_schema(tool, tools.input_schema(tool).schema)
-        return self._repairs.by_model(fault, self._request(fault, tools, schema, step=step, goal=goal), accept)
+        request = self._request(fault, tools, schema, step=step, goal=goal, context=known)
+        return self._repairs.by_model(fault, request, accept)
 
     def _request(
         self,
@@ -170,16 +197,20 @@ class Supervisor:
         schema: dict[str, Any],
         *,
         step: PlanStep | None = None,
+        task: str = "",
         goal: str = "",
+        context: Mapping[str, str] | None = None,
         names: Sequence[str] | None = None,
         native: bool = False,
     ) -> Callable[[list[str]], LLMRequest]:
         """Return what makes the request of an attempt from the problems: the complete tool list, schema, original."""
         described = [tool for tool in tools.export_tools_for_llm() if names is None or tool["name"] in names]
         sections = {
+            "task": task,
             "goal": goal,
             "tools": tools_section(described),
             "step": step_section(step) if step is not None else "",
+            **(context or {}),
             "errors": "",
             "schema": to_line(schema),
             "original": fault.text,

@@ -57,6 +57,13 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     return report_of(_validation_id(reading, findings), "plan", issues)
 
 
+def lint_refusal(reason: str) -> SemanticValidationReport:
+    """Return the report on a file that is JSON or YAML, and holds what plain data cannot: one issue, high."""
+    repair = "Write the plan as plain data: each key text and once in its object, values in place of anchors and tags."
+    issue = _issue(1, _Finding("consistency", "high", f"plan: {reason}", repair, None))
+    return report_of(f"validation-{hashlib.sha256(reason.encode()).hexdigest()[:12]}", "plan", [issue])
+
+
 def _issue(number: int, finding: _Finding) -> ValidationIssue:
     step_id = finding.step_id if finding.step_id is not None and finding.step_id.strip() else None
     return ValidationIssue(

@@ -8,6 +8,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import find_run, list_runs, open_history, open_run
+from aeon_core.journal.records import LLMRecord, PhaseRecord, Record, StepRecord
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import (
     RUN_ID,
@@ -75,7 +76,7 @@ def test_damage_is_told_and_the_rest_of_the_history_stands(tmp_path: Path) -> No
     path.write_bytes(b"".join([*content[:-2], bad_pass, content[-1]]))
     view, history = open_run(path)
     assert view.damage[0].startswith("line 6: broken")
-    assert view.damage[-1].startswith("the pass at seq 26 cannot be read: pass_number")
+    assert view.damage[-1] == "line 27: pass.pass_number: Input should be a valid integer"
     assert history.passes == []
     assert history.final_result is not None
 
@@ -175,3 +176,139 @@ def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch
     monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "mine"))
     assert [run.run_id for run in list_runs()] == [RUN_ID]
     assert open_history("last").execution_id == RUN_ID
+
+
+@pytest.mark.parametrize(
+    ("number", "old", "new", "told"),
+    [
+        (2, b'"limit":50', b'"limit":"q"', "line 2: ttl.limit: Input should be a valid integer"),
+        (3, b'"pass":1', b'"pass":"x"', "line 3: phase.pass: Input should be a valid integer"),
+        (12, b'"running"', b'"jogging"', "line 12: step.status: Input should be 'pending', 'running'"),
+        (17, b'"step_id":"s2",', b"", "line 17: step.step_id: Field required"),
+    ],
+)
+def test_damaged_fields_are_told_by_line_and_reading_goes_on(
+    tmp_path: Path, number: int, old: bytes, new: bytes, told: str
+) -> None:
+    content = lines(*whole_run())
+    assert old in content[number - 1]
+    content[number - 1] = content[number - 1].replace(old, new)
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(content))
+    view, history = open_run(path)
+    assert [line[: len(told)] for line in view.damage] == [told]
+    assert history.final_result is not None
+
+
+def test_unknown_types_and_fields_are_no_damage(tmp_path: Path) -> None:
+    content = lines(*whole_run())
+    content[1] = content[1].replace(b'"limit":50', b'"limit":50,"of_a_later_version":[1]')
+    content[2] = content[2].replace(b'"type":"phase"', b'"type":"of_a_later_version"')
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(content))
+    assert open_run(path)[0].damage == []
+
+
+def two_passes() -> list[Record]:
+    """Return the records of a run whose second pass does a third step, after a repair and two calls in the first."""
+    first = whole_run()[:-3]
+    again = {"pass_number": 2}
+    second: list[Record] = [
+        PhaseRecord(phase="execute", state="started", **again),
+        StepRecord(step_id="s4", status="running", **again),
+        LLMRecord(call_id="c9", state="started", attempt=1, purpose="reason", step_id="s4", **again),
+        LLMRecord(
+            call_id="c9",
+            state="finished",
+            attempt=1,
+            purpose="reason",
+            step_id="s4",
+            usage={"input_tokens": 100, "output_tokens": 9},
+            cost_usd=0.5,
+            **again,
+        ),
+        StepRecord(step_id="s4", status="complete", mode="llm", output={"text": "done anew"}, **again),
+        pass_record(2),
+        finished("converged", converged=True),
+    ]
+    return [*first, pass_record(1, execution_results={"answer": "A first answer."}), *second]
+
+
+def test_one_pass_of_a_run_holds_what_belongs_to_it(tmp_path: Path) -> None:
+    path = write(tmp_path, *two_passes())
+    view, history = open_run(path, None, 1)
+    assert list(view.steps) == ["s1", "s2", "s3"]
+    assert (len(view.repairs), view.usage, view.cost_usd) == (1, {"input_tokens": 7, "output_tokens": 3}, None)
+    assert (view.status, view.result) == ("converged", None)
+    assert [each.pass_number for each in history.passes] == [1]
+    assert {line.type for line in view.log} == {
+        "phase",
+        "llm",
+        "plan",
+        "ttl",
+        "step",
+        "tool",
+        "memory",
+        "supervisor",
+        "pass",
+    }
+
+    view, history = open_run(path, None, 2)
+    assert list(view.steps) == ["s4"]
+    assert (view.repairs, view.usage, view.cost_usd) == ([], {"input_tokens": 100, "output_tokens": 9}, 0.5)
+    assert view.result is not None
+    assert [line.type for line in view.log] == ["phase", "step", "llm", "llm", "step", "pass"]
+    assert [each.pass_number for each in history.passes] == [2]
+    assert history.overall_statistics.total_passes == 2
+
+
+def test_a_pass_that_does_not_exist_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"the run '{RUN_ID}' has no pass 3; there are the passes 1, 2$"):
+        open_run(write(tmp_path, *two_passes()), None, 3)
+    with pytest.raises(UsageError, match=r"has no pass 2; there is pass 1$"):
+        open_run(write(tmp_path, *whole_run()[:12]), None, 2)
+    with pytest.raises(UsageError, match=r"has no pass 1; no pass of it has begun$"):
+        open_run(write(tmp_path, started()), None, 1)
+
+
+FOREIGN = b'{"v":1,"seq":0,"ts":"2026-11-20T09:30:00Z","run":"r","type":"run_started","task":"t","model":"m"}\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"run":"r"', b'"run":5'),
+        (b'"task":"t"', b'"task":{"a":1}'),
+        (b'"model":"m"', b'"model":null'),
+        (b"2026-11-20T09:30:00Z", b"x"),
+        (b"2026-11-20T09:30:00Z", b"2026-11-20"),
+    ],
+)
+def test_a_run_started_that_aeon_did_not_write_is_no_run(tmp_path: Path, old: bytes, new: bytes) -> None:
+    (tmp_path / "r.jsonl").write_bytes(FOREIGN)
+    assert [run.run_id for run in list_runs(tmp_path)] == ["r"]
+    (tmp_path / "r.jsonl").write_bytes(FOREIGN.replace(old, new))
+    assert list_runs(tmp_path) == []
+    with pytest.raises(UsageError, match="there is no run in"):
+        find_run("last", tmp_path)
+
+
+def test_a_link_that_leads_in_a_circle_hides_no_run(tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    path = write(tmp_path, *whole_run())
+    assert [run.run_id for run in list_runs(tmp_path)] == [path.stem]
+
+
+def test_foreign_files_do_not_make_a_prefix_ambiguous(tmp_path: Path) -> None:
+    path = write(tmp_path, *whole_run(), run="20261121-093000-aaaaaa")
+    (tmp_path / "20261121-notes.jsonl").write_text('{"hello": 1}\n')
+    assert find_run("20261121", tmp_path) == path
+    write(tmp_path, *whole_run(), run="20261121-093000-bbbbbb")
+    with pytest.raises(UsageError, match="is the beginning of 2 runs"):
+        find_run("20261121", tmp_path)
+
+
+def test_a_renamed_journal_is_listed_under_the_name_that_finds_it(tmp_path: Path) -> None:
+    path = write(tmp_path, *whole_run()).rename(tmp_path / "kept.jsonl")
+    assert [run.run_id for run in list_runs(tmp_path)] == ["kept"]
+    assert find_run("kept", tmp_path) == path

@@ -95,7 +95,7 @@ def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
     assert "s2 repaired · tool calculator · double it" in lines
     assert "s3 complete · fallback reasoning → no news" in lines
     assert "plan · the model call failed: 503 overloaded · again in 1.0 s" in lines
-    assert "TTL 47 of 50 cycles left · cycle" in lines
+    assert "TTL 47 of 50 cycles left · fallback for s3" in lines
     assert lines[-1] == "run completed · The sum is 15."
 
 
@@ -222,6 +222,7 @@ def test_a_result_with_fields_of_a_later_version_is_read() -> None:
 def test_a_result_that_cannot_be_read_gives_its_status_and_says_so() -> None:
     view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted"}}])
     assert (view.status, view.result) == ("aborted", None)
+    assert [(line.level, line.text) for line in view.log[:-1]] == [("error", view.damage[0])]
     assert view.damage == ["the result at seq 4 cannot be read: run_id: Field required"]
 
 
@@ -261,6 +262,25 @@ def test_nesting_of_five_thousand_levels_is_no_obstacle() -> None:
         [*parsed(*whole_run()), {"type": "step", "seq": 90, "step_id": "s1", "status": "complete", "output": deep}]
     )
     assert view.log[-1].text.endswith("→ (cannot be shown)")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "step_id", "said"),
+    [("plan", None, "the plan"), ("answer", None, "the answer"), ("tool_call", "s1", "a tool call for s1")],
+)
+def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | None, said: str) -> None:
+    call = {"type": "llm", "pass": 1, "attempt": 1, "step_id": step_id}
+    records = [
+        *parsed(started(), ttl(0)),
+        {**call, "seq": 2, "call_id": "c1", "purpose": purpose, "state": "finished"},
+        {**call, "seq": 3, "call_id": "c2", "purpose": "repair", "state": "finished"},
+        {**call, "seq": 4, "call_id": "c3", "purpose": "reason", "state": "started"},
+    ]
+    view = fold(records)
+    assert view.ttl_last == ""
+    view.apply({**parsed(ttl(1))[0], "seq": 5})
+    assert view.ttl_last == said
+    assert view.log[-1].text == f"TTL 49 of 50 cycles left · {said}"
 
 
 def test_cycles_and_ttl_are_counted() -> None:

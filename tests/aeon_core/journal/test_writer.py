@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import JournalError, UsageError
+from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, StepRecord
 from aeon_core.journal.writer import JournalWriter, new_run_id
 
@@ -97,15 +98,70 @@ def test_a_full_disk_is_one_clear_error_and_leaves_whole_lines(tmp_path: Path, m
     writer = JournalWriter(tmp_path / "r.jsonl", "r")
     writer.append(StepRecord(pass_number=1, step_id="s1", status="running"))
     whole = (tmp_path / "r.jsonl").read_bytes()
-    real = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[: len(data) // 2]))
+    real, turns = os.write, iter([True])
+
+    def write(fd: int, data: bytes) -> int:
+        if next(turns, False):
+            return real(fd, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", write)
     with pytest.raises(JournalError, match="No space left"):
         writer.append(StepRecord(pass_number=1, step_id="s1", status="complete"))
     monkeypatch.setattr(os, "write", real)
     assert (tmp_path / "r.jsonl").read_bytes() == whole
     with pytest.raises(JournalError):
         writer.append(StepRecord(pass_number=1, step_id="s1", status="complete"))
-    assert errno.errorcode[errno.ENOSPC] == "ENOSPC"
+
+
+def test_a_line_that_is_cut_short_once_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = JournalWriter(tmp_path / "r.jsonl", "r")
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:50]))
+    writer.append(StepRecord(pass_number=1, step_id="s1", status="running"))
+    assert lines(tmp_path / "r.jsonl")[0]["step_id"] == "s1"
+
+
+def test_a_journal_that_cannot_take_its_first_line_leaves_no_file(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "r.jsonl", "r")
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_secrets_are_replaced_in_whatever_is_written(tmp_path: Path) -> None:
+    key = "sk-" + "a1" * 12
+    heard: list[bytes] = []
+    writer = JournalWriter(tmp_path / "r.jsonl", "r", heard.append)
+    writer.append(MemoryRecord(key="first", value={"task": f"use {key} please"}))
+    writer.append(MemoryRecord(key="url", value=f"https://host/v1?api_key={key}&x=1 {key} " + "y" * 500))
+    writer.close()
+    written = (tmp_path / "r.jsonl").read_text()
+    assert key not in written
+    assert key.encode() not in b"".join(heard)
+    assert "use [redacted] please" in written
+    assert "https://host/v1?api_key=[redacted]&x=1 [redacted] yyy" in written
+
+
+def test_what_looks_like_a_reference_to_a_text_comes_back_as_it_was(tmp_path: Path) -> None:
+    text = "long " * 100
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    values: list[Any] = [
+        text,
+        {"$text": sha256},
+        {"v": [{"$text": "a" * 64}]},
+        {"$text": None, "literal": {"$text": sha256}},
+        {"$text": text},
+        {"$text": 1, "a": 2, "b": 3},
+    ]
+    path = tmp_path / "r.jsonl"
+    writer = JournalWriter(path, "r")
+    for number, value in enumerate([None, *values]):
+        writer.append(MemoryRecord(key=str(number), value=value))
+    writer.close()
+    damage: list[str] = []
+    found = [record["value"] for record in read_records(path, damage=damage) if record["type"] == "memory"]
+    assert found == [None, *values]
+    assert damage == []
 
 
 def test_what_was_written_is_readable_after_a_kill(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from aeon_core.config import RunConfig
 from aeon_core.entities import RunResult
-from aeon_core.errors import LLMError, SupervisorError, UsageError
+from aeon_core.errors import LLMError, ModelUnavailableError, SupervisorError
 from aeon_core.kernel.orchestrator import Orchestrator
 from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel
 from aeon_core.plan.models import PlanStep
@@ -130,7 +130,7 @@ def test_a_hostile_text_is_computed_with_all_the_same() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(ModelUnavailableError) as caught:
         SimulatedModel("malformd")
 
     message = caught.value.message

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.plan.files import MAX_BYTES, MAX_YAML_BYTES
+from aeon_core.plan.files import MAX_BYTES, MAX_YAML_BYTES, NotPlainDataError
 from aeon_core.plan.parsing import load_plan_file, read_plan_data
 
 PLAN: dict[str, Any] = {
@@ -76,26 +76,26 @@ def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
     ("text", "name", "message"),
     [
         ('{"goal": "g",\n "steps": [}', "p.json", "FILE is not JSON: Expecting value: line 2 column 12 (char 25)"),
-        ('{"goal": 1, "goal": 2}', "p.json", "FILE is not JSON: the key 'goal' occurs twice in one object"),
-        ("goal: g\ngoal: h\n", "p.yml", NEITHER + 'line 2, column 1: the key "goal" occurs twice'),
+        ('{"goal": 1, "goal": 2}', "p.json", NO_PLAN + "the key 'goal' occurs twice in one object"),
+        ("goal: g\ngoal: h\n", "p.yml", NO_PLAN + 'line 2, column 1: the key "goal" occurs twice'),
         ("goal: [g\n", "p.yml", NEITHER + "line 2, column 1: expected ',' or ']', but got '<stream end>'"),
-        ("a: &x 1\n", "p.yml", NEITHER + "line 1, column 4: anchors and aliases are not read; write the value out"),
+        ("a: &x 1\n", "p.yml", NO_PLAN + "line 1, column 4: anchors and aliases are not read; write the value out"),
         (
             "a: !!python/object/apply:os.system [ls]\n",
             "p.yml",
-            NEITHER + f"line 1, column 4: {TAG.format('python/object/apply:os.system')}",
+            NO_PLAN + f"line 1, column 4: {TAG.format('python/object/apply:os.system')}",
         ),
-        ("a: !!binary aGk=\n", "p.yml", NEITHER + f"line 1, column 4: {TAG.format('binary')}"),
-        ("1: x\n", "p.yml", NEITHER + 'line 1, column 1: expected a key that is a string, got "1"; quote it'),
+        ("a: !!binary aGk=\n", "p.yml", NO_PLAN + f"line 1, column 4: {TAG.format('binary')}"),
+        ("1: x\n", "p.yml", NO_PLAN + 'line 1, column 1: expected a key that is a string, got "1"; quote it'),
         (
             "[a]: x\n",
             "p.yml",
-            NEITHER + "line 1, column 1: expected a key that is a string, got an array of 1; quote it",
+            NO_PLAN + "line 1, column 1: expected a key that is a string, got an array of 1; quote it",
         ),
         (
             "--- a\n--- b\n",
             "p.yml",
-            NEITHER + "line 2, column 1: expected a single document in the stream, but found another document",
+            NO_PLAN + "line 2, column 1: expected a single document in the stream, but found another document",
         ),
         ("a: \x07\n", "p.yml", NEITHER),
         (b"\xff\xfe\x00", "p.yml", "FILE is not UTF-8 text: byte 0 is 0xff"),
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
     assert "too large for YAML" in refusal(write(tmp_path, "a" * (MAX_YAML_BYTES + 1)))
 
 
-@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", '{"a":'])
+@pytest.mark.parametrize("unit", ["[", "{a: ", '{"a":'])
 def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> None:
     assert "neither JSON nor YAML" in refusal(write(tmp_path, unit * 5000))
 
@@ -140,3 +140,45 @@ def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> No
 def test_a_valid_document_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     assert "nested" in refusal(write(tmp_path, "[" * 5000 + "]" * 5000, "deep.json"))
     assert "nested deeper than 100 levels" in refusal(write(tmp_path, "[" * 150 + "a" + "]" * 150))
+
+
+PLAIN = "anchors and aliases are not read"
+LEVELS = "nested deeper than 100 levels"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ('{"a": 1, "a": 2}', "p.json", "the key 'a' occurs twice"),
+        ('{"a": 1e999}', "p.json", "1e999 is too large a number"),
+        ("[" * 300 + "]" * 300, "p.json", LEVELS),
+        ("[" * 5000 + "]" * 5000, "p.json", "nested too deeply"),
+        (r'["]]\"]", ' + "[" * 5000 + "]" * 5001, "p.json", "nested too deeply"),
+        ("[" + "1" * 5000 + "]", "p.json", "5000 digits"),
+        ("a: 1\na: 2\n", "p.yml", 'the key "a" occurs twice'),
+        ("a: 1e999\n", "p.yml", "1e999 is too large a number"),
+        ("a: &x 1\nb: *x\n", "p.yml", PLAIN),
+        ("a: it's [one\nb: &x 1\n", "p.yml", PLAIN),
+        ("a: !!set {b}\n", "p.yml", "the tag"),
+        ("1: x\n", "p.yml", "expected a key that is a string"),
+        ("- " * 5000, "p.yml", "nested too deeply"),
+        ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested too deeply"),
+    ],
+)
+def test_what_is_json_or_yaml_and_no_plain_data_is_told_apart(
+    tmp_path: Path, text: str, name: str, reason: str
+) -> None:
+    with pytest.raises(NotPlainDataError) as caught:
+        read_plan_data(write(tmp_path, text, name))
+    assert reason in caught.value.reason
+    assert refusal(write(tmp_path, text, name)) == NO_PLAN + caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("[NaN]", "p.json"), ("[" * 5000, "p.json"), ("a: &x 1\nb: [\n", "p.yml"), ("[" * 5000 + "}" * 5000, "p.yml")],
+)
+def test_what_is_neither_json_nor_yaml_is_not_taken_for_it(tmp_path: Path, text: str, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_plan_data(write(tmp_path, text, name))
+    assert not isinstance(caught.value, NotPlainDataError)

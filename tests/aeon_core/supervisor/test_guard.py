@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from aeon_core import Plan, PlanStep
 from aeon_core.plan.parsing import parse_plan
-from aeon_core.supervisor.guard import call_refusal, plan_refusal, step_refusal
+from aeon_core.supervisor.evidence import Evidence
+from aeon_core.supervisor.guard import call_refusal, step_refusal
 from aeon_core.supervisor.lenient import MAX_REPAIRABLE, lenient
+from aeon_core.supervisor.plan_guard import plan_refusal
 from aeon_core.tools.decorator import tool
 from aeon_core.tools.registry import default_registry
 
@@ -90,7 +92,12 @@ def test_a_missing_tool_step_may_get_a_registered_tool_and_little_else(
             "the argument 'operation' was valid as \"add\" and was changed",
         ),
         ({"limit": "3", "query": "a"}, {"limit": 3, "query": "a"}, None),
-        ({"limit": "3", "query": "a"}, {"query": "a"}, None),
+        (
+            {"limit": "3", "query": "a"},
+            {"query": "a"},
+            "the argument 'limit' was dropped, though \"3\" can be kept",
+        ),
+        ({"limit": "some", "query": "a"}, {"query": "a"}, None),
         ({"limit": 3}, {"query": "a"}, "the argument 'limit' was valid as 3 and was dropped"),
         ({}, {"query": "a"}, None),
         ({}, {"query": "a", "limit": 9}, "the argument 'limit' was added, though nothing asks for it"),
@@ -114,7 +121,7 @@ def test_valid_arguments_stay_and_only_what_is_needed_appears(
 ) -> None:
     name = "search" if "query" in repaired else "calculator"
     assert REGISTRY.input_schema(name).errors(repaired) == []
-    assert call_refusal(original, repaired, name, REGISTRY) == reason
+    assert call_refusal(original, repaired, name, REGISTRY, Evidence("add 5 and 10, look for a")) == reason
 
 
 def test_a_misnamed_argument_of_an_open_schema_may_be_renamed() -> None:
@@ -127,20 +134,21 @@ def test_a_misnamed_argument_of_an_open_schema_may_be_renamed() -> None:
 
     registry = default_registry()
     registry.register(Sender())
-    assert call_refusal({"too": "me"}, {"to": "me"}, "send", registry) is None
+    assert call_refusal({"too": "me"}, {"to": "me"}, "send", registry, Evidence()) is None
 
 
 def test_a_null_says_nothing_that_prose_would_have_to_name() -> None:
     given = {"query": "cats", "tags": None}
-    assert call_refusal(None, given, "search", REGISTRY, source="look for cats") is None
+    assert call_refusal(None, given, "search", REGISTRY, Evidence("look for cats")) is None
 
 
 def test_arguments_out_of_prose_are_made_of_its_words() -> None:
     def refusal(source: str) -> str | None:
-        return call_refusal(None, ADD, "calculator", REGISTRY, source=source)
+        return call_refusal(None, ADD, "calculator", REGISTRY, Evidence("Add them", reply=source))
 
     assert refusal("I would take 5 and 10.") is None
-    assert refusal("I would take 5 and 11.") == "the arguments hold values that neither the reply nor the step names"
+    made_up = "the argument 'b' has a value that neither the original nor the step names"
+    assert refusal("I would take 5 and 11.") == made_up
 
 
 PLAN: dict[str, Any] = {
@@ -167,11 +175,11 @@ def changed(*path: Any, to: Any = ...) -> dict[str, Any]:
 
 def refusal(original: Any, repaired: Any = PLAN) -> str | None:
     plan = repaired if isinstance(repaired, Plan) else parse_plan(repaired)
-    return plan_refusal(original, json.dumps(original), plan, REGISTRY, certain=True)
+    return plan_refusal(original, json.dumps(original), plan, REGISTRY, certain=True, task="Please sum it up")
 
 
-def text_refusal(text: str, repaired: Any = PLAN) -> str | None:
-    return plan_refusal(lenient(text), text, parse_plan(repaired), REGISTRY, certain=False)
+def text_refusal(text: str, repaired: Any = PLAN, task: str = "") -> str | None:
+    return plan_refusal(lenient(text), text, parse_plan(repaired), REGISTRY, certain=False, task=task)
 
 
 FLAT_PLAN = {
@@ -239,7 +247,7 @@ def test_what_was_missing_or_invalid_may_be_put_right(original: Any) -> None:
         (changed("steps", 1, "depends_on", to=["s0"]), "depends_on of step 's2' was changed; a repair keeps it"),
         (
             {"goal": "sum it up"},
-            "the description of step 's1' holds words that are not in the original",
+            "the description of step 's1' is no clause of the original",
         ),
     ],
 )
@@ -312,13 +320,20 @@ def test_a_step_that_was_cut_off_is_not_made_up() -> None:
 
 def test_prose_may_become_steps_of_its_own_words() -> None:
     text = "First I will add 5 and 10 with the calculator. Then I think about it."
-    assert text_refusal(text) is None
-    assert text_refusal(text.replace("10", "11")) == (
-        "the description of step 's1' holds words that are not in the original"
+    prose = changed("steps", 0, "arguments")
+    assert text_refusal(text, prose, "sum it up") is None
+    assert text_refusal(text, prose) == (
+        'the goal "sum it up" is made of words that neither the original nor the task holds'
     )
-    assert text_refusal(text.replace(" with the calculator", "")) == (
+    assert text_refusal(text, PLAN, "sum it up") == "step 's1' got arguments; a repair takes none out of prose"
+    assert text_refusal(text.replace("10", "11"), prose, "sum it up") == (
+        "the description of step 's1' is no clause of the original"
+    )
+    assert text_refusal(text.replace(" with the calculator", ""), prose, "sum it up") == (
         "step 's1' got the tool \"calculator\", which the original does not name"
     )
+    backwards = {**prose, "steps": [{**step, "depends_on": None} for step in prose["steps"][::-1]]}
+    assert text_refusal(text, backwards, "sum it up") == "the description of step 's1' is no clause of the original"
 
 
 @given(st.text(max_size=200) | st.text(alphabet="{}[]\",:'abs1 \n\\", max_size=200))
@@ -346,3 +361,20 @@ rough = st.recursive(
 def test_any_original_can_be_compared(original: Any) -> None:
     reason = refusal(original)
     assert reason is None or "\n" not in reason
+
+
+said = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=9,
+)
+given_arguments = st.dictionaries(st.sampled_from(["query", "limit", "tags", "q", "max", ""]), said, max_size=5)
+
+
+@given(given_arguments, st.text(max_size=30) | st.from_regex(r"-?[0-9]{1,4}(e[0-9]{1,4})?%?", fullmatch=True))
+def test_any_arguments_can_be_compared(original: dict[str, Any], text: str) -> None:
+    repaired = {"query": text, "tags": ["a", text]}
+    reason = call_refusal(original, repaired, "search", REGISTRY, Evidence(text, "", json.dumps(original)))
+    assert reason is None or "\n" not in reason
+    spelled = {"query": text, "limit": text, "tags": original.get("tags")}
+    call_refusal(spelled, {"query": text, "limit": 3}, "search", REGISTRY, Evidence())

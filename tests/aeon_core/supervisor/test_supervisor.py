@@ -145,7 +145,7 @@ def test_an_invalid_structure_is_a_plan_repair_of_the_object(desk: NewDesk) -> N
 
 def test_a_local_repair_that_gives_no_valid_plan_is_no_record(desk: NewDesk) -> None:
     text = '{"goal": "g", "steps": [{"step_id": "s1"},]}'
-    work = desk({"goal": "g", "steps": [{"step_id": "s1", "description": "d", "agent": "llm"}]})
+    work = desk({"goal": "g", "steps": [{"step_id": "s1", "description": "g", "agent": "llm"}]})
     work.supervisor.read_plan(reply(text), REGISTRY)
     assert work.outcomes == [("llm", "plan_repair", 1, None)]
     assert work.actions[0][0].original_output == {"text": text}
@@ -181,17 +181,38 @@ def test_after_two_failed_attempts_the_error_is_structured_and_final(desk: NewDe
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
-        (LLMResponse(text=" \n"), "the reply is empty, there is nothing to repair"),
         (LLMResponse(text="I will not.", stop_reason="refusal"), "the model refused: I will not."),
-        (LLMResponse(text="{" * (MAX_REPAIRABLE + 1)), f"the reply has {MAX_REPAIRABLE + 1} characters"),
+        (LLMResponse(text="", stop_reason="refusal"), "the model refused: without a reason"),
     ],
 )
-def test_what_no_repair_can_help_is_not_given_to_the_model(desk: NewDesk, response: LLMResponse, reason: str) -> None:
+def test_a_refusal_is_nothing_to_repair(desk: NewDesk, response: LLMResponse, reason: str) -> None:
     work = desk()
     error = failure(lambda: work.supervisor.read_plan(response, REGISTRY))
     assert error.context["problems"][0].startswith(reason)
     assert error.context["attempts"] == 0
     assert (work.actions, work.model.requests) == ([], [])
+
+
+def test_a_reply_too_long_to_repair_is_one_attempt_that_asks_no_model(desk: NewDesk) -> None:
+    work = desk()
+    text = "{" * (MAX_REPAIRABLE + 1)
+    error = failure(lambda: work.supervisor.read_plan(reply(text), REGISTRY))
+    reason = f"the reply has {len(text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
+    assert error.message == f"the plan could not be repaired in 1 attempt: {reason}"
+    assert work.outcomes == [("local", "json_repair", 1, reason)]
+    assert work.actions[0][0].original_output == {"text": text}
+    assert work.model.requests == []
+
+
+@pytest.mark.parametrize("text", ["", " \n", "<think>Hm.</think>\n"])
+def test_an_empty_reply_goes_to_the_model_with_the_task(desk: NewDesk, text: str) -> None:
+    work = desk({"goal": "add 5 and 10", "steps": [{"step_id": "s1", "description": "add 5 and 10"}]})
+    error = failure(lambda: work.supervisor.read_plan(reply(text), REGISTRY, task="add 5 and 10"))
+    assert error.context["attempts"] == 2
+    reason = "the description of step 's1' is no clause of the original"
+    assert work.outcomes == [("llm", "json_repair", number, reason) for number in (1, 2)]
+    assert work.actions[0][0].original_output["text"].strip() == ""
+    assert work.model.requests[0].prompt.startswith("<task>\nadd 5 and 10\n</task>\n\n<tools>\n")
 
 
 def test_the_model_is_told_that_a_reply_was_cut_off(desk: NewDesk) -> None:
@@ -279,7 +300,7 @@ def test_a_tool_without_parameters_may_be_called_with_empty_text(desk: NewDesk) 
             {"name": "calculator", "arguments": {**ADD, "b": None}},
             "unknown key \"name\", expected 'tool_name' and 'arguments'",
         ),
-        (reply("I add 5 to 10."), "json_repair", {"text": "I add 5 to 10."}, "not JSON: "),
+        (reply("I add {5 to 10}."), "json_repair", {"text": "I add {5 to 10}."}, "not JSON: "),
         (reply([ADD]), "tool_call_repair", {"value": [ADD]}, "expected an object with 'tool_name' and 'arguments'"),
     ],
 )
@@ -377,14 +398,17 @@ def test_a_repair_may_supply_the_arguments_and_keeps_the_subplan(desk: NewDesk) 
 @pytest.mark.parametrize(
     ("repair", "reason"),
     [
-        ({"tool": "adder"}, 'the repaired step names "adder" as its tool, not one of the tools it may use'),
-        ({"agent": "llm"}, 'the repaired step names "adder" as its tool, not one of the tools it may use'),
+        ({"tool": "sum"}, 'the repaired step names "sum" as its tool, not one of the tools it may use'),
+        ({"tool": "adder", "description": "x"}, "description of step 's1' was changed; a repair keeps it"),
+        ({"tool": "calculator", "arguments": "{5, 10"}, "step.arguments: not JSON: "),
+        ({"goal": "g", "steps": [{"tool": "calculator"}, {"tool": "echo"}]}, "expected one step, got an array of 2"),
+        ({}, "expected the step as an object, got an empty object"),
         ({"tool": "calculator", "description": "x"}, "description of step 's1' was changed; a repair keeps it"),
         ({"tool": "calculator", "subplan": {"substeps": []}}, "subplan: a repair adds no steps"),
         ({"tools": "calculator"}, "step: unknown key \"tools\", the nearest known one is 'tool'"),
         ({"tool": 5}, "step.tool: expected a string, got 5"),
         ("calculator", "not JSON: "),
-        (["calculator"], "expected the step as an object, got an array of 1"),
+        (["calculator"], 'expected the step as an object, got "calculator"'),
     ],
 )
 def test_a_bad_repair_of_a_step_is_refused_twice(desk: NewDesk, repair: Any, reason: str) -> None:
@@ -426,3 +450,90 @@ def test_hostile_replies_end_in_a_structured_error(desk: NewDesk, text: str) -> 
     assert len(json.dumps(error.as_dict()).encode()) < 5000
     for action, _ in work.actions:
         json.dumps(action.model_dump(), ensure_ascii=False).encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "repair",
+    [
+        {"step_id": "s1", "description": "add 5 and 10", "tool": "adder", "depends_on": ["s0"]},
+        {"step_id": "s1", "description": "add 5 and 10", "tool": None},
+        {"tool": "none"},
+        {"tool": "N/A", "description": "no tool fits this"},
+        {"agent": "llm"},
+        {"step": {"tool": "adder", "agent": "LLM"}},
+        "null",
+    ],
+)
+def test_a_model_that_says_no_tool_fits_is_told_what_it_said_and_asked_once_more(desk: NewDesk, repair: Any) -> None:
+    work = desk(repair)
+    error = failure(lambda: work.supervisor.repair_missing_tool_step(missing(), REGISTRY.list(), "g"))
+    reason = "the model says that no tool does what the step asks"
+    assert error.message == f"the step could not be repaired in 2 attempts: {reason}"
+    assert work.outcomes == [("llm", "plan_repair", attempt, reason) for attempt in (1, 2)]
+    request = work.model.requests[1]
+    assert f"the previous repair was refused: {reason}" in request.prompt
+    schema = json.loads(request.prompt.partition("<schema>\n")[2].partition("\n</schema>")[0])
+    assert schema["properties"]["tool"] == {"enum": ["echo", "calculator", None]}
+
+
+KNOWN = {"results": '{"step_id": "s0", "output": {"result": 42}}', "memory": '{"key": "city", "value": "Berlin"}'}
+
+
+def test_the_repair_of_a_call_sees_results_and_memory_and_may_use_them(desk: NewDesk) -> None:
+    step = PlanStep(step_id="s1", description="add 5 to the result of s0", tool="calculator")
+    arguments = {"operation": "add", "a": 5, "b": 42}
+    work = desk({"tool_name": "calculator", "arguments": arguments})
+    reply_ = call("calculator", operation="add", a=5)
+    assert work.supervisor.read_tool_call(reply_, step, REGISTRY, goal="g", context=KNOWN) == arguments
+    prompt = work.model.requests[0].prompt
+    places = [prompt.index(f"<{name}>") for name in ("goal", "tools", "step", "results", "memory", "errors", "schema")]
+    assert places == sorted(places)
+    assert f"<results>\n{KNOWN['results']}\n</results>\n\n<memory>\n{KNOWN['memory']}\n</memory>" in prompt
+    given = {"operation": "add", "a": 5}
+    assert work.supervisor.repair_arguments(step, given, ["b: missing"], REGISTRY, "g", context=KNOWN) == arguments
+    failure(lambda: work.supervisor.read_tool_call(reply_, step, REGISTRY, goal="g"))
+
+
+def test_an_empty_reply_in_place_of_a_call_is_repaired_from_what_is_known(desk: NewDesk) -> None:
+    work = desk(CALL)
+    assert work.supervisor.read_tool_call(reply(""), STEP, REGISTRY) == ADD
+    assert work.outcomes == [("llm", "json_repair", 1, None)]
+
+
+def test_prose_in_place_of_a_call_is_repaired_only_from_what_is_known(desk: NewDesk) -> None:
+    work = desk({"tool_name": "calculator", "arguments": {"operation": "add", "a": 777, "b": 10}}, CALL)
+    assert work.supervisor.read_tool_call(reply("I would add 5 and 10."), STEP, REGISTRY) == ADD
+    assert [outcome[:3] for outcome in work.outcomes] == [
+        ("llm", "json_repair", 1),
+        ("llm", "json_repair", 2),
+    ]
+    work = desk({"tool_name": "calculator", "arguments": {"operation": "add", "a": 777, "b": 999}})
+    text = "<think>No {result}.</think>\nThe result of s0 is missing,\nbecause that step failed. " + "x" * 500
+    error = failure(lambda: work.supervisor.read_tool_call(reply(text), STEP, REGISTRY, context=KNOWN))
+    said = "the model made no call: The result of s0 is missing, because that step failed."
+    assert error.context["attempts"] == 2
+    assert said in work.model.requests[0].prompt
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "THINK"])
+def test_thinking_before_a_structured_reply_is_left_out(desk: NewDesk, tag: str) -> None:
+    def thought(value: Any) -> LLMResponse:
+        return reply(f"\n<{tag}>Is it {{'goal'}} [1]?\nYes.</{tag}>\n\n{json.dumps(value)}")
+
+    work = desk(thought(PLAN))
+    assert dump_plan(work.supervisor.read_plan(thought(PLAN), REGISTRY)) == PLAN
+    assert work.supervisor.read_tool_call(thought(CALL), STEP, REGISTRY) == ADD
+    assert work.actions == []
+    assert dump_plan(work.supervisor.read_plan(thought({**PLAN, "note": "x"}), REGISTRY)) == PLAN
+    assert work.outcomes == [("llm", "plan_repair", 1, None)]
+    assert "Is it" not in work.model.requests[0].prompt
+
+
+def test_a_plan_repair_is_shown_the_task_and_may_take_the_goal_from_it(desk: NewDesk) -> None:
+    broken = {"steps": [{"step_id": "s1", "action": "add 5 and 10"}]}
+    repaired = {"goal": "Sum the invoices", "steps": [{"step_id": "s1", "description": "add 5 and 10"}]}
+    work = desk(repaired)
+    task = "Please sum the invoices of May"
+    assert work.supervisor.read_plan(reply(broken), REGISTRY, task=task).goal == "Sum the invoices"
+    assert work.model.requests[0].prompt.startswith(f"<task>\n{task}\n</task>\n\n<tools>\n")
+    failure(lambda: work.supervisor.read_plan(reply(broken), REGISTRY))

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 
-from aeon_core.errors import LLMError, UsageError
+from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.simulated.behaviours import (
     SIMULATED_MODELS,
@@ -30,8 +30,8 @@ _CHARACTERS_PER_TOKEN = 4
 class SimulatedModel(LLMAdapter):
     """A model by rules: the same request gets the same reply, without network, clock or chance.
 
-    `name` is one of SIMULATED_MODELS; each but `default` misbehaves in the way described there. Raises UsageError for
-    an unknown name.
+    `name` is one of SIMULATED_MODELS; each but `default` misbehaves in the way described there. Raises
+    ModelUnavailableError for an unknown name.
     """
 
     simulated = True
@@ -40,7 +40,7 @@ class SimulatedModel(LLMAdapter):
         if name not in SIMULATED_MODELS:
             near = difflib.get_close_matches(name[:60], SIMULATED_MODELS, n=1)
             hint = f"did you mean {near[0]!r}? Known are" if near else "expected one of"
-            raise UsageError(f"unknown simulated model {name[:60]!r}; {hint} {', '.join(SIMULATED_MODELS)}")
+            raise ModelUnavailableError(f"unknown simulated model {name[:60]!r}; {hint} {', '.join(SIMULATED_MODELS)}")
         self.name = name
         self.model = f"simulated:{name}"
         self._failed_once: set[bytes] = set()

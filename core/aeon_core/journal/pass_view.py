@@ -1,0 +1,70 @@
+"""One pass of a run: the view as it was when that pass ended, with only what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aeon_core.journal.view import RunView
+
+
+class PassFold:
+    """Folds the records of a run up to the end of one pass; `found` holds the numbers of all passes there are."""
+
+    def __init__(self, number: int) -> None:
+        self.found: set[int] = set()
+        self._number = number
+        self._view = RunView()
+        self._first_seq: int | None = None
+        self._started = ""
+        self._cycles_before = 0
+        self._touched: set[Any] = set()
+        self._ended = False
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Fold one record in, as far as it is not of a later pass."""
+        number = record.get("pass_number") if record.get("type") == "pass" else record.get("pass")
+        if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+            self.found.add(number)
+            self._ended = self._ended or number > self._number
+        if self._ended:
+            return
+        self._view.apply(record)
+        if number == self._number:
+            if self._first_seq is None:
+                self._first_seq, self._started = self._view.last_seq, self._view.last_ts
+                self._cycles_before = self._view.cycles
+            if record.get("type") == "step":
+                self._touched.add(record.get("step_id"))
+            self._ended = record.get("type") == "pass"
+
+    def view(self, whole: RunView) -> RunView:
+        """Return the pass's view. Status is the whole run's; its result belongs to the last pass.
+
+        Steps are those that ran in it and those still pending; `usage` and `cost_usd` are its own calls'.
+        """
+        view = self._view
+        view.status = whole.status
+        view.result = whole.result if self._number == max(self.found, default=0) else None
+        view.started = self._started or view.started
+        view.cycles -= self._cycles_before
+        view.log = [line for line in view.log if self._first_seq is not None and line.seq >= self._first_seq]
+        view.log_count = len(view.log)
+        view.repairs = [repair for repair in view.repairs if repair.pass_number == self._number]
+        view.calls = {
+            key: [call for call in calls if call.pass_number == self._number] for key, calls in view.calls.items()
+        }
+        calls = [call for attempts in view.calls.values() for call in attempts]
+        view.usage = {
+            name: sum((call.usage or {}).get(name, 0) for call in calls) for name in ("input_tokens", "output_tokens")
+        }
+        costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+        view.cost_usd = sum(costs) if costs else None
+        view.steps = {
+            step_id: step
+            for step_id, step in view.steps.items()
+            if step_id in self._touched or step.status == "pending"
+        }
+        for step in view.steps.values():
+            step.repairs = [repair for repair in step.repairs if repair.pass_number == self._number]
+        return view

@@ -1,0 +1,32 @@
+"""Where a project begins and where its runs live. Light: this is all that a list of runs needs of the configuration."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROJECT_FOLDER = ".aeon"
+
+
+def find_project_root(start: Path | None = None) -> Path:
+    """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`."""
+    here = (start if start is not None else Path.cwd()).absolute()
+    for folder in (here, *here.parents):
+        if (folder / PROJECT_FOLDER).is_dir() or (folder / ".git").exists():
+            return folder
+    return here
+
+
+def default_runs_directory(project_root: Path | None = None) -> Path:
+    """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
+    default the one of the working directory) has a `.aeon`, else the platform's user state directory. The folder may
+    not exist yet.
+    """
+    if from_environment := os.environ.get("AEON_RUNS_DIR"):
+        return Path(from_environment).expanduser()
+    root = project_root if project_root is not None else find_project_root()
+    if (root / PROJECT_FOLDER).is_dir():
+        return root / PROJECT_FOLDER / "runs"
+    from platformdirs import user_state_path
+
+    return user_state_path("aeon", appauthor=False) / "runs"

@@ -1,0 +1,345 @@
+"""Where things are handed over: callers' plans, tools, memories, approvers and listeners cannot harm a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import (
+    AeonError,
+    ApprovalDecision,
+    LLMError,
+    LLMResponse,
+    Memory,
+    OrchestrationState,
+    Orchestrator,
+    Plan,
+    RunConfig,
+    ToolRegistry,
+    tool,
+)
+from aeon_core.effects.cursor import Cursor
+from aeon_core.entities import ToolCall
+from aeon_core.tools.registry import default_registry
+from tests.aeon_core.kernel.test_execution import of, run
+from tests.fakes import ScriptedModel, add, call, steps
+
+OFF = RunConfig(durability="off")
+
+
+def registry_of(*functions: Any) -> ToolRegistry:
+    registry = ToolRegistry()
+    for function in functions:
+        registry.register(function)
+    return registry
+
+
+def unsound(change: Any) -> Plan:
+    plan = Plan.model_validate(steps(add(1, 1), add(2, 2)))
+    change(plan)
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("task", "plan"),
+    [
+        (5, None),
+        (None, None),
+        ("t", "a plan"),
+        ("t", [1]),
+        ("t", unsound(lambda plan: setattr(plan.steps[1], "step_id", "s1"))),
+        ("t", unsound(lambda plan: setattr(plan.steps[1], "arguments", {"a": "\ud800"}))),
+        ("t", unsound(lambda plan: setattr(plan.steps[1], "arguments", {"a": 10**5000}))),
+        ("t", unsound(lambda plan: plan.steps.clear())),
+    ],
+    ids=["number", "none", "text", "list", "twice", "surrogate", "huge", "empty"],
+)
+def test_what_is_no_task_or_no_plan_is_refused_before_the_run(task: Any, plan: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with pytest.raises(AeonError) as caught:
+        Orchestrator(ScriptedModel(), config=OFF, journal=path).run(task, plan)
+    assert "\n" not in caught.value.message
+    assert not path.exists()
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error", [Unspeakable(), asyncio.CancelledError(), GeneratorExit()])
+def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException) -> None:
+    @tool(effect="pure")
+    def odd() -> int:
+        """Raises."""
+        raise error
+
+    registry = registry_of(odd, *default_registry())
+    result, _ = run(ScriptedModel(answer="x"), steps({"tool": "odd", "arguments": {}}, add(1, 1)), tools=registry)
+    assert [step.status for step in result.steps] == ["failed", "complete"]
+    assert result.steps[0].errors[0].startswith(type(error).__name__)
+
+
+def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> None:
+    class Mute(ScriptedModel):
+        def complete(self, request: Any) -> LLMResponse:
+            raise Unspeakable
+
+    result, _ = run(Mute())
+    assert result.error is not None
+    assert result.error["message"] == "the model adapter failed: Unspeakable"
+
+
+def test_network_errors_of_ones_own_adapter_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_core.effects.port.Effects._wait", lambda self, seconds: None)
+    model = ScriptedModel(plan=[TimeoutError("slow"), ConnectionResetError("gone"), steps(add(1, 1))], answer="2")
+    result, _ = run(model)
+    assert result.status == "completed"
+    assert len(model.asked("plan")) == 3
+
+
+def test_tokens_of_a_failed_call_are_counted() -> None:
+    error = LLMError("cut off", usage={"input_tokens": 7, "output_tokens": 3})
+    result, records = run(ScriptedModel(plan=error))
+    assert result.usage.model_dump() == {"input_tokens": 7, "output_tokens": 3}
+    finished = [record for record in of(records, "llm") if record["state"] == "finished"]
+    assert finished[0]["usage"] == {"input_tokens": 7, "output_tokens": 3}
+    assert finished[0]["cost_usd"] is None
+
+
+def test_a_tool_that_goes_while_its_call_is_made_falls_back_to_repair_and_reasoning() -> None:
+    registry = default_registry()
+
+    def leave(_: Any) -> LLMResponse:
+        registry.unregister("calculator")
+        return call("calculator", operation="add", a=1, b=1)
+
+    model = ScriptedModel(tool_call=leave, repair="no", fallback="by hand", answer="x")
+    result, _ = run(model, steps({"tool": "calculator"}), tools=registry)
+    assert (result.steps[0].mode, result.steps[0].output) == ("fallback", {"text": "by hand"})
+
+
+class Dict(Memory):
+    def __init__(self, **entries: Any) -> None:
+        self.entries: dict[str, Any] = entries
+
+    def write(self, key: str, value: Any) -> None:
+        self.entries[key] = value
+
+    def read(self, key: str) -> Any:
+        return self.entries.get(key)
+
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        return [item for item in self.entries.items() if item[0].startswith(prefix)]
+
+
+def test_a_store_cannot_change_what_the_run_holds() -> None:
+    class Meddler(Dict):
+        def write(self, key: str, value: Any) -> None:
+            value["meddled"] = True
+            super().write(key, value)
+
+    memory = Meddler()
+    result, records = run(ScriptedModel(answer="x"), steps(add(1, 2)), memory=memory)
+    assert result.steps[0].output == {"result": 3}
+    assert of(records, "memory")[0]["value"] == {"result": 3}
+    assert memory.entries["s1"] == {"result": 3, "meddled": True}
+
+
+def test_a_correction_in_memory_reaches_the_next_prompt_and_one_bad_entry_hides_no_other() -> None:
+    memory = Dict(odd=object(), secret=7, old=1)
+
+    @tool(effect="pure")
+    def correct() -> str:
+        """Corrects what memory says of the first step, and forgets what is old."""
+        memory.entries["s1"] = {"result": 99}
+        del memory.entries["old"]
+        return "done"
+
+    registry = registry_of(correct, *default_registry())
+    model = ScriptedModel(reason="ok", answer="ok")
+    plan = steps(add(1, 1), {"tool": "correct", "arguments": {}}, {"agent": "llm"})
+    _, records = run(model, plan, tools=registry, memory=memory)
+    prompt = model.asked("reason")[0].prompt
+    assert '{"key": "s1", "value": {"result": 99}}' in prompt
+    assert '{"key": "secret", "value": 7}' in prompt
+    assert '"old"' not in prompt
+    external = [(record["key"], record["value"]) for record in of(records, "memory") if record["source"] == "external"]
+    assert external == [("s1", {"result": 99}), ("old", None)]
+
+
+def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> None:
+    @tool(effect="pure")
+    def long() -> str:
+        """Is long."""
+        return "HEAD" + "a" * 9000 + "TAIL"
+
+    model = ScriptedModel(reason="ok", answer="ok")
+    run(model, steps({"tool": "long", "arguments": {}}, {"agent": "llm"}), tools=registry_of(long))
+    [line] = [line for line in model.asked("reason")[0].prompt.splitlines() if "output_clipped" in line]
+    shown = json.loads(line)["output_clipped"]
+    assert shown.startswith('{"result": "HEADaaa')
+    assert shown.endswith('aTAIL"}')
+    assert "[5022 characters left out]" in shown
+    assert len(shown) < 4100
+
+
+@pytest.mark.parametrize(
+    ("approver", "why"),
+    [
+        (None, "hand an approver"),
+        (lambda _: 1 / 0, "the approver failed: ZeroDivisionError"),
+        (lambda _: "approve", "returned str"),
+        (lambda _: ApprovalDecision(decision="edit"), "without anything edited"),
+        (lambda _: ApprovalDecision(decision="reject", feedback="no \udcff"), "no \ufffd"),
+    ],
+)
+def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(approver: Any, why: str) -> None:
+    called: list[int] = []
+
+    @tool(effect="unsafe", needs_approval=True)
+    def danger(x: int = 1) -> int:
+        """Is dangerous."""
+        called.append(x)
+        return x
+
+    plan = steps({"tool": "danger", "arguments": {}})
+    result, records = run(ScriptedModel(answer="x"), plan, tools=registry_of(danger), approver=approver)
+    assert called == []
+    assert why in result.steps[0].errors[0]
+    assert [record["state"] for record in of(records, "approval")] == ["asked", "decided"]
+    assert len(of(records, "cycle")) == 2
+
+
+def test_listeners_that_fail_do_not_end_the_run() -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("listener")
+
+    class Streaming(ScriptedModel):
+        def complete(self, request: Any) -> LLMResponse:
+            request.on_delta("text")
+            return super().complete(request)
+
+    model = Streaming(plan=steps(add(1, 1)), answer="2")
+    result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=fail, on_delta=fail).run("t")
+    assert result.status == "completed"
+
+
+def test_an_orchestrator_that_was_aborted_runs_the_next_task() -> None:
+    orchestrator = Orchestrator(ScriptedModel(plan=steps(add(1, 1)), answer="2"), config=OFF, journal=False)
+    orchestrator.abort()
+    assert [orchestrator.run("t").status for _ in range(2)] == ["aborted", "completed"]
+
+
+NESTED = steps(
+    {
+        "subplan": {
+            "parent_step_id": "s1",
+            "subplan_goal": "parts",
+            "substeps": [{"step_id": "s1.1", "description": "think", "agent": "llm"}],
+        }
+    }
+)
+
+
+def test_the_current_step_is_the_running_one_also_inside_subplans() -> None:
+    seen: list[tuple[str, str, str | None]] = []
+    orchestrator = Orchestrator(
+        ScriptedModel(reason="x", answer="y"),
+        config=OFF,
+        journal=False,
+        on_record=lambda record: (
+            seen.append((record["step_id"], record["status"], current())) if record["type"] == "step" else None
+        ),
+    )
+
+    def current() -> str | None:
+        assert orchestrator.state is not None
+        return orchestrator.state.current_step_id
+
+    orchestrator.run("t", json.loads(json.dumps(NESTED)))
+    assert seen == [
+        ("s1", "running", "s1"),
+        ("s1.1", "running", "s1.1"),
+        ("s1.1", "complete", "s1.1"),
+        ("s1", "complete", "s1"),
+    ]
+
+
+def test_a_model_that_fails_inside_a_subplan_fails_the_parent_too() -> None:
+    result, _ = run(ScriptedModel(reason=LLMError("down")), json.loads(json.dumps(NESTED)))
+    assert result.status == "failed"
+    assert [(step.step_id, step.status) for step in result.steps] == [("s1", "failed"), ("s1.1", "failed")]
+    assert result.error is not None
+    assert result.error["step_id"] == "s1.1"
+
+
+def test_the_state_keeps_its_rules() -> None:
+    state = OrchestrationState(ttl_limit=3, ttl_allocated=3, ttl_remaining=3, tool_history=[], llm_outputs=[{}])
+    with pytest.raises(TypeError):
+        state.llm_outputs.clear()
+    with pytest.raises(TypeError):
+        state.tool_history = []
+    with pytest.raises(ValueError, match="ttl_remaining"):
+        state.ttl_remaining = -1
+    with pytest.raises(ValueError, match="no step"):
+        state.current_step_id = "s9"
+    made = ToolCall(tool_name="t", arguments={}, result={}, timestamp="2026-11-21T00:00:00Z", step_id="s1")
+    with pytest.raises(ValueError, match="frozen"):
+        made.result = None
+
+
+@pytest.mark.parametrize("stamp", ["2026-99-99T99:99:99", "2026-01-01T00:00:00 garbage", "now"])
+def test_a_timestamp_is_iso_8601(stamp: str) -> None:
+    with pytest.raises(ValueError, match="timestamp"):
+        ToolCall(tool_name="t", arguments={}, result={}, timestamp=stamp, step_id="s1")
+
+
+def test_the_cycle_that_an_abort_cuts_is_written_with_the_reason_and_replays() -> None:
+    holder: list[Orchestrator] = []
+    records: list[dict[str, Any]] = []
+
+    def give_up(_: Any) -> LLMError:
+        holder[0].abort()
+        return LLMError("busy", True)
+
+    model = ScriptedModel(repair="no", fallback=give_up)
+    plan = steps({"tool": "nope"})
+    holder.append(Orchestrator(model, config=OFF, journal=False, on_record=records.append))
+    result = holder[0].run("t", dict(plan))
+    assert result.status == "aborted"
+    cycle = of(records, "cycle")[-1]
+    assert cycle["errors"][-1]["error_type"] == "RunAborted"
+    assert len(cycle["supervisor_actions"]) == 2
+    cursor = Cursor(records)
+    again = Orchestrator(None, config=OFF, recorded=cursor).run("t", dict(plan))
+    assert cursor.exhausted
+    assert again == result
+
+
+def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp_path: Path) -> None:
+    from aeon_core.journal.reader import read_records
+
+    path = tmp_path / "r.jsonl"
+    model = ScriptedModel(
+        plan=[LLMError("quota", provider="x", exit_code=3)],
+    )
+    result = Orchestrator(model, config=OFF, memory=Dict(k="v"), journal=path).run("t")
+    assert result.exit_code == 3
+    cursor = Cursor(read_records(path, plans=False))
+    again = Orchestrator(None, config=OFF, recorded=cursor).run("t")
+    assert again == result
+    assert cursor.exhausted
+
+
+def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path) -> None:
+    folder = tmp_path / "x\udcff"
+    model = ScriptedModel(plan=steps(add(1, 1)), answer="2")
+    result = Orchestrator(model, config=RunConfig(durability="off", runs_dir=folder)).run("t")
+    assert result.status == "completed"
+    [journal] = folder.iterdir()
+    assert json.loads(journal.read_bytes().splitlines()[0])["type"] == "run_started"
