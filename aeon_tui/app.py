@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import ClassVar
 
 from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
 from aeon_themes import PALETTES, fallback_variables
+from aeon_tui.prints import screen_to_itself
 from aeon_tui.runner import Runner, StartRun
 
 ABORT_SECONDS = 2.0
-"""How long quitting waits for the run to be journaled as aborted."""
+"""How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
+HANGUP_SECONDS = 10.0
+"""How long a run may take to end when its terminal has been closed."""
+ENDING_SECONDS = 0.3
+"""A run that takes longer than that to end is in a tool: model calls are left at once."""
+WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
+COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy the selected text, else quit", show=False)
+"""The screen's own binding of the key comes first, and copies where text is selected."""
 
 
 class AeonApp(App[None]):
@@ -31,6 +43,7 @@ class AeonApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
         Binding("ctrl+q", "quit", "Quit", show=False),
+        COPY_OR_QUIT,
         Binding("question_mark", "keys", "Keys", key_display="?"),
     ]
 
@@ -44,6 +57,7 @@ class AeonApp(App[None]):
             self.register_theme(palette.theme())
         self.theme = PALETTES[0].name
         self._quitting = False
+        self._running_loop: asyncio.AbstractEventLoop | None = None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the variables of our widgets for a theme that does not define them."""
@@ -62,12 +76,7 @@ class AeonApp(App[None]):
         return RunScreen(self.runner.feed, self.runner)
 
     def on_ready(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            try:
-                loop.add_signal_handler(number, lambda: self.run_worker(self.action_quit()))
-            except (NotImplementedError, RuntimeError, ValueError):
-                break
+        self._running_loop = asyncio.get_running_loop()
         # What is there after start-up stays: the collector need not look at it while keys wait.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
@@ -86,7 +95,8 @@ class AeonApp(App[None]):
         from aeon_tui.screens.keys import KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
-            self.push_screen(KeysScreen(self.screen.active_bindings))
+            bindings = {**self.screen.active_bindings, "ctrl+c": ActiveBinding(self, COPY_OR_QUIT, True, "")}
+            self.push_screen(KeysScreen(bindings))
 
     def open_journal(self, path: Path) -> None:
         """Show the run of a journal."""
@@ -117,6 +127,16 @@ class AeonApp(App[None]):
             await asyncio.sleep(0.02)
         self.exit()
 
+    async def action_copied_or_quit(self) -> None:
+        """Quit: nothing was selected, else the screen would have copied it."""
+        await self.action_quit()
+
+    def quit_soon(self) -> None:
+        """Quit; from any thread, and from a signal's handler."""
+        if self._running_loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.action_quit()))
+
 
 def run_app(runs_dir: Path, start: StartRun | None = None) -> int:
     """Open the app on the list of runs, or on a run that it starts; return the exit code of that run, 0 for browsing.
@@ -125,17 +145,80 @@ def run_app(runs_dir: Path, start: StartRun | None = None) -> int:
     """
     if start is None:
         app = AeonApp(runs_dir)
-        app.run()
+        with _ended_by_signals(app):
+            app.run()
         return app.return_code or 0
     from aeon_core.journal.writer import new_run_id
 
     runner = Runner(start, runs_dir / f"{new_run_id()}.jsonl")
-    app = AeonApp(runs_dir, runner)
     try:
-        app.run()
+        with screen_to_itself():
+            app = AeonApp(runs_dir, runner)
+            with _ended_by_signals(app):
+                app.run()
     finally:
-        if runner.running:
-            runner.abort()
-            runner.wait(ABORT_SECONDS)
+        _let_end(runner)
     sys.stderr.write(f"{runner.outcome()}\n")
     return runner.exit_code or app.return_code or 0
+
+
+@contextlib.contextmanager
+def _ended_by_signals(app: AeonApp) -> Iterator[None]:
+    """Quit on SIGTERM. End the process on SIGHUP, and where the app is stuck.
+
+    A terminal that is gone takes no output: the app would wait for it, and not end.
+    """
+    closed = threading.Event()
+    hung_up: list[threading.Thread] = []
+
+    def watch(number: int) -> None:
+        gone = number == signal.SIGHUP
+        if app.runner is not None:
+            app.runner.abort()
+            app.runner.wait(HANGUP_SECONDS if gone else None)
+        if gone or not closed.wait(ABORT_SECONDS):
+            os._exit(128 + number)
+
+    def end(number: int, _: FrameType | None) -> None:
+        watcher = threading.Thread(target=watch, args=(number,), name="aeon-end", daemon=True)
+        if number == signal.SIGHUP:
+            hung_up.append(watcher)
+        else:
+            app.quit_soon()
+        watcher.start()
+
+    # Not the event loop's handlers: the loop may be the one that is stuck.
+    with _handled(end, signal.SIGTERM, signal.SIGHUP):
+        try:
+            yield
+        finally:
+            closed.set()
+            for watcher in hung_up:
+                watcher.join()
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:
+        # Only the main thread takes signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _let_end(runner: Runner) -> None:
+    """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
+    if not runner.running:
+        return
+    runner.abort()
+    with contextlib.suppress(KeyboardInterrupt), _handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
+        if not runner.wait(ENDING_SECONDS):
+            sys.stderr.write(WAITING)
+            sys.stderr.flush()
+            runner.wait()

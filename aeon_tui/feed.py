@@ -28,8 +28,14 @@ class Feed(Protocol):
     """Why no more can be read."""
     damage: list[str]
     """What could not be read, with line numbers."""
-    live: bool
-    """Whether a process is writing the run."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is writing the run."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there is has been taken, and no more comes."""
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
@@ -136,12 +142,26 @@ class LiveFeed:
     def __init__(self, journal: Path, capacity: int = CAPACITY, read: Reader = read_journal) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
-        self.live = True
         self._journal, self._read = journal, read
         self._lines: deque[bytes] = deque(maxlen=capacity)
         self._held: dict[str, Any] | None = None
         self._last_seq = -1
         self._catching_up: JournalFeed | None = None
+        self._finished = False
+
+    @property
+    def live(self) -> bool:
+        """Whether the run goes on, or has ended and is not shown to its end yet."""
+        return not self.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there is has been taken, and no more comes."""
+        return self._finished and not self._lines and self._catching_up is None
+
+    def finish(self) -> None:
+        """Say that the kernel puts no more."""
+        self._finished = True
 
     def put(self, line: bytes) -> None:
         """Take a line from the kernel's thread."""

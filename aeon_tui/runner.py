@@ -21,16 +21,25 @@ logger = logging.getLogger("aeon")
 
 STREAM_LIMIT = 20_000
 """Characters of a reply in progress that are kept for the screen."""
+GUIDE = (
+    "Simulated model: no key needed. The plan names a tool that does not exist: watch"
+    " Aeon notice it (⚠), repair the steps (✎) and still answer. x hides this."
+)
+"""What a newcomer is told about the guided run; at most two lines of 78 cells."""
 
 
 @dataclass
 class StartRun:
-    """What to run in the app: a task, how, a plan where it is given, and whether replies take a moment to watch."""
+    """What to run in the app: a task, how, a plan where it is given, and whether replies take a moment to watch.
+
+    `guide` is what a person is told about it on the screen.
+    """
 
     task: str
     config: RunConfig
     plan: Plan | None = None
     paced: bool = False
+    guide: str = ""
 
 
 class Stream:
@@ -153,24 +162,43 @@ class Runner:
         if orchestrator is not None:
             orchestrator.abort()
 
-    def wait(self, seconds: float) -> bool:
-        """Wait for the run's end, at most so long; return whether it has ended."""
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the run's end, at most so long, or as long as it takes; return whether it has ended."""
         return self._thread is None or self._done.wait(seconds)
+
+    def ending(self) -> RunResult | None:
+        """Return how the run ended, a failure to start included; None where it goes on."""
+        if self.error is None:
+            return self.result
+        from aeon_core.entities import RunResult, TTLState
+
+        config = self.start_run.config
+        model = config.model or ""
+        return RunResult(
+            run_id=self.run_id,
+            status="failed",
+            error={"error_type": type(self.error).__name__, "message": self.error.message},
+            ttl=TTLState(limit=config.ttl, allocated=config.ttl, spent=0, remaining=config.ttl),
+            model=model,
+            simulated=model.startswith("simulated:"),
+        )
 
     def outcome(self) -> str:
         """Return one line about how the run ended, with its id."""
         from aeon_widgets.text import one_line
 
         if self.error is not None:
-            return one_line(self.error.message, 2_000)
+            return f"aeon-tui: {one_line(self.error.message, 2_000)}"
+        see = f"see `aeon-tui show {self.run_id}`"
         if self.result is None:
-            return f"run {self.run_id}: still ending when the app closed; see `aeon-tui show {self.run_id}`"
-        reason = ""
+            return f"aeon-tui: run {self.run_id}: stopped in a tool call, the tool's outcome is unknown · {see}"
+        prefix = reason = ""
         if self.result.error is not None and self.result.status != "aborted":
+            prefix = "aeon-tui: "
             reason = f": {one_line(str(self.result.error.get('message', '')), 500)}"
         label = " (simulated)" if self.result.simulated else ""
         status = self.result.status.replace("_", " ")
-        return f"run {self.run_id}{label}: {status}{reason} · see `aeon-tui show {self.run_id}`"
+        return f"{prefix}run {self.run_id}{label}: {status}{reason} · {see}"
 
     def _work(self) -> None:
         try:
@@ -185,6 +213,7 @@ class Runner:
             logger.exception("the run failed before it had started")
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
+            self.feed.finish()
             self._done.set()
 
     def _on_line(self, line: bytes) -> None:

@@ -50,6 +50,7 @@ class RecordedFeed:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.live = live
+        self.ended = not live
         self._records = records
 
     def take(self, seconds: float) -> Records:  # noqa: ARG002  # a feed is told how long it may take

@@ -54,6 +54,49 @@ def test_light_commands_stay_light(arguments: list[str]) -> None:
     assert not loaded_by(code, *arguments) & ({"textual"} | SDKS)
 
 
+FIRST_SCREEN = """
+import asyncio, os, sys
+import aeon_tui.app, aeon_tui.cli, aeon_tui.cli.app
+from aeon_tui.screens.browser import BrowserScreen, BrowserTitle
+
+def run(app):
+    async def first_paint():
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            assert isinstance(app.screen, BrowserScreen)
+            assert app.screen.query_one(BrowserTitle).size.height == 1
+            await app.workers.wait_for_complete()
+    asyncio.run(first_paint())
+
+aeon_tui.app.AeonApp.run = run
+aeon_tui.cli.app.is_terminal = lambda stream: True
+assert aeon_tui.cli.main(sys.argv[1:]) == 0
+"""
+
+
+@pytest.mark.parametrize("environ", [{}, {"AEON_MODEL": "simulated:default", "AEON_RUNS_DIR": "kept", "AEON_TTL": "9"}])
+def test_the_first_screen_and_the_runs_need_no_model_of_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    screen = loaded_by(FIRST_SCREEN)
+    assert "textual" in screen
+    assert not screen & ({"pydantic", "yaml"} | SDKS)
+    runs = loaded_by("import aeon_tui.cli; aeon_tui.cli.main(['runs', '--json'])")
+    assert not runs & {"pydantic", "yaml", "rich"}
+
+
+def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path) -> None:
+    file = tmp_path / "config.yml"
+    file.write_text("model: simulated:default\nttl: 20\nruns_dir: kept\ntools: [a:b]\n")
+    loaded = loaded_by("import sys, aeon_tui.cli; aeon_tui.cli.main(sys.argv[1:])", "runs", "--config", str(file))
+    assert "yaml" in loaded
+    assert "pydantic" not in loaded
+
+
 def test_help_needs_no_model_of_the_data() -> None:
     code = "import aeon_tui.cli\ntry:\n    aeon_tui.cli.main(['--help'])\nexcept SystemExit:\n    pass"
     assert not loaded_by(code) & {"pydantic", "yaml", "aeon_core", "rich"}

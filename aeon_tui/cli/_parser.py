@@ -120,7 +120,6 @@ def _json(parser: _Parser, text: str = "as JSON") -> None:
 def _run(parser: _Parser) -> None:
     parser.add_argument("task", nargs="?", metavar="TASK", help="what is to be done; '-' reads standard input")
     _demo(parser)
-    parser.add_argument("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
 
 
 def _demo(parser: _Parser) -> None:
@@ -130,6 +129,7 @@ def _demo(parser: _Parser) -> None:
     _model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
     add("--single-pass", action="store_true", default=None, help="one pass, without evaluation")
+    add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
     add("--approve", metavar="WHAT", help="what a person is asked about; only 'none' in this version")
     _tools(parser)
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced (default: normal)")
@@ -149,6 +149,10 @@ def _runs(parser: _Parser) -> None:
 def _show(parser: _Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
     _json(parser, "the ExecutionHistory as JSON")
+    add = parser.add_argument
+    add("--pass", dest="pass_number", metavar="N", help="only what belongs to this pass, counted from 1")
+    add("--export", choices=("md", "html", "json"), help="a report to hand on: Markdown, a web page, or --json's")
+    add("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
     _common(parser)
 
 

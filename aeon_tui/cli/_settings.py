@@ -5,27 +5,35 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.config import RunConfig, runs_directory
-from aeon_core.config_files import KEYS, LoadedConfig, load_config
+from aeon_core.config_files import KEYS, LoadedConfig, load_config, load_values
 from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.places import default_runs_directory
 
 if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
     from aeon_core.llm.base import LLMAdapter
     from aeon_core.tools.registry import ToolRegistry
 
 
 def load(args: Namespace) -> LoadedConfig:
     """Return the configuration of all layers, the command's options last. Raises UsageError."""
-    options = {key: getattr(args, key, None) for key in KEYS}
-    config_file = Path(args.config).expanduser() if args.config is not None else None
-    return load_config(options, config_file=config_file)
+    return load_config(_options(args), config_file=_config_file(args))
 
 
 def runs_dir(args: Namespace) -> Path:
     """Return the runs directory that the options and the configuration say. Raises UsageError."""
-    return runs_directory(load(args).config)
+    values = load_values(_options(args), config_file=_config_file(args)).values
+    return values["runs_dir"] if "runs_dir" in values else default_runs_directory(values["project_root"])
+
+
+def _options(args: Namespace) -> dict[str, Any]:
+    return {key: getattr(args, key, None) for key in KEYS}
+
+
+def _config_file(args: Namespace) -> Path | None:
+    return Path(args.config).expanduser() if args.config is not None else None
 
 
 def tool_registry(config: RunConfig) -> ToolRegistry:

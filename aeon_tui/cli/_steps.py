@@ -11,6 +11,7 @@ from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import STATUS_STYLES, Output
 
 INDENT = "    "
+NOTE_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
 def print_steps(out: Output, view: RunView) -> None:
@@ -19,13 +20,18 @@ def print_steps(out: Output, view: RunView) -> None:
         _print_step(out, step)
 
 
-def print_answer(out: Output, view: RunView) -> None:
+def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
     """Print the answer, where there is one; a simulated model's is labelled."""
-    if view.result is None or view.result.answer is None:
+    if answer is None:
         return
     out.line()
-    out.line((f"Answer{' (simulated model)' if view.simulated else ''}", "bold"))
-    out.block(view.result.answer)
+    out.line((answer_title(simulated), "bold"))
+    out.block(answer)
+
+
+def answer_title(simulated: bool) -> str:
+    """Return what stands above an answer."""
+    return f"Answer{' (simulated model)' if simulated else ''}"
 
 
 def _print_step(out: Output, step: StepView) -> None:
@@ -39,28 +45,33 @@ def _print_step(out: Output, step: StepView) -> None:
         f" · {step.description}",
     )
     inner = indent + INDENT
-    for text in step.validator_errors:
-        out.line(inner, (f"warning: {brief(text)}", "yellow"))
-    for repair in step.repairs:
-        out.line(inner, (_repair(repair), "yellow"))
-    if step.mode == "fallback":
-        out.line(inner, ("fallback: no tool was found, the model reasoned about the description", "yellow"))
-    if step.replaces is not None:
-        out.line(inner, (f"replaces {step.replaces}", "dim"))
-    for text in step.errors:
-        out.line(inner, (f"error: {text}", "red"))
+    for level, text in notes(step):
+        out.line(inner, (text, NOTE_STYLES[level]))
     if step.output is not None:
-        out.block(_readable(step.output), indent=inner)
+        out.block(readable(step.output), indent=inner)
 
 
-def _repair(repair: RepairView) -> str:
+def notes(step: StepView) -> list[tuple[str, str]]:
+    """Return level and text of what is to be said about a step: what was wrong, repaired, replaced, or failed."""
+    found = [("warning", f"warning: {brief(text)}") for text in step.validator_errors]
+    found += [("warning", repair_text(repair)) for repair in step.repairs]
+    if step.mode == "fallback":
+        found.append(("warning", "fallback: no tool was found, the model reasoned about the description"))
+    if step.replaces is not None:
+        found.append(("info", f"replaces {step.replaces}"))
+    return found + [("error", f"error: {text}") for text in step.errors]
+
+
+def repair_text(repair: RepairView) -> str:
+    """Return one line about a repair attempt."""
     how = f"{repair.action_type.replace('_', ' ')}, {repair.method}, attempt {repair.attempt_number} of 2"
     if repair.error is not None:
         return f"not repaired ({how}): {message(repair.error)}"
     return f"repaired ({how}): {change(repair)}"
 
 
-def _readable(output: dict[str, Any]) -> str:
+def readable(output: dict[str, Any]) -> str:
+    """Return a step's output: a model's text as it is, all else as JSON."""
     if len(output) == 1 and isinstance(output.get("text"), str):
         return str(output["text"])
     return json.dumps(output, ensure_ascii=False)

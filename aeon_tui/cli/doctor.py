@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.config_files import LoadedConfig, user_config_file
-from aeon_core.errors import UsageError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.versions import versions
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import Output, stdout
@@ -22,15 +22,18 @@ PROVIDERS = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. `step` is what would make it usable, None where it is."""
+    """One line of the report. `step` is what would make it usable, None where it is; `code` what that is to a run."""
 
     name: str
     text: str
     step: str | None = None
+    code: int = 0
 
 
 def execute(args: Namespace) -> int:
-    """Print what was found; return 0, or 2 where no run could be started: broken config, no place for runs."""
+    """Print what was found; return what a run would end with for it: 2 for a configuration that cannot be used, a
+    place where no run can be kept or a model of an unknown provider, 3 for a model that cannot be used, else 0.
+    """
     out = stdout()
     findings = [Finding("aeon", versions()["aeon"]), Finding("python", platform.python_version())]
     try:
@@ -40,11 +43,12 @@ def execute(args: Namespace) -> int:
         loaded, broken = LoadedConfig(RunConfig()), error
     findings += [_config(loaded, broken), _model(loaded)]
     findings += [_provider(name, variables, loaded.config.base_url) for name, variables in PROVIDERS.items()]
-    findings += [_simulated(), place := _runs(loaded)]
+    findings += [_simulated(), _runs(loaded)]
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         _print(out, finding, width)
-    return 2 if broken is not None or place.step is not None else 0
+    codes = {finding.code for finding in findings}
+    return 2 if 2 in codes else max(codes)
 
 
 def _print(out: Output, finding: Finding, width: int) -> None:
@@ -56,7 +60,7 @@ def _print(out: Output, finding: Finding, width: int) -> None:
 
 def _config(loaded: LoadedConfig, broken: UsageError | None) -> Finding:
     if broken is not None:
-        return Finding("config", "cannot be used", broken.message)
+        return Finding("config", "cannot be used", broken.message, broken.exit_code)
     if not loaded.files:
         return Finding("config", f"no file; {str(user_config_file(os.environ))!r} would be read")
     return Finding("config", ", ".join(str(path) for path in loaded.files))
@@ -68,7 +72,12 @@ def _model(loaded: LoadedConfig) -> Finding:
         return Finding("model", "none is configured", step)
     url = loaded.config.base_url
     at = f" at {_without_credentials(url)}" if url else ""
-    return Finding("model", f"{loaded.config.model}{at}, from {loaded.sources['model']}")
+    text = f"{loaded.config.model}{at}, from {loaded.sources['model']}"
+    try:
+        _settings.model(loaded.config).close()
+    except AeonError as error:
+        return Finding("model", text, error.message, error.exit_code)
+    return Finding("model", text)
 
 
 def _without_credentials(url: str) -> str:
@@ -96,5 +105,5 @@ def _simulated() -> Finding:
 def _runs(loaded: LoadedConfig) -> Finding:
     directory = runs_directory(loaded.config)
     if problem := _settings.why_not_writable(directory):
-        return Finding("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR")
+        return Finding("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR", 2)
     return Finding("runs", f"{directory}{'' if directory.exists() else ' (will be made)'}")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stdout
+from aeon_tui.prints import prints_on_stderr
+
+if TYPE_CHECKING:
+    from aeon_core.tools.registry import ToolRegistry
+    from aeon_core.validation.report import SemanticValidationReport
 
 SEVERITIES = ("low", "medium", "high")
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
@@ -14,11 +20,10 @@ STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 
 def execute(args: Namespace) -> int:
     """Print the issues; return 1 where one is as severe as `--fail-on` says, else 0. Raises UsageError."""
-    from aeon_core.plan.parsing import read_plan_data
-    from aeon_core.validation.lint import lint
-
-    registry = _settings.tool_registry(_settings.load(args).config)
-    report = lint(read_plan_data(Path(args.plan_file)), registry)
+    config = _settings.load(args).config
+    with prints_on_stderr():
+        registry = _settings.tool_registry(config)
+    report = _report(Path(args.plan_file), registry)
     out = stdout()
     if args.json:
         out.json(report.model_dump(mode="json"))
@@ -32,3 +37,14 @@ def execute(args: Namespace) -> int:
         out.line(f"{args.plan_file}: " + ("no issues" if not count else f"{count} issue{'s' if count > 1 else ''}"))
     least = SEVERITIES.index(args.fail_on)
     return int(any(SEVERITIES.index(issue.severity) >= least for issue in report.issues))
+
+
+def _report(path: Path, registry: ToolRegistry) -> SemanticValidationReport:
+    from aeon_core.plan.files import NotPlainDataError
+    from aeon_core.plan.parsing import read_plan_data
+    from aeon_core.validation.lint import lint, lint_refusal
+
+    try:
+        return lint(read_plan_data(path), registry)
+    except NotPlainDataError as error:
+        return lint_refusal(error.reason)

@@ -19,7 +19,8 @@ from aeon_tui.cli import _settings
 from aeon_tui.cli._output import is_terminal, stderr, stdout
 from aeon_tui.cli._progress import Progress
 from aeon_tui.cli._steps import print_answer, print_steps
-from aeon_tui.runner import StartRun
+from aeon_tui.prints import prints_on_stderr
+from aeon_tui.runner import GUIDE, StartRun
 
 if TYPE_CHECKING:
     from aeon_core.kernel.orchestrator import Orchestrator
@@ -46,16 +47,19 @@ def execute(args: Namespace) -> int:
     if demo and args.model is None:
         args.model = DEMO_MODEL
     config = _settings.load(args).config
-    plan = _plan(None if demo else args.plan)
-    task = DEMO_TASK if demo else _task(args.task, plan)
-    registry = _settings.tool_registry(config)
+    plan = _plan(args.plan)
+    task = _demo_task(plan) if demo else _task(args.task, plan)
+    with prints_on_stderr():
+        registry = _settings.tool_registry(config)
     directory = _settings.writable(runs_directory(config))
     llm = _settings.model(config)
     if not args.headless:
         llm.close()
-        return _live(StartRun(task, config, plan, paced=demo and config.model == DEMO_MODEL), directory)
+        paced = demo and config.model == DEMO_MODEL
+        guide = GUIDE if paced and plan is None else ""
+        return _live(StartRun(task, config, plan, paced, guide), directory)
     if demo:
-        for line in DEMO_GUIDE:
+        for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}", ""):
             stderr().line((line, "bold"))
     with _diagnostics(args.debug):
         return _headless(task, plan, config, llm, registry, as_json=args.json)
@@ -64,8 +68,6 @@ def execute(args: Namespace) -> int:
 def _check(args: Namespace) -> None:
     if args.json and not args.headless:
         raise UsageError("--json goes with --headless; add --headless")
-    if args.approve not in (None, "none"):
-        raise UsageError(f"--approve {args.approve!r} is not in this version; only 'none' is")
     given = args.command == "demo" or args.task is not None or args.plan is not None
     if not given and not is_terminal(sys.stdin):
         raise UsageError(NO_TASK)
@@ -79,6 +81,10 @@ def _plan(path: str | None) -> Plan | None:
     from aeon_core.plan.parsing import load_plan_file
 
     return load_plan_file(Path(path))
+
+
+def _demo_task(plan: Plan | None) -> str:
+    return DEMO_TASK if plan is None else plan.goal
 
 
 def _task(given: str | None, plan: Plan | None) -> str:
@@ -138,14 +144,14 @@ def _headless(
     out, err = stdout(), stderr()
     progress = Progress(err)
     orchestrator = Orchestrator(llm, tools=registry, config=config, on_record=progress)
-    with _abort_on_signals(orchestrator), _prints_of_tools_on_stderr():
+    with _abort_on_signals(orchestrator), prints_on_stderr():
         result = orchestrator.run(task, plan)
     llm.close()
     if as_json:
         out.json(result.model_dump(mode="json"))
     else:
         print_steps(out, progress.view)
-        print_answer(out, progress.view)
+        print_answer(out, result.answer, simulated=result.simulated)
     if problem := outcome(result):
         err.line(f"aeon-tui: {problem}")
     err.line((f"run {result.status.replace('_', ' ')} · journal {result.journal}", "dim"))
@@ -167,22 +173,13 @@ def outcome(result: RunResult) -> str | None:
 
 
 @contextlib.contextmanager
-def _prints_of_tools_on_stderr() -> Iterator[None]:
-    if sys.stderr is None:
-        yield
-        return
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
-
-
-@contextlib.contextmanager
 def _abort_on_signals(orchestrator: Orchestrator) -> Iterator[None]:
-    """Let Ctrl-C and a termination abort the run, so that it is journaled as aborted; the second Ctrl-C interrupts."""
+    """Let Ctrl-C and a termination abort the run, so that it is journaled as aborted; the second one interrupts."""
     asked = False
 
-    def abort(number: int, _: Any) -> None:
+    def abort(*_: Any) -> None:
         nonlocal asked
-        if asked and number == signal.SIGINT:
+        if asked:
             raise KeyboardInterrupt
         asked = True
         with contextlib.suppress(OSError):

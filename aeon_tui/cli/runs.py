@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_core.journal.summary import RunSummary
+from aeon_core.journal.summary import RunSummary, list_runs
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
 
@@ -13,8 +13,6 @@ TASK_CELLS = 60
 
 def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
-    from aeon_core.journal.history import list_runs
-
     directory = _settings.runs_dir(args)
     found = list_runs(directory)
     out = stdout()

@@ -1,67 +1,77 @@
-"""`aeon-tui show`: what one run did."""
+"""`aeon-tui show`: what one run did, as text, JSON, Markdown or a web page."""
 
 from __future__ import annotations
 
+import io
 from argparse import Namespace
+from pathlib import Path
 
-from aeon_core.journal.history import ExecutionHistory, open_run
-from aeon_core.journal.log_text import brief, message
+from aeon_core.errors import UsageError
+from aeon_core.journal.history import open_run
+from aeon_core.journal.log_text import message
 from aeon_core.journal.view import RunView
 from aeon_tui.cli import _settings
-from aeon_tui.cli._output import STATUS_STYLES, Output, Part, stderr, stdout
+from aeon_tui.cli._file import write_file
+from aeon_tui.cli._html import html_page
+from aeon_tui.cli._markdown import markdown
+from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import print_answer, print_steps
 
 DAMAGE_SHOWN = 20
 
 
 def execute(args: Namespace) -> int:
-    """Print a run's execution history and return 0. Raises UsageError where there is no such run."""
-    view, history = open_run(args.run, _settings.runs_dir(args))
-    out = stdout()
-    if args.json:
+    """Print or write a run's execution history and return 0. Raises UsageError where there is no such run or pass."""
+    kind = _kind(args)
+    number = _pass_number(args.pass_number)
+    view, history = open_run(args.run, _settings.runs_dir(args), number)
+    report = Report(view, history, number)
+    buffer = io.StringIO()
+    out = stdout() if args.output is None else Output(buffer)
+    if kind == "json":
         out.json(history.model_dump(mode="json"))
+    elif kind == "md":
+        out.block(markdown(report))
+    elif kind == "html":
+        out.block(html_page(report))
     else:
-        _print_head(out, view, history)
-        print_steps(out, view)
-        _print_repairs(out, view)
-        print_answer(out, view)
-        if view.result is not None and view.result.error is not None:
-            out.line()
-            out.line(("error: ", "bold red"), message(view.result.error))
+        _print(out, report)
+    if args.output is not None:
+        write_file(Path(args.output).expanduser(), buffer.getvalue())
     _report_damage(view)
     return 0
 
 
-def _print_head(out: Output, view: RunView, history: ExecutionHistory) -> None:
-    statistics = history.overall_statistics
-    rows: list[tuple[str, Part]] = [
-        ("run", view.run_id),
-        ("task", brief(view.task, 1_000)),
-        ("status", (view.status.replace("_", " "), STATUS_STYLES.get(view.status, ""))),
-        ("model", f"{view.model}{' (simulated)' if view.simulated else ''}"),
-        ("started", f"{view.started[:19].replace('T', ' ')} UTC, {statistics.total_time:.1f} s"),
-        ("passes", f"{statistics.total_passes}, {statistics.total_cycles} cycles, {statistics.total_repairs} repairs"),
-        ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
-        ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{_cost(view)}"),
-    ]
-    for label, value in rows:
-        out.line((f"{label:<8} ", "dim"), value)
+def _kind(args: Namespace) -> str | None:
+    if args.json and args.export not in (None, "json"):
+        raise UsageError(f"--json and --export {args.export} are two forms; name one of them")
+    kind: str | None = "json" if args.json else args.export
+    return kind
+
+
+def _pass_number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
+        raise UsageError(f"--pass must be a whole number, 1 or more; got {text[:40]!r}")
+    return int(text)
+
+
+def _print(out: Output, report: Report) -> None:
+    for label, value in report.facts:
+        style = STATUS_STYLES.get(report.view.status, "") if label == "status" else ""
+        out.line((f"{label:<8} ", "dim"), (value, style))
     out.line()
-    if view.goal:
-        out.line(("Plan: ", "bold"), view.goal)
-
-
-def _cost(view: RunView) -> str:
-    return "" if view.cost_usd is None else f", ${view.cost_usd:.4f}"
-
-
-def _print_repairs(out: Output, view: RunView) -> None:
-    """Print the repairs that belong to no step: those of the plan itself."""
-    for repair in view.repairs:
-        if repair.step_id is None:
-            how = f"{repair.action_type.replace('_', ' ')}, {repair.method}, attempt {repair.attempt_number} of 2"
-            result = "repaired" if repair.error is None else f"not repaired: {message(repair.error)}"
-            out.line((f"the plan was {result} ({how})", "yellow"))
+    if report.view.goal:
+        out.line(("Plan: ", "bold"), report.view.goal)
+    print_steps(out, report.view)
+    for text in report.plan_repairs:
+        out.line((f"the plan was {text}", "yellow"))
+    print_answer(out, report.answer, simulated=report.view.simulated)
+    if report.error is not None:
+        out.line()
+        out.line(("error: ", "bold red"), message(report.error))
 
 
 def _report_damage(view: RunView) -> None:

@@ -8,11 +8,14 @@ from typing import Any
 
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import Output, stdout
+from aeon_tui.prints import prints_on_stderr
 
 
 def execute(args: Namespace) -> int:
     """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
-    exported = _settings.tool_registry(_settings.load(args).config).export_tools_for_llm()
+    config = _settings.load(args).config
+    with prints_on_stderr():
+        exported = _settings.tool_registry(config).export_tools_for_llm()
     out = stdout()
     if args.json:
         out.json(exported)

@@ -16,11 +16,12 @@ from textual.widgets import Footer
 
 from aeon_core.errors import AeonError
 from aeon_core.visible import visible
+from aeon_widgets.footer import fit_footer
 from aeon_widgets.run_list import RunList
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
-    from aeon_core.journal.history import RunSummary
+    from aeon_core.journal.summary import RunSummary
 
 REFRESH_SECONDS = 3.0
 ListRuns = Callable[[Path], "Sequence[RunSummary]"]
@@ -28,7 +29,7 @@ ListRuns = Callable[[Path], "Sequence[RunSummary]"]
 
 def list_runs(runs_dir: Path) -> Sequence[RunSummary]:
     """Return what is known of each run in a directory."""
-    from aeon_core.journal.history import list_runs
+    from aeon_core.journal.summary import list_runs
 
     return list_runs(runs_dir)
 
@@ -88,6 +89,9 @@ class BrowserScreen(Screen[None]):
         self.query_one(BrowserTitle).update_count("reading …")
         self.query_one(RunList).focus()
         self.set_interval(REFRESH_SECONDS, self._reload_if_active)
+
+    def on_resize(self) -> None:
+        fit_footer(self)
 
     def on_screen_resume(self) -> None:
         self.action_reload()

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import ModalScreen
 
-from aeon_widgets.marks import FALLBACK, REPAIRED, STATUS_ICONS, WARNED
+from aeon_widgets.marks import FALLBACK, REPAIRED, ROW_ICONS, STATUS_ICONS, STOPPED, WARNED
 from aeon_widgets.text_view import Block, TextView
 
 SHOWN = {
@@ -24,17 +24,21 @@ SHOWN = {
     "pageup": "page up",
     "upper_g": "G",
 }
-
-
+LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
+"""Our words for what Textual binds."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 """Bound by every scrolling widget; nothing of ours is wider than the screen."""
 
 LEGEND: list[Block] = [
     ("accent bold", "Signs"),
     *((status, f"  {icon}  {status}") for status, icon in STATUS_ICONS.items()),
+    (STOPPED, f"  {ROW_ICONS[STOPPED]}  {STOPPED}: the run ended before it was done"),
     ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
     ("medium", f"  {FALLBACK}  fallback: reasoned about the step, as no tool could be found"),
     ("medium", f"  {WARNED}  the validator objects to the step"),
+    ("", ""),
+    ("accent bold", "TTL"),
+    ("", "  cycles: processed model replies a run may use"),
 ]
 
 
@@ -69,17 +73,25 @@ class KeysScreen(ModalScreen[None]):
         text.focus()
 
 
+def _label(action: str, description: str) -> str:
+    if action.startswith("pane("):
+        return f"Go to {description}"
+    return LABELS.get(action, description)
+
+
 def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
-    """Return the bindings as text, grouped by the part of the screen that they belong to."""
+    """Return the bindings as text, a line an action, grouped by the part of the screen that they belong to."""
     groups: dict[str, dict[str, list[str]]] = {}
+    labels: dict[str, str] = {}
     for key, active in bindings.items():
-        description = active.binding.description
-        if description and active.binding.action not in SIDEWAYS:
+        action, description = active.binding.action, active.binding.description
+        if description and action not in SIDEWAYS:
             title = getattr(active.node, "HELP_TITLE", None) or type(active.node).__name__
-            groups.setdefault(title, {}).setdefault(description, []).append(SHOWN.get(key, key))
+            groups.setdefault(title, {}).setdefault(action, []).append(SHOWN.get(key, key))
+            labels.setdefault(f"{title} {action}", _label(action, description))
     blocks: list[Block] = []
     for title, actions in groups.items():
         blocks += [("accent bold", title)]
-        blocks += [("", f"  {'  '.join(keys):<22} {description}") for description, keys in actions.items()]
+        blocks += [("", f"  {'  '.join(keys):<22} {labels[f'{title} {action}']}") for action, keys in actions.items()]
         blocks.append(("", ""))
     return [*blocks, *LEGEND]

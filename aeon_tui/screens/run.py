@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 
 from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
+from aeon_widgets.footer import fit_footer
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Pane
@@ -56,6 +57,7 @@ class RunScreen(Screen[None]):
         #side { height: 100%; width: 100%; background: $background; }
         RepairsPane { height: auto; max-height: 5; }
         Outcome { max-height: 7; }
+        #guide { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $aeon-accent; }
     }
     RunScreen.-tall { LogPane { height: 9; } Outcome { max-height: 11; } RepairsPane { max-height: 7; } }
     RunScreen.-very-tall { LogPane { height: 14; } Outcome { max-height: 18; } RepairsPane { max-height: 12; } }
@@ -100,6 +102,7 @@ class RunScreen(Screen[None]):
         Binding("3", "pane(3)", "Log", show=False),
         Binding("4", "pane(4)", "Repairs", show=False),
         Binding("5", "pane(5)", "Answer", show=False),
+        Binding("x", "hide_guide", "Hide the guide", show=False),
         Binding("escape", "back", "Runs"),
     ]
 
@@ -117,6 +120,8 @@ class RunScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield RunHeader()
+        if self._runner is not None and self._runner.start_run.guide:
+            yield Static(self._runner.start_run.guide, id="guide", markup=False)
         with Container(id="body"):
             yield PlanTree()
             yield StepPane()
@@ -138,9 +143,7 @@ class RunScreen(Screen[None]):
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
     def on_resize(self) -> None:
-        for footer in self.query(Footer):
-            footer.show_command_palette = self.size.width >= 72
-            footer.compact = self.size.width < 72
+        fit_footer(self)
 
     def on_unmount(self) -> None:
         self._feed.close()
@@ -152,11 +155,19 @@ class RunScreen(Screen[None]):
             return str(self.view.result.status)
         if self._runner is not None and self._runner.aborting:
             return "aborting"
-        return "running" if self._live or self.view.last_seq < 0 else "interrupted"
+        if self._live:
+            return "running"
+        if self._reading:
+            return "reading …"
+        return "unreadable" if self._feed.error is not None and self.view.last_seq < 0 else "interrupted"
 
     @property
     def _live(self) -> bool:
         return self._feed.live and self.view.result is None
+
+    @property
+    def _reading(self) -> bool:
+        return not self._feed.live and not self._feed.ended and self.view.result is None
 
     def tick(self) -> None:
         """Fold what has come, and repaint the panes that it concerns."""
@@ -167,7 +178,10 @@ class RunScreen(Screen[None]):
             self.view.apply(record)
         for problem in self._feed.damage[self._damage_told :]:
             self._damage_told += 1
-            self.view.add_line("warning", "damage", one_line(problem))
+            self.view.add_line("error", "damage", one_line(problem))
+        if self._runner is not None and self._feed.ended and self.view.result is None:
+            # Its end could not be journaled, or it had not begun.
+            self.view.result = self._runner.ending()
         if self.status != self._shown_status:
             self._shown_status = self.status
             self._repaint(frozenset())
@@ -181,7 +195,7 @@ class RunScreen(Screen[None]):
     def _repaint(self, types: frozenset[str]) -> None:
         self.set_class(not self.view.repairs, "-no-repairs")
         self.set_class(self.view.result is not None, "-ended")
-        self.query_one(PlanTree).live = self._live
+        self.query_one(PlanTree).live = self._live or self._reading
         for pane in (*self.query(PlanTree), *self.query(TTLGauge), *self.query(RepairsPane), *self.query(Outcome)):
             if not types or types & pane.RECORDS:
                 pane.update_view(self.view)
@@ -193,7 +207,7 @@ class RunScreen(Screen[None]):
         tree = self.query_one(PlanTree)
         key = tree.selected
         calls = tree.calls_of(key.name) if key is not None and key.kind == "calls" else []
-        self.query_one(StepPane).update_view(self.view, key, calls, self._streamed(key), self._live)
+        self.query_one(StepPane).update_view(self.view, key, calls, self._streamed(key), self._live or self._reading)
 
     def _streamed(self, key: RowKey | None) -> str:
         if self._runner is None or key is None:
@@ -205,7 +219,9 @@ class RunScreen(Screen[None]):
 
     def _show_header(self) -> None:
         damaged = self._damage_told + len(self.view.damage)
-        note = f"⚠ {count(damaged, 'damaged line')}" if damaged else ""
+        note = f"⚠ {count(damaged, 'problem')} in the journal" if damaged else ""
+        if self._reading:
+            note = f"{count(self.view.last_seq + 1, 'record')} read"
         self.query_one(RunHeader).update_view(self.view, self.status, self._elapsed_s(), note)
 
     def _elapsed_s(self) -> float:
@@ -217,7 +233,7 @@ class RunScreen(Screen[None]):
         return (now - started).total_seconds()
 
     def _say_what_went_wrong(self) -> None:
-        error = self._feed.error or (self._runner.error if self._runner is not None else None)
+        error = self._feed.error
         if error is not None and not self._failed_to_read:
             self._failed_to_read = True
             self.notify(error.message, severity="error", timeout=30, markup=False)
@@ -271,9 +287,21 @@ class RunScreen(Screen[None]):
         self.query_one(LogPane).action_follow()
         self._show_step()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now."""
+        if action == "hide_guide":
+            return bool(self.query("#guide"))
+        return super().check_action(action, parameters)
+
+    def action_hide_guide(self) -> None:
+        """Give the guide's lines to the run."""
+        self.query("#guide").remove()
+
     def action_back(self) -> None:
-        """Leave a zoomed pane, or go to the list of runs."""
-        if self.maximized is not None:
+        """Hide the guide, leave a zoomed pane, or go to the list of runs."""
+        if self.query("#guide"):
+            self.action_hide_guide()
+        elif self.maximized is not None:
             self.minimize()
         elif self._runner is not None and self._runner.running:
             self.notify("The run goes on here; q aborts it and quits.", markup=False)

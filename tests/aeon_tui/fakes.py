@@ -21,6 +21,7 @@ class ListFeed:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.live = live
+        self.ended = True
         self.closed = False
         self.waiting = list(records)
 

@@ -1,20 +1,33 @@
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import AsyncIterator
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.geometry import Offset
 from textual.pilot import Pilot
+from textual.selection import Selection
 
 from aeon_core.config import RunConfig
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.view import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.runner import Runner, StartRun
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.outcome import Outcome
+from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
@@ -66,7 +79,7 @@ async def test_a_started_run_is_followed_live_to_its_answer() -> None:
     assert live.runner.exit_code == 0
 
 
-@pytest.mark.parametrize("key", ["q", "ctrl+q"])
+@pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
 async def test_quitting_in_a_model_call_aborts_the_run_and_waits_for_its_end(key: str) -> None:
     async with running() as (live, pilot):
         await pilot.press(key)
@@ -92,7 +105,30 @@ async def test_a_run_that_does_not_end_does_not_hold_the_app(monkeypatch: pytest
         live.kernels[0].deaf = True
         await pilot.press("q")
         await until(pilot, lambda: not live.app.is_running)
-    assert "still ending" in live.runner.outcome()
+    assert live.runner.running
+
+
+async def test_ctrl_c_copies_where_text_is_selected_and_quits_elsewhere() -> None:
+    async with running() as (live, pilot):
+        header = live.screen.query_one(RunHeader)
+        live.screen.selections = {header: Selection(Offset(0, 0), Offset(4, 0))}
+        await pilot.press("ctrl+c")
+        assert live.app.clipboard == "aeon"
+        assert not live.runner.aborting
+        live.screen.clear_selection()
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not live.app.is_running)
+    assert live.runner.result is not None
+    assert live.runner.result.status == "aborted"
+
+
+async def test_the_key_help_says_what_ctrl_c_does() -> None:
+    async with running() as (live, pilot):
+        await pilot.press("question_mark")
+        text = "\n".join(block for _, block in live.app.screen._blocks)  # type: ignore[attr-defined]
+        assert [line.split(maxsplit=1) for line in text.splitlines() if "ctrl+c" in line] == [
+            ["ctrl+c", "Copy the selected text, else quit"]
+        ]
 
 
 async def test_a_reply_is_shown_while_it_streams_in() -> None:
@@ -147,3 +183,140 @@ def test_browsing_ends_with_code_0(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr(AeonApp, "run", lambda self: None)
     assert run_app(Path("runs")) == 0
     assert capsys.readouterr() == ("", "")
+
+
+LONG_TOOL = """
+import time
+from pathlib import Path
+from aeon_core import tool
+
+@tool(effect="unsafe")
+def nap(seconds: float) -> int:
+    \"\"\"Sleep.\"\"\"
+    Path("began").touch()
+    time.sleep(seconds)
+    Path("done").touch()
+    return 1
+"""
+PLAN = '{"goal": "nap", "steps": [{"step_id": "a", "description": "nap", "tool": "nap", "arguments": {"seconds": %s}}]}'
+
+
+class Terminal:
+    """The program on a terminal of its own, in a tool call that takes some seconds."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self.folder = folder
+        (folder / "napping.py").write_text(LONG_TOOL)
+        (folder / "plan.json").write_text(PLAN % seconds)
+        (folder / ".aeon").mkdir()
+        self.shown = ""
+        command = ["run", "--model", "simulated:default", "--tools", "napping:nap", "--plan", "plan.json"]
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:  # pragma: no cover  # another process
+            os.chdir(folder)
+            os.environ.update(TERM="xterm-256color", PYTHONPATH=str(Path(__file__).parents[2]))
+            os.execv(sys.executable, [sys.executable, "-m", "aeon_tui", *command])
+        self.code: int | None = None
+
+    def until(self, reached: object, seconds: float = 20) -> None:
+        assert callable(reached)
+        deadline = time.monotonic() + seconds
+        while not reached():
+            assert time.monotonic() < deadline, self.shown[-2_000:]
+            with contextlib.suppress(OSError):
+                if select.select([self.master], [], [], 0.05)[0]:
+                    self.shown += os.read(self.master, 65_536).decode("utf-8", "replace")
+
+    def ended(self) -> bool:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code is not None
+
+    def began(self) -> bool:
+        return (self.folder / "began").exists()
+
+    def done(self) -> bool:
+        return (self.folder / "done").exists()
+
+    def status(self) -> str:
+        (journal,) = (self.folder / ".aeon" / "runs").glob("*.jsonl")
+        return fold(read_records(journal)).status
+
+
+@contextlib.contextmanager
+def terminal(folder: Path, seconds: float) -> Iterator[Terminal]:
+    program = Terminal(folder, seconds)
+    try:
+        yield program
+    finally:
+        if not program.ended():
+            os.kill(program.pid, signal.SIGKILL)
+            os.waitpid(program.pid, 0)
+        with contextlib.suppress(OSError):
+            os.close(program.master)
+
+
+def test_closing_the_terminal_ends_the_process_and_the_run_is_journaled_as_aborted(tmp_path: Path) -> None:
+    with terminal(tmp_path, 1.5) as program:
+        program.until(program.began)
+        os.close(program.master)
+        deadline = time.monotonic() + 10
+        while not program.ended():
+            assert time.monotonic() < deadline, "it hangs"
+            time.sleep(0.05)
+        assert program.done(), "the tool was cut"
+        assert (program.code, program.status()) == (129, "aborted")
+
+
+def test_a_tool_that_outlasts_the_app_is_waited_for(tmp_path: Path) -> None:
+    with terminal(tmp_path, 5) as program:
+        program.until(program.began)
+        os.write(program.master, b"q")
+        program.until(lambda: "waiting for the running tool" in program.shown)
+        assert program.shown.index("\x1b[?1049l") < program.shown.index("waiting for"), "not on the app's screen"
+        assert not program.done()
+        program.until(program.ended)
+        assert program.done()
+        assert (program.code, program.status()) == (1, "aborted")
+
+
+@pytest.mark.parametrize("how", ["key", "signal"])
+def test_the_wait_for_a_tool_can_be_interrupted(tmp_path: Path, how: str) -> None:
+    with terminal(tmp_path, 60) as program:
+        program.until(program.began)
+        os.write(program.master, b"qq")
+        program.until(lambda: "waiting for the running tool" in program.shown)
+        if how == "key":
+            os.write(program.master, b"\x03")
+        else:
+            os.kill(program.pid, signal.SIGTERM)
+        program.until(lambda: "the tool's outcome is unknown" in program.shown, 5)
+        program.until(program.ended, 5)
+        assert program.code == 1
+
+
+def test_an_app_that_is_stuck_after_a_termination_is_ended(tmp_path: Path) -> None:
+    stuck = """
+import os, signal, threading
+from pathlib import Path
+from aeon_tui import app
+app.ABORT_SECONDS = 0.1
+def run(self):
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait()
+app.AeonApp.run = run
+app.run_app(Path("."))
+"""
+    root = str(Path(__file__).parents[2])
+    ended = subprocess.run([sys.executable, "-c", stuck], cwd=root, timeout=20, check=False)
+    assert ended.returncode == 128 + signal.SIGTERM
+
+
+def test_a_termination_quits_the_app_in_order(tmp_path: Path) -> None:
+    with terminal(tmp_path, 1) as program:
+        program.until(program.began)
+        os.kill(program.pid, signal.SIGTERM)
+        program.until(program.ended)
+        assert "\x1b[?1049l" in program.shown
+        assert (program.code, program.status()) == (1, "aborted")

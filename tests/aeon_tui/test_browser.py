@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import Footer
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.summary import RunSummary
@@ -47,9 +48,20 @@ def text(rows: RunList, index: int, width: int) -> str:
 async def test_runs_are_listed_with_status_time_task_and_where_there_is_room_model_and_id() -> None:
     async with browsing(lambda directory: [summary(30, status="ttl_expired")]) as (_, screen):
         rows = screen.query_one(RunList)
-        assert " ".join(text(rows, 0, 80).split()) == "✖ ttl expired 2026-11-20 09:30 add 5 and 10"
+        assert " ".join(text(rows, 0, 80).split()) == "✖ ttl expired sim 2026-11-20 09:30 add 5 and 10"
         wide = " ".join(text(rows, 0, 140).split())
         assert wide.endswith("add 5 and 10 simulated:default 20261120-093000-a1b2c3")
+
+
+async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> None:
+    for width, palette in ((30, False), (60, False), (80, True)):
+        async with browsing(lambda directory: [summary(30)], size=(width, 10)) as (_, screen):
+            footer = screen.query_one(Footer)
+            assert bool(footer.query(".-command-palette")) is palette
+            assert footer.compact is not palette
+            keys = sorted(key.region.x for key in footer.query("FooterKey"))
+            ends = sorted(key.region.right for key in footer.query("FooterKey"))
+            assert all(end <= start for end, start in zip(ends[:-1], keys[1:], strict=True))
 
 
 async def test_no_runs_says_how_to_start_one() -> None:

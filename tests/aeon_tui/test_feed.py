@@ -48,6 +48,16 @@ def test_live_records_come_out_as_they_went_in() -> None:
     assert feed.take(1) == []
 
 
+def test_a_live_feed_ends_when_the_last_of_a_finished_run_is_taken() -> None:
+    feed = LiveFeed(Path("unused"))
+    feed.put(line(RECORDS[0]))
+    assert (feed.live, feed.ended) == (True, False)
+    feed.finish()
+    assert (feed.live, feed.ended) == (True, False)
+    feed.take(1)
+    assert (feed.live, feed.ended) == (False, True)
+
+
 def test_what_overflows_is_read_from_the_journal_once_and_in_order() -> None:
     feed = LiveFeed(Path("unused"), capacity=5, read=reader(RECORDS[:-2]))
     feed.put(line(RECORDS[0]))

@@ -11,8 +11,11 @@ from rich.cells import cell_len
 from textual import events
 from textual.pilot import Pilot
 
-from aeon_core.errors import UsageError
+from aeon_core.config import RunConfig
+from aeon_core.entities import RunResult, TTLState
+from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp
+from aeon_tui.runner import GUIDE, Runner, StartRun
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
@@ -21,7 +24,7 @@ from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.ttl_gauge import TTLGauge
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListFeed, build_scripted
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 
 
@@ -81,11 +84,12 @@ async def test_the_header_names_task_model_status_time_and_ttl() -> None:
         first, second = run.header
         assert " ".join(first.split()) == "aeon add 5 and 10, and say it nicely ▶ running"
         assert second.startswith("SIMULATED  simulated:default  pass 1 · execute")
-        assert second.endswith("TTL █████████░ 48/50  01:40")
+        assert second.endswith("  01:40")
+        assert "TTL" not in second, "the TTL pane has it"
         assert len(second) == 118
         await run.go_on(finished_run().records[len(live_run().records) :])
         assert run.header[0].endswith("✔ completed")
-        assert run.header[1].endswith("46/50  00:36"), "the time stands still at the last record"
+        assert run.header[1].endswith("  00:36"), "the time stands still at the last record"
 
 
 async def test_a_real_model_is_not_called_simulated() -> None:
@@ -98,13 +102,101 @@ async def test_a_real_model_is_not_called_simulated() -> None:
 async def test_the_label_simulated_survives_a_narrow_screen() -> None:
     async with shown(live_run(), size=(60, 20), live=True) as run:
         assert run.header[1].startswith("SIMULATED  simulated:default")
-        assert run.header[1].endswith("48/50  01:40")
+        assert run.header[1].endswith("48/50 left  01:40")
 
 
 async def test_a_run_without_an_end_that_nobody_writes_is_interrupted() -> None:
     async with shown(live_run()) as run:
         assert run.header[0].endswith("… interrupted")
         assert run.header[1].endswith("00:24")
+
+
+async def test_a_past_run_is_being_read_until_its_feed_has_ended() -> None:
+    records = finished_run().records
+    async with shown(Recording()) as run:
+        run.feed.ended = False
+        await run.go_on(records[:20])
+        assert run.header[0].endswith("reading …")
+        assert "20 records read" in run.header[1]
+        assert not any("ended before this was done" in line for line in run.text.text.splitlines())
+        run.feed.ended = True
+        await run.go_on([])
+        assert run.header[0].endswith("… interrupted")
+        assert "records read" not in run.header[1]
+
+
+async def test_a_file_without_a_readable_record_is_not_called_running() -> None:
+    nothing = Recording()
+    nothing.records.clear()
+    async with shown(nothing) as run:
+        run.feed.error = UsageError("no journal")
+        run.screen.tick()
+        assert run.screen.status == "unreadable"
+
+
+class Journalless:
+    """A kernel whose journal cannot be written: it ends without a word, or does not even begin."""
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def run(self, task: str, plan: object = None) -> RunResult:
+        if self.status == "unstarted":
+            raise JournalError("the runs directory is full")
+        return RunResult(
+            run_id="r1",
+            status="failed",
+            error={"error_type": "JournalError", "message": "no space left on device"},
+            ttl=TTLState(limit=1, allocated=1, spent=0, remaining=1),
+            model="simulated:default",
+            simulated=True,
+        )
+
+    def abort(self) -> None:
+        """Nothing runs."""
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [("unstarted", "✖ the runs directory is full"), ("unjournaled", "✖ no space left on device")],
+)
+async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, message: str) -> None:
+    start = StartRun("add", RunConfig(model="simulated:default"))
+    runner = Runner(start, Path("r1.jsonl"), lambda *_: Journalless(status))
+    app = AeonApp(Path("unused"), runner)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert runner.wait(5)
+        await pilot.pause()
+        assert isinstance(app.screen, RunScreen)
+        app.screen.tick()
+        await pilot.pause()
+        assert app.screen.query_one(RunHeader).render().plain.split("\n")[0].endswith("✖ failed")
+        outcome = app.screen.query_one(Outcome)
+        assert (outcome.display, outcome.pane_title, outcome.text) == (True, "Error", message)
+
+
+@pytest.mark.parametrize("key", ["x", "escape"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_demo_says_what_to_watch_until_it_is_hidden(key: str, size: tuple[int, int]) -> None:
+    runner = Runner(StartRun("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
+    app = AeonApp(Path("unused"), runner)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        guide = app.screen.query_one("#guide")
+        assert (guide.region.y, guide.region.height) == (2, 2)
+        text = " ".join(" ".join(strip.text.split()) for strip in app.screen._compositor.render_strips()[2:4])
+        assert text == GUIDE
+        await pilot.press(key)
+        await pilot.pause()
+        assert not app.screen.query("#guide")
+        assert app.screen.query_one(PlanTree).region.y == 2
+        runner.abort()
+
+
+async def test_other_runs_have_no_guide_and_no_key_for_it() -> None:
+    async with shown(finished_run()) as run:
+        assert not run.screen.query("#guide")
+        assert "x" not in run.screen.active_bindings
 
 
 async def test_the_selection_follows_the_running_step_until_the_person_moves() -> None:
@@ -229,6 +321,51 @@ async def test_the_mouse_wheel_ends_following_and_resumes_it_at_the_end() -> Non
             run.log.post_message(wheel(events.MouseScrollDown, run.log))
         await run.pilot.pause()
         assert run.log.following
+
+
+def log_lines(log: LogPane) -> list[str]:
+    top = log.scroll_offset.y
+    return ["".join(text for text, _ in log.pieces(top + row, 80)) for row in range(log.size.height)]
+
+
+async def test_a_paused_log_keeps_its_lines_while_any_number_comes_and_then_goes_on_below_them() -> None:
+    flood = Recording()
+    for number in range(30):
+        flood.add("memory", key=f"k{number}", value=number)
+    async with shown(flood, size=(80, 24), live=True) as run:
+        await run.press("3", "k")
+        read = log_lines(run.log)
+        for number in range(300):
+            flood.add("memory", key=f"more{number}", value=number)
+        await run.go_on(flood.records[-300:])
+        assert run.log.border_subtitle == "paused · 300 new · End follows"
+        await run.press("j")
+        assert log_lines(run.log)[:-1] == read[1:]
+        await run.press("j")
+        assert "more0 = 0" in log_lines(run.log)[-1], "the next line, not the last one"
+        assert not run.log.following
+        read = log_lines(run.log)
+        for number in range(6_000):
+            flood.add("memory", key=f"most{number}", value=number)
+        await run.go_on(flood.records[-6_000:])
+        assert log_lines(run.log) == read
+        await run.press("end")
+        assert "most5999" in log_lines(run.log)[-1]
+        assert not run.log.border_subtitle
+
+
+async def test_lines_that_the_log_no_longer_has_are_told_with_the_way_to_them() -> None:
+    flood = Recording()
+    for number in range(5_600):
+        flood.add("memory", key=f"k{number}", value=number)
+    async with shown(flood, size=(80, 24), live=True) as run:
+        dropped = run.screen.view.log_count - len(run.screen.view.log)
+        assert dropped > 0
+        assert "k5599 = 5599" in log_lines(run.log)[-1]
+        await run.press("3", "home")
+        first, second = log_lines(run.log)[:2]
+        assert first == f" … {dropped:,} earlier lines: `aeon-tui show {run.screen.view.run_id}`"
+        assert run.screen.view.log[0].text in second
 
 
 async def test_what_is_read_in_the_log_stays_in_place_when_old_lines_are_dropped() -> None:
@@ -366,10 +503,38 @@ async def test_a_call_that_was_cut_off_is_not_shown_as_running() -> None:
     aborted.ask("plan")
     aborted.finish("aborted", error={"error_type": "RunAborted", "message": "aborted in a model call"})
     async with shown(aborted) as run:
-        assert row(run.tree, 0).split() == ["◼", "make", "the", "plan", "aborted"]
+        assert row(run.tree, 0).split() == ["◼", "make", "the", "plan", "stopped"]
         assert run.text.text.splitlines()[-1] == "The run ended before this was done."
         outcome = run.screen.query_one(Outcome)
         assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ The run was aborted before its end.")
+
+
+async def test_a_step_that_the_record_leaves_running_is_shown_as_stopped_when_the_run_is_over() -> None:
+    run_of = live_run()
+    async with shown(run_of, live=True) as run:
+        assert row(run.tree, 3).split()[0] == "▶"
+        run_of.finish("aborted")
+        await run.go_on(run_of.records[-1:])
+        assert (row(run.tree, 3).split()[0], row(run.tree, 3).split()[-1]) == ("◼", "stopped")
+        assert run.step.pane_title == "Step s3 · ◼ stopped"
+    async with shown(live_run()) as run:
+        assert run.step.pane_title == "Step s3 · ◼ stopped"
+
+
+async def test_the_ttl_pane_says_what_is_left_spent_and_what_the_last_cycle_was_for() -> None:
+    async with shown(finished_run()) as run:
+        lines = run.screen.query_one(TTLGauge).render().plain.split("\n")
+        assert [line.strip() for line in lines[1:4]] == ["46 of 50 cycles left", "4 spent", "last: the answer"]
+
+
+async def test_a_refused_repair_does_not_read_as_if_the_plan_had_failed() -> None:
+    refused = live_run()
+    refused.add(
+        "supervisor", action_type="plan_repair", attempt_number=2, method="llm", step_id="s3", error={"message": "no"}
+    )
+    async with shown(refused, live=True) as run:
+        pane = run.screen.query_one(RepairsPane)
+        assert "".join(text for text, _ in pane.pieces(1, 60)) == " ✖ s3 step not repaired · 2 of 2, by the model"
 
 
 async def test_a_live_run_turns_interrupted_when_its_writer_dies() -> None:
@@ -391,10 +556,10 @@ async def test_damage_is_told_in_header_and_log() -> None:
     async with shown(live_run()) as run:
         run.feed.damage.append("line 7: not JSON")
         run.screen.tick()
-        assert "⚠ 1 damaged line" in run.header[1]
+        assert "⚠ 1 problem in the journal" in run.header[1]
         assert run.screen.view.log[-1].text == "line 7: not JSON"
         run.screen.tick()
-        assert "⚠ 1 damaged line " in run.header[1]
+        assert "⚠ 1 problem in the journal " in run.header[1]
 
 
 async def test_a_file_that_is_no_journal_is_said_once_without_markup() -> None:
@@ -413,8 +578,28 @@ async def test_the_key_help_lists_the_keys_of_pane_screen_and_app() -> None:
         text = "\n".join(block for _, block in run.app.screen._blocks)  # type: ignore[attr-defined]
         for expected in ("Plan", "Run", "Everywhere", "Zoom", "Follow", "Quit", "the supervisor repaired the step"):
             assert expected in text
+        for line in ("◼  stopped: the run ended before it was done", "cycles: processed model replies a run may use"):
+            assert line in text
         await run.press("escape")
         assert run.app.screen is run.screen
+
+
+async def test_the_key_help_has_one_line_an_action_in_our_words() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("3", "question_mark")
+        lines = [block for _, block in run.app.screen._blocks]  # type: ignore[attr-defined]
+        log = [" ".join(line.split()) for line in lines[1 : lines.index("")]]
+        assert log == [
+            "↑ k Up",
+            "↓ j Down",
+            "home g Top",
+            "end G End, and follow",
+            "page up ctrl+u Page up",
+            "page down ctrl+d Page down",
+        ]
+        assert not any("Scroll" in line for line in lines)
+        assert any(line.endswith("  Command palette") for line in lines)
+        assert any(line.split() == ["3", "Go", "to", "Log"] for line in lines)
 
 
 async def test_leaving_the_screen_closes_its_feed() -> None:

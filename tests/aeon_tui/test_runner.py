@@ -50,9 +50,13 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
 @pytest.mark.parametrize(
     ("raised", "code", "message"),
     [
-        (ModelUnavailableError("no key; set \x1b[31mOPENAI_API_KEY"), 3, "no key; set \\x1b[31mOPENAI_API_KEY"),
-        (AeonError("cannot"), 1, "cannot"),
-        (ZeroDivisionError("oops"), 1, "internal error: ZeroDivisionError: oops"),
+        (
+            ModelUnavailableError("no key; set \x1b[31mOPENAI_API_KEY"),
+            3,
+            "aeon-tui: no key; set \\x1b[31mOPENAI_API_KEY",
+        ),
+        (AeonError("cannot"), 1, "aeon-tui: cannot"),
+        (ZeroDivisionError("oops"), 1, "aeon-tui: internal error: ZeroDivisionError: oops"),
     ],
 )
 def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
@@ -63,15 +67,24 @@ def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code
     runner.start()
     assert runner.wait(5)
     assert (runner.exit_code, runner.outcome()) == (code, message)
+    ending = runner.ending()
+    assert ending is not None
+    assert ending.error is not None
+    assert (ending.status, ending.model) == ("failed", "simulated:default")
+    assert str(ending.error["message"]).endswith(str(raised))
+    assert runner.feed.ended
 
 
-def test_a_run_that_does_not_end_in_time_is_said_to_be_ending() -> None:
+def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
     kernels: list[ScriptedKernel] = []
     runner = Runner(START, JOURNAL, build_scripted(live_run().records, kernels.append))
     runner.start()
     assert not runner.wait(0.01)
     assert runner.exit_code == 1
-    assert "r1" in runner.outcome()
+    assert runner.outcome() == (
+        "aeon-tui: run r1: stopped in a tool call, the tool's outcome is unknown · see `aeon-tui show r1`"
+    )
+    assert runner.ending() is None
     runner.abort()
     assert runner.wait(5)
 

@@ -6,10 +6,13 @@ import pytest
 from rich.cells import cell_len
 
 from aeon_core.entities import RunResult
+from aeon_core.journal.log_text import repair_words
+from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.view import CallView, RepairView, RunView, StepView, ToolCallView
-from aeon_widgets.marks import CALL_ICONS, LEVELS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
+from aeon_widgets.marks import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import gauge
+from aeon_widgets.run_list import RunList
 from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
 
 
@@ -39,22 +42,27 @@ def test_the_gauge_is_full_only_when_nothing_is_spent_and_empty_only_at_the_end(
     remaining: int, bar: str, colour: str
 ) -> None:
     view = RunView(ttl_limit=60, ttl_allocated=50, ttl_remaining=remaining)
-    assert gauge(view, 10) == [
+    assert gauge(view, 100) == [
         ("TTL ", "$aeon-muted"),
         (bar, colour),
         ("░" * (10 - len(bar)), "$aeon-muted"),
-        (f" {remaining}/50", "$aeon-text"),
+        (f" {remaining} of 50 left", "$aeon-text"),
     ]
 
 
+def test_a_narrow_gauge_is_short() -> None:
+    view = RunView(ttl_limit=50, ttl_allocated=50, ttl_remaining=46)
+    assert "".join(text for text, _ in gauge(view, 60)) == "TTL ███░ 46/50 left"
+
+
 def test_before_a_ttl_is_known_the_gauge_says_so() -> None:
-    assert gauge(RunView(), 10) == [("TTL –", "$aeon-muted")]
+    assert gauge(RunView(), 100) == [("TTL –", "$aeon-muted")]
 
 
 def test_statuses_differ_in_shape_not_only_in_colour() -> None:
     assert len(set(STATUS_ICONS.values())) == len(STATUS_ICONS) == 5
-    assert len(set(CALL_ICONS.values())) == len(CALL_ICONS)
-    assert all(cell_len(icon) == 1 for icon in CALL_ICONS.values())
+    assert len(set(ROW_ICONS.values())) == len(ROW_ICONS)
+    assert all(cell_len(icon) == 1 for icon in ROW_ICONS.values())
     assert len({icon for icon, _ in LEVELS.values()}) == 3
     assert all(style in VARIABLES for _, style in RUN_STYLES.values())
     assert run_style("something new") == ("?", "muted")
@@ -153,6 +161,7 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
     running = ToolCallView("t", 1, "s1", "calculator", {"a": "x"}, "pure", 1, "")
     step.tool_calls = [running]
     assert tool_blocks(step)[-1] == ("muted", "Running …")
+    assert tool_blocks(step, live=False)[-1] == ("muted", "The run ended before this was done.")
     running.finished, running.error = True, {"message": "a is no number"}
     assert tool_blocks(step)[-1] == ("high", "✖ a is no number")
     running.error, running.result = None, {"result": 3}
@@ -163,7 +172,7 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
 def test_a_repair_shows_before_and_after_or_why_not() -> None:
     repair = RepairView(1, "json_repair", "local", 1, 1, None, {"text": "{"}, {"a": 1}, None)
     assert [text for _, text in repair_blocks([repair])] == [
-        "━━ json_repair · attempt 1/2 · local",
+        "━━ plan JSON repaired · locally",
         "before",
         "{",
         "after",
@@ -172,3 +181,29 @@ def test_a_repair_shows_before_and_after_or_why_not() -> None:
     repair.repaired_output, repair.error = None, {"message": "not lossless"}
     assert repair_blocks([repair])[-1] == ("high", "✖ not lossless")
     assert repair_blocks([]) == [("muted", "Nothing was repaired here.")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "step_id", "method", "shown"),
+    [
+        ("plan_repair", "s1", "llm", ("step not repaired", "1 of 2, by the model")),
+        ("plan_repair", None, "llm", ("plan not repaired", "1 of 2, by the model")),
+        ("json_repair", None, "local", ("plan JSON not repaired", "locally")),
+        ("json_repair", "s1", "local", ("tool call JSON not repaired", "locally")),
+        ("tool_call_repair", "s1", "llm", ("tool call not repaired", "1 of 2, by the model")),
+        ("new_repair", "s1", "magic", ("new repair not repaired", "magic")),
+    ],
+)
+def test_a_repair_is_named_by_what_it_was_to_mend(
+    kind: str, step_id: str | None, method: str, shown: tuple[str, str]
+) -> None:
+    assert repair_words(RepairView(1, kind, method, 1, 1, step_id, {}, None, {"message": "no"})) == shown
+
+
+def test_a_list_marks_simulated_runs_at_every_width() -> None:
+    runs = RunList()
+    for model, marked in (("simulated:default", True), ("openai:simulated", False)):
+        runs._runs = [RunSummary("r", "add", "completed", model, 1, 0.0, "2026-11-20T09:30:00Z", "x")]
+        for width in (30, 60, 89, 90, 140):
+            line = "".join(text for text, _ in runs.pieces(0, width))
+            assert (" sim " in line[:width]) is marked

@@ -49,12 +49,12 @@ class LinesView(ScrollView, can_focus=True):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "scroll_down", "Down", show=False),
-        Binding("k", "scroll_up", "Up", show=False),
-        Binding("ctrl+d", "page_down", "Page down", show=False),
-        Binding("ctrl+u", "page_up", "Page up", show=False),
-        Binding("g", "scroll_home", "Top", show=False),
-        Binding("G,end", "follow", "End, and follow", show=False),
+        Binding("down,j", "scroll_down", "Down", show=False),
+        Binding("up,k", "scroll_up", "Up", show=False),
+        Binding("pagedown,ctrl+d", "page_down", "Page down", show=False),
+        Binding("pageup,ctrl+u", "page_up", "Page up", show=False),
+        Binding("home,g", "scroll_home", "Top", show=False),
+        Binding("end,G", "follow", "End, and follow", show=False),
     ]
 
     following: var[bool] = var(False)
@@ -92,7 +92,7 @@ class LinesView(ScrollView, can_focus=True):
         self._to_end()
 
     def action_scroll_home(self) -> None:
-        self.following = False
+        self.following = self.following and not self.max_scroll_y
         self.scroll_home(animate=False, immediate=True)
 
     def _scroll_by(self, lines: int) -> None:

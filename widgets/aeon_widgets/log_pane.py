@@ -11,13 +11,16 @@ from aeon_core.journal.view import LogLine, RunView
 from aeon_widgets.lines import LinesView, Piece
 from aeon_widgets.marks import LEVELS
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import fit, local_time, one_line
+from aeon_widgets.text import count, fit, local_time, one_line
 
 TYPE_WIDTH = 12
 
 
 class LogPane(LinesView, Pane):
-    """Time, level, type and text of each line. It follows the run until the person scrolls; End resumes."""
+    """Time, level, type and text of each line. It follows the run until the person scrolls; End resumes.
+
+    While it does not follow, it keeps what it showed: new lines are counted, old ones stay.
+    """
 
     HELP_TITLE = "Log"
     RECORDS: ClassVar[frozenset[str]] = frozenset()
@@ -27,29 +30,62 @@ class LogPane(LinesView, Pane):
 
     def __init__(self) -> None:
         super().__init__()
+        self._view = RunView()
         self._log: Sequence[LogLine] = []
         self._dropped = 0
+        """Lines of the run before the first one here."""
         self.following = True
         self.pane_title = "Log"
 
     def update_view(self, view: RunView) -> None:
-        """Show the lines there are by now; what the person reads stays in place when old lines are dropped."""
-        dropped = view.log_count - len(view.log)
-        gone, self._dropped = dropped - self._dropped, dropped
-        self._log = view.log
-        if gone and not self.following:
-            self.scroll_to(y=max(0, self.scroll_offset.y - gone), animate=False, immediate=True, force=True)
-        self.set_line_count(len(view.log))
+        """Show the lines there are by now, or say how many are new where the person reads."""
+        self._view = view
+        if self.following:
+            self._take()
+        self._say_whether_paused()
 
     def watch_following(self, following: bool) -> None:
-        """Say in the title that new lines are not scrolled to."""
-        self.border_subtitle = "" if following else "paused · End follows"
+        """Catch up with the run, or say that new lines are not scrolled to."""
+        if following and self.is_attached:
+            self._take()
+        self._say_whether_paused()
+
+    def _take(self) -> None:
+        self._log = self._view.log[:]
+        self._dropped = self._view.log_count - len(self._log)
+        self.set_line_count(len(self._log) + self._notices)
+
+    @property
+    def _notices(self) -> int:
+        return 1 if self._dropped else 0
+
+    @property
+    def _new(self) -> int:
+        return self._view.log_count - self._dropped - len(self._log)
+
+    def _say_whether_paused(self) -> None:
+        new = f" · {self._new:,} new" if self._new else ""
+        self.border_subtitle = "" if self.following else f"paused{new} · End follows"
+
+    @override
+    def _follow_where_at_end(self) -> None:
+        at_end = self.scroll_target_y >= self.max_scroll_y
+        if self.following or not at_end or not self._new:
+            super()._follow_where_at_end()
+            return
+        # The person has read to the end of what was kept: what came since then follows below it.
+        top = self._dropped - self._notices + self.scroll_offset.y
+        self._take()
+        place = max(0, top - self._dropped + self._notices)
+        self.scroll_to(y=place, animate=False, immediate=True, force=True)
+        self._say_whether_paused()
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        if index >= len(self._log):
-            return []
-        line = self._log[index]
+        if index < self._notices:
+            run_id = one_line(self._view.run_id, 80)
+            return [(f" … {count(self._dropped, 'earlier line')}: `aeon-tui show {run_id}`", "muted")]
+        line = self._log[index - self._notices]
         mark, style = LEVELS.get(line.level, LEVELS["info"])
         time = fit(local_time(line.ts, "%H:%M:%S"), 8)
         parts = [(f" {time:<8} ", "muted"), (f"{mark} ", style)]

@@ -10,11 +10,14 @@ STATUS_ICONS: dict[str, str] = {
     "invalid": "⊘",
 }
 
-CALL_ICONS = {**STATUS_ICONS, "aborted": "◼"}
-"""A model call has the statuses of a step, and may have been cut off."""
+STOPPED = "stopped"
+ROW_ICONS = {**STATUS_ICONS, STOPPED: "◼"}
+"""What the record leaves running when the run is over was stopped, whether it is a step or a model call."""
 
 RUN_STYLES: dict[str, tuple[str, str]] = {
     "running": ("▶", "running"),
+    "reading …": ("…", "muted"),
+    "unreadable": ("✖", "failed"),
     "interrupted": ("…", "medium"),
     "aborting": ("◼", "medium"),
     "converged": ("✔", "complete"),
@@ -35,7 +38,7 @@ LEVELS: dict[str, tuple[str, str]] = {"info": (" ", ""), "warning": ("⚠", "med
 
 VARIABLES: dict[str, str] = {
     **{status: f"$status-{status}" for status in STATUS_ICONS},
-    "aborted": "$severity-medium",
+    STOPPED: "$severity-medium",
     "high": "$severity-high",
     "medium": "$severity-medium",
     "low": "$severity-low",
@@ -44,6 +47,11 @@ VARIABLES: dict[str, str] = {
     "text": "$aeon-text",
 }
 """The theme variable behind each style name."""
+
+
+def shown_status(status: str, live: bool) -> str:
+    """Return the status to show of a step or a call: where the run does not go on, nothing of it is running."""
+    return STOPPED if status == "running" and not live else status
 
 
 def run_style(status: str) -> tuple[str, str]:

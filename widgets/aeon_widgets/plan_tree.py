@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from aeon_core.journal.view import CallView, RunView, StepView
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import CALL_ICONS, FALLBACK, REPAIRED, WARNED
+from aeon_widgets.marks import FALLBACK, REPAIRED, ROW_ICONS, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
 
@@ -47,7 +47,7 @@ class PlanTree(RowsView, Pane):
 
     following_run: var[bool] = var(True)
     live: var[bool] = var(True)
-    """Whether the run goes on: without it, a call that has not come back never will."""
+    """Whether the run goes on: without it, a step or a call that has not come back never will."""
 
     @dataclass
     class Selected(Message):
@@ -163,7 +163,7 @@ class PlanTree(RowsView, Pane):
         waits = not last.finished or last.retry_in_s is not None
         status = "failed" if last.error and not waits else "complete"
         if waits:
-            status = "running" if self.live else "aborted"
+            status = shown_status("running", self.live)
         return _row(status, "", CALL_LABELS.get(purpose, one_line(purpose, 40)), "", width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
@@ -176,12 +176,13 @@ class PlanTree(RowsView, Pane):
             marks += f" {WARNED}"
         indent = "  " * min(step.depth, 5)
         label = f"{one_line(step.step_id, 40)} {one_line(step.description, 300)}"
-        return _row(step.status, indent, label, marks, width, "muted" if step.status == "invalid" else "")
+        status = shown_status(step.status, self.live)
+        return _row(status, indent, label, marks, width, "muted" if status == "invalid" else "")
 
 
 def _row(status: str, indent: str, label: str, marks: str, width: int, style: str) -> list[Piece]:
     word = f" {status:>{STATUS_WIDTH - 1}}" if width >= STATUS_FROM else ""
-    head = f" {indent}{CALL_ICONS.get(status, '?')} "
+    head = f" {indent}{ROW_ICONS.get(status, '?')} "
     # One cell stays free at the right edge, so that text never touches the border.
     room = width - len(head) - len(marks) - len(word) - 1
     shown = fit(label, room)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual.message import Message
 from typing_extensions import override
 
+from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.view import RepairView, RunView
 from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.pane import Pane, pane_css
@@ -52,17 +53,10 @@ class RepairsPane(RowsView, Pane):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         repair = self._repairs[index]
-        ok = repair.error is None
-        icon, style, word = ("✔", "complete", "repaired") if ok else ("✖", "failed", "failed")
-        what = repair.action_type.removesuffix("_repair").replace("_", " ")
-        place = one_line(repair.step_id, 30) if repair.step_id else "plan"
-        return [
-            (f" {icon} ", style),
-            (f"{place} ", "bold"),
-            (f"{one_line(what, 20)} ", ""),
-            (f"{word} ", style),
-            (f"{repair.attempt_number}/2 {one_line(repair.method, 10)}", "muted"),
-        ]
+        icon, style = ("✔", "complete") if repair.error is None else ("✖", "failed")
+        outcome, how = repair_words(repair)
+        place = f"{one_line(repair.step_id, 30)} " if repair.step_id else ""
+        return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (f"· {how}", "muted")]
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         if event.rows is self:

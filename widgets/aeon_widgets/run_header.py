@@ -10,7 +10,8 @@ from aeon_core.journal.view import RunView
 from aeon_widgets.marks import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
 
-GAUGE_CELLS = 10
+GAUGE_BELOW = 110
+"""From this width of the screen on, the TTL pane is beside the plan, and the header need not repeat it."""
 SEPARATOR = "  "
 
 Part = tuple[str, str]
@@ -58,7 +59,7 @@ class RunHeader(Widget):
         return Content.assemble(left, " " * gap, (status, f"bold {VARIABLES[style]}"))
 
     def _second_line(self, width: int) -> Content:
-        right = [*self._gauge(), (SEPARATOR, ""), (duration(self._elapsed_s), "$aeon-text")]
+        right = [*self._gauge(), (duration(self._elapsed_s), "$aeon-text")]
         right_width = sum(len(text) for text, _ in right)
         left: list[Part] = []
         room = width - right_width - len(SEPARATOR)
@@ -96,19 +97,22 @@ class RunHeader(Widget):
         return f"{count(total, 'token')}{price}" if total else ""
 
     def _gauge(self) -> list[Part]:
-        return gauge(self._view, GAUGE_CELLS if self.size.width >= 72 else 4)
+        width = self.outer_size.width
+        return [*gauge(self._view, width), (SEPARATOR, "")] if width < GAUGE_BELOW else []
 
 
-def gauge(view: RunView, cells: int) -> list[Part]:
-    """Return the TTL as a bar and in numbers: cycles that remain, of those the run may use."""
+def gauge(view: RunView, width: int) -> list[Part]:
+    """Return the TTL as a bar and in words, as long as a header of that width has room for."""
     if not view.ttl_allocated:
         return [("TTL –", "$aeon-muted")]
+    left, of = f"{view.ttl_remaining}", f"{view.ttl_allocated}"
+    words = f"{left}/{of} left" if width < 72 else f"{left} of {of} left"
+    return [("TTL ", "$aeon-muted"), *bar(view, 10 if width >= 90 else 4), (f" {words}", "$aeon-text")]
+
+
+def bar(view: RunView, cells: int) -> list[Part]:
+    """Return the cycles that remain of those the run may use, as a bar."""
     share = min(1.0, max(0.0, view.ttl_remaining / view.ttl_allocated))
     filled = max(1, int(share * cells)) if view.ttl_remaining else 0
     colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
-    return [
-        ("TTL ", "$aeon-muted"),
-        ("█" * filled, colour),
-        ("░" * (cells - filled), "$aeon-muted"),
-        (f" {view.ttl_remaining}/{view.ttl_allocated}", "$aeon-text"),
-    ]
+    return [("█" * filled, colour), ("░" * (cells - filled), "$aeon-muted")]

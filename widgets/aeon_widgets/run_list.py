@@ -29,7 +29,7 @@ class RunRow(Protocol):
 
 
 class RunList(RowsView):
-    """Runs in the order given: status, when, task and, where there is room, model and run id."""
+    """Runs in the order given: status, whether simulated, when, task and, where there is room, model and run id."""
 
     HELP_TITLE = "List"
 
@@ -58,9 +58,10 @@ class RunList(RowsView):
         started = local_time(run.started, "%Y-%m-%d %H:%M")
         parts: list[Piece] = [
             (f" {icon} {fit(one_line(run.status, 30).replace('_', ' '), 13):<13} ", style),
+            ("sim " if (run.model or "").startswith("simulated:") else "    ", "medium"),
             (f"{started[:16]:<16}  ", "muted"),
         ]
-        left = width - 36
+        left = width - 40
         right: list[Piece] = []
         if width >= 90:
             right.append((f"  {fit(one_line(run.model or '–', 60), 24):<24} ", "muted"))

@@ -16,7 +16,7 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 from aeon_core.journal.view import CallView, RunView, StepView
-from aeon_widgets.marks import STATUS_ICONS
+from aeon_widgets.marks import ROW_ICONS, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.plan_tree import CALL_LABELS, RowKey
 from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
@@ -141,7 +141,7 @@ class StepPane(Vertical, Pane):
             text.show(blocks)
         else:
             self._shown = shown
-            running = step.status == "running" if step is not None else self._live
+            running = self._live and (step is None or step.status == "running")
             text.start(blocks, follow=running and self.tab == 0)
 
     def _step(self) -> StepView | None:
@@ -152,7 +152,8 @@ class StepPane(Vertical, Pane):
         repairs = f"Repairs {len(step.repairs)}" if step is not None and step.repairs else TABS[3]
         self.query_one(TabBar).labels = (*TABS[:3], repairs)
         if step is not None:
-            title = f"Step {one_line(step.step_id, 30)} · {STATUS_ICONS.get(step.status, '?')} {step.status}"
+            status = shown_status(step.status, self._live)
+            title = f"Step {one_line(step.step_id, 30)} · {ROW_ICONS.get(status, '?')} {status}"
         elif self._key is not None:
             title = CALL_LABELS.get(self._key.name, self._key.name).capitalize()
         else:
@@ -178,7 +179,7 @@ class StepPane(Vertical, Pane):
             return output_blocks(step, self._streamed, self._live)
         if self.tab == 1:
             return prompt_blocks(step.calls, self._live)
-        return tool_blocks(step) if self.tab == 2 else repair_blocks(step.repairs)
+        return tool_blocks(step, self._live) if self.tab == 2 else repair_blocks(step.repairs)
 
     def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
         event.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.view import CallView, RepairView, StepView, ToolCallView
 from aeon_widgets.text import one_line, pretty, readable, span
 from aeon_widgets.text_view import Block
@@ -148,7 +149,7 @@ def _error_blocks(error: dict[str, Any]) -> list[Block]:
     return [*blocks, ("muted", pretty(rest))] if rest else blocks
 
 
-def tool_blocks(step: StepView) -> list[Block]:
+def tool_blocks(step: StepView, live: bool = True) -> list[Block]:
     """Return every tool call of the step with its exact arguments and its result."""
     if not step.tool_calls:
         if step.tool is None:
@@ -160,12 +161,12 @@ def tool_blocks(step: StepView) -> list[Block]:
         return blocks
     blocks = []
     for call in step.tool_calls:
-        blocks += _tool_call_blocks(call)
+        blocks += _tool_call_blocks(call, live)
         blocks.append(GAP)
     return blocks[:-1]
 
 
-def _tool_call_blocks(call: ToolCallView) -> list[Block]:
+def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
     facts = [one_line(call.tool_name, 80), one_line(call.effect or "", 20), span(call.duration_ms)]
     blocks: list[Block] = [
         ("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)),
@@ -173,7 +174,7 @@ def _tool_call_blocks(call: ToolCallView) -> list[Block]:
         ("", pretty(call.arguments)),
     ]
     if not call.finished:
-        return [*blocks, ("muted", "Running …")]
+        return [*blocks, ("muted", "Running …" if live else CUT_OFF)]
     if call.error is not None:
         return [*blocks, ("accent", "error"), *_error_blocks(call.error)]
     return [*blocks, ("accent", "result"), ("", pretty(call.result))]
@@ -185,9 +186,9 @@ def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:
         return [("muted", "Nothing was repaired here.")]
     blocks: list[Block] = []
     for repair in repairs:
-        attempt = f"attempt {repair.attempt_number}/2"
+        outcome, how = repair_words(repair)
         blocks += [
-            ("accent bold", f"━━ {one_line(repair.action_type, 30)} · {attempt} · {one_line(repair.method, 10)}"),
+            ("accent bold", f"━━ {outcome} · {how}"),
             ("accent", "before"),
             ("", readable(repair.original_output)),
         ]

@@ -10,12 +10,12 @@ from typing_extensions import override
 
 from aeon_core.journal.view import RunView
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.run_header import gauge
-from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.run_header import bar
+from aeon_widgets.text import count, fit
 
 
 class TTLGauge(Pane):
-    """Cycles spent and left, the reason of the last change, tokens and cost."""
+    """Cycles left and spent, what the last one was for, tokens and cost."""
 
     RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm"})
 
@@ -52,15 +52,16 @@ class TTLGauge(Pane):
 
     def _lines(self, width: int) -> list[Content]:
         view = self._view
-        numbers = f" {view.ttl_remaining}/{view.ttl_allocated}"
-        bar = gauge(view, max(4, width - len(numbers)))
-        spent = f"{count(view.ttl_spent, 'cycle')} spent, limit {view.ttl_limit}"
-        lines = [
-            Content.assemble(*bar[1:]) if view.ttl_allocated else Content.styled("not set yet", "$aeon-muted"),
-            Content.styled(fit(spent, width), "$aeon-muted"),
-        ]
-        if view.ttl_reason:
-            lines.append(Content.styled(fit(f"last: {one_line(view.ttl_reason, 200)}", width), "$aeon-muted"))
+        if view.ttl_allocated:
+            lines = [
+                Content.assemble(*bar(view, width)),
+                Content(fit(f"{view.ttl_remaining:,} of {count(view.ttl_allocated, 'cycle')} left", width)),
+                Content.styled(f"{view.ttl_spent:,} spent", "$aeon-muted"),
+            ]
+        else:
+            lines = [Content.styled("not set yet", "$aeon-muted")]
+        if view.ttl_last:
+            lines.append(Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted"))
         lines += [
             Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), fit(value, width - 7))
             for name, value in self._facts()

@@ -45,7 +45,10 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
         (("run", "--json", "x"), "--json goes with --headless"),
-        (("run", "--headless", "--approve", "plan,tool", "x"), "--approve 'plan,tool' is not in this version"),
+        (
+            ("run", "--headless", "--approve", "plan,tool", "x"),
+            "--approve must be 'none', all there is in this version",
+        ),
         (("run", "--headless", "--config", "none.yml", "x"), "the config file 'none.yml' cannot be read"),
         (("run", "--headless", "--tools", "shell", "x"), "tools 'shell': is not in this version"),
         (("run", "--headless"), "no task was given"),

@@ -28,19 +28,19 @@ def test_without_anything_configured_the_steps_that_would_help_are_named(cli: Cl
 @pytest.mark.parametrize(
     ("arguments", "variable", "source"),
     [
-        (["--model", "simulated:a"], "simulated:b", "the option --model"),
-        ([], "simulated:b", "the environment variable AEON_MODEL"),
+        (["--model", "simulated:broken"], "simulated:down", "the option --model"),
+        ([], "simulated:down", "the environment variable AEON_MODEL"),
         ([], "", "config.yml'"),
     ],
 )
 def test_the_model_is_shown_with_where_it_comes_from(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str], variable: str, source: str
 ) -> None:
-    Path(".aeon/config.yml").write_text("model: simulated:c\n")
+    Path(".aeon/config.yml").write_text("model: simulated:flaky\n")
     monkeypatch.setenv("AEON_MODEL", variable)
     shown = finding(cli("doctor", *arguments).out, "model")
     assert source in shown
-    assert (arguments[1] if arguments else variable or "simulated:c") in shown
+    assert (arguments[1] if arguments else variable or "simulated:flaky") in shown
 
 
 def test_keys_make_a_provider_usable_and_are_never_printed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,3 +76,27 @@ def test_a_runs_directory_that_cannot_be_is_exit_2(cli: Cli) -> None:
 def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None:
     Path(".aeon/config.yml").write_text("ttl: 3\n")
     assert str(tmp_path / ".aeon" / "config.yml") in finding(cli("doctor").out, "config")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "step"),
+    [
+        (["--model", "nope:x"], 2, "is of an unknown provider"),
+        (["--model", "openai:x"], 3, "set OPENAI_API_KEY"),
+        (["--model", "simulated:nonsense"], 3, "nonsense"),
+        (["--model", "openai:x", "--base-url", "nowhere"], 2, "nowhere"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_no_ok(cli: Cli, arguments: list[str], code: int, step: str) -> None:
+    done = cli("doctor", *arguments)
+    assert (done.code, done.err) == (code, "")
+    if "--base-url" not in arguments:
+        assert finding(done.out, "model").startswith("--")
+        assert step in finding(done.out, "model").partition("→")[2]
+    assert step in done.out
+
+
+def test_a_model_with_its_key_is_usable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    done = cli("doctor", "--model", "openai:x")
+    assert (done.code, finding(done.out, "model").split()[0]) == (0, "ok")

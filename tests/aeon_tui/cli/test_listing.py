@@ -189,3 +189,27 @@ def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
     done = cli("lint", "plan.json")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert cli("lint", "none.json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("plan.json", '{"goal": "g", "goal": "h", "steps": []}', "the key 'goal' occurs twice"),
+        ("plan.json", '{"goal": 1e999}', "1e999 is too large a number"),
+        ("plan.json", "[" * 300 + "]" * 300, "nested deeper than 100 levels"),
+        ("plan.yml", "goal: g\ngoal: h\n", 'the key "goal" occurs twice'),
+        ("plan.yml", "goal: &g x\nsteps: [*g]\n", "anchors and aliases are not read"),
+        ("plan.yml", "goal: !!binary aGk=\n", "is not read; a plan is plain data"),
+        ("plan.yml", "1: x\n", "expected a key that is a string"),
+    ],
+)
+def test_lint_reports_what_is_json_or_yaml_and_no_plain_data(cli: Cli, name: str, text: str, reason: str) -> None:
+    Path(name).write_text(text)
+    done = cli("lint", name, "--json")
+    assert (done.code, done.err) == (1, "")
+    report = json.loads(done.out)
+    assert [(issue["type"], issue["severity"]) for issue in report["issues"]] == [("consistency", "high")]
+    assert reason in report["issues"][0]["description"]
+    assert report["overall_severity"] == "high"
+    assert cli("lint", name).out.startswith("high   consistency  plan: ")
+    assert cli("run", "--headless", "--model", "simulated:default", "--plan", name).code == 2

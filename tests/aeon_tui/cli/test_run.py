@@ -40,7 +40,7 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
         's1 complete · tool calculator → {"result": 15}',
         f"run completed · journal {list_runs(RUNS.absolute())[0].path}",
     ]
-    assert "TTL 49 of 50 cycles left · cycle 1" in done.err
+    assert "TTL 49 of 50 cycles left · " in done.err
     assert "\x1b" not in done.out + done.err
 
 
@@ -231,6 +231,15 @@ def test_a_lost_reader_of_stderr_does_not_stop_the_run(
         patch.setattr("sys.stderr", gone)
         done = cli("run", "--headless", "--json", "x")
     assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
+
+
+def test_the_demo_runs_a_plan_that_it_is_given(cli: Cli) -> None:
+    Path("plan.json").write_text(json.dumps({**steps(add(20, 1)), "goal": "twenty and one"}))
+    done = cli("demo", "--headless", "--json", "--plan", "plan.json")
+    result = json.loads(done.out)
+    assert (done.code, result["steps"][0]["output"], result["model"]) == (0, {"result": 21}, "simulated:missing-tool")
+    assert done.err.startswith("Task: twenty and one\n")
+    assert list_runs(RUNS.absolute())[0].task == "twenty and one"
 
 
 def test_an_outcome_to_use_needs_no_explanation() -> None:

@@ -1,0 +1,80 @@
+"""What a report on a run says, whatever form it is given: facts, repairs, warnings, answer (contract: show)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aeon_core.journal.history import ExecutionHistory
+from aeon_core.journal.log_text import brief
+from aeon_core.journal.parts import LogLine
+from aeon_core.journal.view import RunView
+from aeon_core.timing import seconds_between
+from aeon_tui.cli._steps import repair_text
+
+_TOLD_ELSEWHERE = frozenset({"supervisor", "run_finished"})
+"""Types of records that a report tells in other places than among the warnings."""
+
+
+class Report:
+    """The view and the history of a run, or of one pass of it, put into words."""
+
+    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None) -> None:
+        self.view = view
+        self._history = history
+        self._pass_number = pass_number
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Label and value of what stands at the top."""
+        view, statistics = self.view, self._history.overall_statistics
+        passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
+        cost = "" if view.cost_usd is None else f", ${view.cost_usd:.4f}"
+        return [
+            ("run", view.run_id),
+            ("task", brief(view.task, 1_000)),
+            ("status", view.status.replace("_", " ")),
+            ("model", f"{view.model}{' (simulated)' if view.simulated else ''}"),
+            (
+                "started",
+                f"{view.started[:19].replace('T', ' ')} UTC, {seconds_after(view.started, view.last_ts):.1f} s",
+            ),
+            ("passes", f"{passes}{view.cycles} cycles, {len(view.repairs)} repairs"),
+            ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
+            ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
+        ]
+
+    @property
+    def plan_repairs(self) -> list[str]:
+        """The repairs that belong to no step: those of the plan itself."""
+        return [repair_text(repair) for repair in self.view.repairs if repair.step_id is None]
+
+    @property
+    def repairs(self) -> list[str]:
+        """Every repair attempt, with its step."""
+        return [f"{repair.step_id or 'the plan'}: {repair_text(repair)}" for repair in self.view.repairs]
+
+    @property
+    def warnings(self) -> list[LogLine]:
+        """What went wrong or was done in another way than planned, and is no repair attempt."""
+        return [line for line in self.view.log if line.level != "info" and line.type not in _TOLD_ELSEWHERE]
+
+    @property
+    def answer(self) -> str | None:
+        """The answer of the run; of one pass, what its record holds."""
+        if self.view.result is not None:
+            return self.view.result.answer
+        given = self._history.passes[-1].execution_results.get("answer") if self._history.passes else None
+        return given if self._pass_number is not None and isinstance(given, str) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """Why the run has no result to use."""
+        return self.view.result.error if self.view.result is not None else None
+
+
+def seconds_after(start: str, end: str) -> float:
+    """Return the seconds between two stamps, 0 where one of them is none."""
+    try:
+        return seconds_between(start, end)
+    except (TypeError, ValueError):
+        return 0.0

@@ -1,0 +1,73 @@
+"""Where prints of tools go: their own, and those of the programs and libraries they use, which Python does not see."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def prints_on_stderr() -> Iterator[None]:
+    """Send to standard error what is printed meanwhile, by whatever means: standard output is the result's alone."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_descriptor_as(1, 2))
+        if sys.stderr is not None and not sys.stderr.closed:
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        yield
+
+
+@contextlib.contextmanager
+def screen_to_itself() -> Iterator[None]:
+    """Keep the terminal to Python's own `sys.__stderr__`, on which the app draws; drop all else that is printed.
+
+    What opens the terminal by its name (`/dev/tty`) still reaches it.
+    """
+    before = sys.stderr, sys.__stderr__
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        screen = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+    except OSError:
+        yield
+        return
+    with screen, _descriptor_as(1, nowhere), _descriptor_as(2, nowhere):
+        os.close(nowhere)
+        try:
+            sys.__stderr__ = screen  # type: ignore[misc]
+            if before[0] is before[1]:
+                sys.stderr = screen
+            yield
+        finally:
+            sys.stderr, sys.__stderr__ = before  # type: ignore[misc]
+
+
+@contextlib.contextmanager
+def _descriptor_as(fd: int, other: int) -> Iterator[None]:
+    """Let a descriptor be another one meanwhile. Where one of them is closed nothing is changed."""
+    _flush()
+    try:
+        kept = os.dup(fd)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.dup2(other, fd)
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, fd)
+        os.close(kept)
+
+
+def _flush() -> None:
+    """Write out what waits in buffers, C's too, while it still goes where it was meant to."""
+    for stream in {id(each): each for each in (sys.stdout, sys.__stdout__, sys.stderr)}.values():
+        with contextlib.suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).fflush(None)

@@ -1,0 +1,183 @@
+"""`show` of one pass, and its reports: what they say, and that foreign text does nothing there."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from aeon_core.entities import TTLState
+from aeon_core.journal.records import PlanRecord
+from tests.aeon_core.journal.build import (
+    RUN_ID,
+    finished,
+    pass_record,
+    plan,
+    started,
+    step,
+    ttl,
+    whole_run,
+    write,
+)
+from tests.aeon_core.journal.test_history import two_passes
+from tests.aeon_tui.cli.conftest import Cli
+
+RUNS = Path(".aeon/runs")
+HOSTILE = "<script>alert(1)</script> `x` ``` | a | [l](javascript:x) **b** &lt; \x1b[31m\u202e"
+
+
+def test_one_pass_is_shown_alone(cli: Cli) -> None:
+    write(RUNS, *two_passes())
+    first = cli("show", "last", "--pass", "1").out
+    assert "passes   pass 1, 0 cycles, 1 repairs" in first
+    assert "tokens   7 in, 3 out\n" in first
+    assert "s2 complete" in first
+    assert "s4" not in first
+    assert first.endswith("Answer (simulated model)\nA first answer.\n")
+    second = cli("show", "last", "--pass", "2").out
+    assert "s4 complete" in second
+    assert "s2 complete" not in second
+    assert second.endswith("Answer (simulated model)\nThe sum is 15.\n")
+    history = json.loads(cli("show", "last", "--pass", "2", "--json").out)
+    assert [each["pass_number"] for each in history["passes"]] == [2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pass", "3"), "has no pass 3; there are the passes 1, 2"),
+        (("--pass", "x"), "--pass must be a whole number, 1 or more; got 'x'"),
+        (("--pass", "0"), "--pass must be a whole number, 1 or more; got '0'"),
+        (("--export", "pdf"), "unknown value 'pdf'"),
+        (("--json", "--export", "md"), "--json and --export md are two forms"),
+        (("-o", "none/x.md"), "'none/x.md' cannot be written: No such file or directory; name another file with -o"),
+        (("-o", "."), "'.' cannot be written: Is a directory"),
+    ],
+)
+def test_what_cannot_be_shown_is_exit_2_in_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    write(RUNS, *two_passes())
+    done = cli("show", "last", *arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert message in done.err
+
+
+def test_the_json_export_is_the_execution_history(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    assert cli("show", "last", "--export", "json").out == cli("show", "last", "--json").out
+
+
+def test_the_markdown_report_says_what_a_person_wants_to_know(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    out = cli("show", "last", "--export", "md").out
+    for expected in (
+        f"# Run {RUN_ID}\n",
+        "- **status**: completed\n- **model**: simulated:default (simulated)\n",
+        "- **ttl**: 47 of 50 cycles left\n- **tokens**: 30 in, 3 out, \\$0.0000\n",
+        "## Task\n\n> calculate the sum of 5 and 10\n",
+        "## Plan\n\n> the sum of 5 and 10\n",
+        '### s1 · complete · tool calculator\n\n> add 5 and 10\n\nResult:\n\n```json\n{\n  "result": 15\n}\n```\n',
+        "### s3 · complete · fallback reasoning\n\n> tell the news\n\n- warning: Tool 'web' not found\n- fallback: ",
+        "Result:\n\n> no news\n",
+        '## Repairs\n\n- s2: repaired (plan repair, llm, attempt 1 of 2): tool "calc" → "calculator"\n',
+        "## Warnings\n\n- plan · the model call failed: 503 overloaded · again in 1.0 s\n",
+        "## Answer (simulated model)\n\n> The sum is 15.\n",
+    ):
+        assert expected in out
+
+
+def test_the_page_says_the_same_with_a_timeline_and_loads_nothing(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    out = cli("show", "last", "--export", "html").out
+    for expected in (
+        f"<title>Run {RUN_ID}</title>",
+        "<dt>model</dt><dd>simulated:default (simulated)</dd>",
+        "<h3>s1 · complete · tool calculator</h3>",
+        "<pre>{&quot;result&quot;: 15}</pre>",
+        "<pre>The sum is 15.</pre>",
+        '<time>+1.000 s</time><span class="kind">ttl</span><span>TTL 50 of 50 cycles left · allocated</span>',
+        '<li class="warning"><time>+17.000 s</time><span class="kind">supervisor</span>',
+    ):
+        assert expected in out
+    assert not {"script", "link", "img", "iframe"} & set(tags(out))
+
+
+def tags(page: str) -> list[str]:
+    found: list[str] = []
+
+    class Parser(html.parser.HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            found.append(tag)
+
+    Parser().feed(page)
+    return found
+
+
+def hostile_run() -> None:
+    spoken = f"# {HOSTILE}\n- item\n\n===\n1. one"
+    described = {"step_id": HOSTILE, "description": spoken, "tool": HOSTILE, "errors": [HOSTILE]}
+    write(
+        RUNS,
+        started(task=spoken, model=HOSTILE),
+        ttl(1, HOSTILE),
+        PlanRecord(pass_number=1, cause="generated", plan=plan(described, goal=HOSTILE)),
+        step(HOSTILE, "complete", mode="tool", output={HOSTILE: ["```` " + HOSTILE]}),
+        pass_record(),
+        finished(
+            "failed",
+            answer=spoken,
+            error={"message": HOSTILE},
+            ttl=TTLState(limit=1, allocated=1, spent=1, remaining=0),
+        ),
+    )
+
+
+def test_hostile_text_stays_text_in_the_page(cli: Cli) -> None:
+    hostile_run()
+    out = cli("show", "last", "--export", "html").out
+    assert "script" not in tags(out)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in out
+    assert not {"\x1b", "\u202e"} & set(out)
+    assert r"\x1b[31m\u202e" in out
+
+
+def test_hostile_text_stays_text_in_the_report(cli: Cli) -> None:
+    hostile_run()
+    out = cli("show", "last", "--export", "md").out
+    assert not {"\x1b", "\u202e"} & set(out)
+    assert "<" not in out
+    escaped = r"&lt;script&gt;alert(1)&lt;/script&gt; \`x\` \`\`\` \| a \| \[l\](javascript:x) \*\*b\*\* &amp;lt; "
+    escaped += r"\\x1b\[31m\\u202e"
+    quoted = f"> \\# {escaped}\\\n> \\- item\\\n> &nbsp;\\\n> \\===\\\n> 1\\. one"
+    assert out.count(quoted) == 3
+    outside = out.partition("`````json\n")[0] + out.rpartition("`````\n")[2]
+    assert "`````json\n" in out
+    assert "`" not in outside.replace("\\`", "")
+
+
+def test_a_file_is_written_whole_and_replaces_the_one_before(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    printed = cli("show", "last", "--export", "md").out
+    target = Path("report.md")
+    target.write_text("old")
+    target.chmod(0o640)
+    Path("link.md").symlink_to(target)
+    done = cli("show", "last", "--export", "md", "-o", "link.md")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert target.read_text() == printed
+    assert Path("link.md").is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in Path().iterdir()) == [".aeon", "link.md", "report.md"]
+    os.mkfifo("pipe")
+    assert cli("show", "last", "-o", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_text_and_json_can_be_written_too(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    assert cli("show", "last", "-o", "run.txt").out == ""
+    assert Path("run.txt").read_text() == cli("show", "last").out
+    assert cli("show", "last", "--json", "-o", "run.json").out == ""
+    assert json.loads(Path("run.json").read_text())["execution_id"] == RUN_ID
