@@ -9,6 +9,7 @@ from typing import Any
 from aeon_core.errors import ReplayMismatchError
 from aeon_core.journal.records import Record
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.redaction import redact_json
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
 _NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions"})
@@ -62,7 +63,7 @@ class Cursor:
         Raises ReplayMismatchError that shows the difference.
         """
         line = self._lines[self._next]
-        emitted = json.loads(record.body())
+        emitted = json.loads(redact_json(record.body()))
         recorded = {key: value for key, value in line.items() if key not in _ENVELOPE}
         if line["type"] != record.tag:
             raise ReplayMismatchError(f"record {line['seq']} is {line['type']!r}, the kernel emits {record.tag!r}")

@@ -34,7 +34,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
 from aeon_core.memory.base import Memory
 from aeon_core.plain import NotPlainError, clean_text, plain
-from aeon_core.redaction import redact
+from aeon_core.redaction import holds_secret, redact
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
 
@@ -205,6 +205,7 @@ class Effects:
                 self._approver,
                 ApprovalRequest(point=point, pass_number=pass_number, step_id=step_id, subject=subject, digest=digest),
             )
+        self._journal.redacts |= holds_secret(decision.model_dump_json())
         self.emit(record(state="decided", **decision.model_dump()))
         self._sync("normal")
         return decision

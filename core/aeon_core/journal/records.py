@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from aeon_core.entities import ExecutionMode, LogEntry, RunResult, SupervisorAction, ToolCall
 from aeon_core.plan.models import Plan, StepStatus
-from aeon_core.redaction import redact_json
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
@@ -24,10 +23,7 @@ PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="
 
 
 class Record(BaseModel):
-    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
-
-    Values that look like keys are replaced in what is written.
-    """
+    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all."""
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
     nulls: ClassVar[Nulls] = "dropped"
@@ -40,10 +36,9 @@ class Record(BaseModel):
 
     def body(self) -> bytes:
         """Return the body as one line of JSON, without its type and a newline."""
-        body = self.__pydantic_serializer__.to_json(
+        return self.__pydantic_serializer__.to_json(
             self, by_alias=True, exclude_none=self.nulls == "dropped", exclude_unset=self.nulls == "given"
         )
-        return redact_json(body)
 
 
 class RunStarted(Record):

@@ -15,6 +15,7 @@ from pathlib import Path
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.journal.texts import TextTable
+from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
 
@@ -39,6 +40,8 @@ class JournalWriter:
         """Of the next line."""
         self.stamp = ""
         """Time of the last line, the kernel's clock."""
+        self.redacts = False
+        """Whether values that look like keys may come with a record: outcomes have none, what a caller gives may."""
         self._run = json.dumps(run_id)
         self._listener = listener
         self._texts = TextTable()
@@ -63,7 +66,7 @@ class JournalWriter:
 
         The first record of a journal is written as it is: `run_started` is its first line.
         """
-        body = record.body()
+        body = redact_json(record.body()) if self.redacts else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
         for sha256, text in texts:
             self._line(TextRecord.tag, whole := TextRecord(sha256=sha256, text=text).body(), whole)

@@ -27,6 +27,7 @@ from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import given_plan
 from aeon_core.reasoning import reply_text
+from aeon_core.redaction import holds_secret
 from aeon_core.timing import milliseconds_between
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.structural import validate_plan_tools
@@ -91,6 +92,7 @@ class Orchestrator:
         task = clean_text(task)
         given = given_plan(plan)
         journal = self._open_journal()
+        journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
         try:
             effects = Effects(
                 journal,

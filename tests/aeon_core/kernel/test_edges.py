@@ -343,3 +343,38 @@ def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path
     assert result.status == "completed"
     [journal] = folder.iterdir()
     assert json.loads(journal.read_bytes().splitlines()[0])["type"] == "run_started"
+
+
+KEY = "sk-" + "a1" * 12
+
+
+@pytest.mark.parametrize("place", ["task", "plan", "config", "reply", "result", "memory", "edited"])
+def test_what_looks_like_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
+    given: list[str] = []
+
+    @tool(effect="pure", needs_approval=place == "edited")
+    def use(text: str) -> str:
+        """Uses a text."""
+        given.append(text)
+        return KEY if place == "result" else "used"
+
+    path = tmp_path / "r.jsonl"
+    heard: list[bytes] = []
+    config = RunConfig(durability="off", base_url=f"http://host/v1?api_key={KEY}" if place == "config" else None)
+    arguments = {"text": KEY if place == "plan" else "x"}
+    plan = steps({"tool": "use", "arguments": arguments}, {"agent": "llm"})
+    result = Orchestrator(
+        ScriptedModel(reason=KEY if place == "reply" else "ok", answer="done"),
+        tools=registry_of(use),
+        memory=Dict(note=KEY) if place == "memory" else None,
+        config=config,
+        approver=lambda _: ApprovalDecision(decision="edit", edited={"text": KEY}),
+        journal=path,
+        on_line=heard.append,
+    ).run(f"use {KEY} please" if place == "task" else "t", plan)
+    assert result.status == "completed"
+    assert KEY not in path.read_text()
+    assert KEY.encode() not in b"".join(heard)
+    assert "[redacted]" in path.read_text()
+    if place in ("plan", "edited"):
+        assert given == [KEY]
