@@ -83,7 +83,7 @@ class Supervisor:
             _refuse(plan_refusal(oracle, text, plan, tools, certain=certain, task=task))
             return plan, dump_plan(plan)
 
-        return self._repairs.by_model(fault, self._request(fault, tools, WIRE_SCHEMA, task=task, native=True), accept)
+        return self._repairs.by_model(fault, self._request(fault, tools, WIRE_SCHEMA, task=task), accept)
 
     def read_tool_call(
         self,
@@ -201,7 +201,6 @@ class Supervisor:
         goal: str = "",
         context: Mapping[str, str] | None = None,
         names: Sequence[str] | None = None,
-        native: bool = False,
     ) -> Callable[[list[str]], LLMRequest]:
         """Return what makes the request of an attempt from the problems: the complete tool list, schema, original."""
         described = [tool for tool in tools.export_tools_for_llm() if names is None or tool["name"] in names]
@@ -220,7 +219,7 @@ class Supervisor:
             return build_request(
                 "repair",
                 {**sections, "errors": "\n".join(problems)},
-                schema=schema if native else None,
+                schema=schema,
                 max_tokens=self._max_tokens,
                 folder=self._prompts_dir,
             )

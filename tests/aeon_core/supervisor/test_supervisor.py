@@ -372,7 +372,8 @@ def test_a_missing_tool_step_is_replaced_by_a_new_one_without_errors(desk: NewDe
     assert work.outcomes == [("llm", "plan_repair", 1, None)]
     assert work.actions[0][0].original_output == step.model_dump(exclude_none=True)
     [request] = work.model.requests
-    assert request.schema is None
+    shown = request.prompt.partition("<schema>\n")[2].partition("\n</schema>")[0]
+    assert request.schema == json.loads(shown)
     for part in ("<goal>\nsum it up\n", "<errors>\nTool 'adder' not found in registry\n", '"name": "calculator"'):
         assert part in request.prompt
     for tool in REGISTRY.export_tools_for_llm():
