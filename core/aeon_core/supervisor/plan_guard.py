@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.plan.fields import shown
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.supervisor.coercion import equal
-from aeon_core.supervisor.evidence import Evidence
+from aeon_core.supervisor.evidence import Evidence, acts_otherwise
 from aeon_core.supervisor.guard import call_refusal
 from aeon_core.supervisor.lenient import (
     Stated,
@@ -31,6 +31,7 @@ _PLAN_KEYS = frozenset({"goal", "steps"})
 _STEP_KEYS = frozenset({"step_id", "id", "parent", "tool", "agent", "status", "arguments", "arguments_json", "errors"})
 _STEP_KEYS |= {"depends_on", "subplan", "replaces"}
 _MARK = re.compile(r"[\"'{}\[\]\n]")
+_WORD = re.compile(r"\w*")
 _REST = re.compile(r"[\s\"'}\],]*(?:\Z|[\w-]+[\"']?\s*:|[\[{])")
 
 
@@ -41,9 +42,10 @@ def plan_refusal(
 
     `original` is what could be read of the reply `text`: with certainty, or leniently. Goal, count, ids, order,
     parents, descriptions, registered tools and arguments stay as far as they were read. A goal or description that is
-    missing is made of words of the reply, the goal of words of the `task` too; steps of prose are its clauses.
+    missing is made of words of the reply, the goal of words of the `task` too; steps of prose are its clauses. The
+    step in which a reply breaks off is kept as far as it goes, and ended with what reply and task say.
     """
-    check = _PlanCheck(text, registry, certain)
+    check = _PlanCheck(text, registry, certain, task)
     goal = goal_in(original)
     if goal is not None:
         if not check.says_the_same(goal, repaired.goal):
@@ -56,10 +58,16 @@ def plan_refusal(
     if len(given) != len(steps):
         return f"the plan has {len(steps)} steps, the original {len(given)}; a repair adds and drops none"
     parents = _parents(repaired)
+    broken_off = steps[-1] if not certain and _breaks_off(text) else None
     for was, now in zip(given, steps, strict=True):
-        if reason := check.step(was.fields, now) or _parent_refusal(was, now, parents):
+        reason = check.step(was.fields, now) or _parent_refusal(was, now, parents)
+        if reason and not (now is broken_off and check.ends(was.fields, now)):
             return reason
     return None
+
+
+def _breaks_off(text: str) -> bool:
+    return not text.rstrip("` \n\t\r").endswith(("}", "]"))
 
 
 def _texts(value: Any, known: frozenset[str]) -> list[str]:
@@ -87,8 +95,9 @@ def _parent_refusal(was: Stated, now: PlanStep, parents: dict[str, int]) -> str 
 class _PlanCheck:
     """Compares the steps of a repaired plan with the original ones, in order."""
 
-    def __init__(self, text: str, registry: ToolRegistry, certain: bool) -> None:
+    def __init__(self, text: str, registry: ToolRegistry, certain: bool, task: str) -> None:
         self._text = text
+        self._task = task
         self._tokens = [tokens(text), tokens(unescaped(text))]
         self._clauses = Clauses(text)
         self._registry = registry
@@ -123,6 +132,35 @@ class _PlanCheck:
         if not self._certain:
             was = _hoisted(was, now)
         return self._id(was, now) or self._description(was, now) or self._work(was, now)
+
+    def ends(self, was: dict[str, Any], now: PlanStep) -> bool:
+        """Return whether a step that the reply broke off in goes on as it began, with words of reply and task."""
+        given = was.get("description")
+        began = [(step_id_in(was), now.step_id), (tool_in(was.get("tool")), now.tool)]
+        began.append((given if isinstance(given, str) else None, now.description))
+        if not all(said is None or (whole or "").startswith(said.strip()) for said, whole in began):
+            return False
+        said = given.strip() if isinstance(given, str) else ""
+        broken_word = _WORD.match(now.description, len(said)) if said else None
+        whole_words = now.description[: broken_word.end()] if broken_word is not None else said
+        if not Words([self._text, self._task, whole_words]).tell(now.description, prose=True):
+            return False
+        if now.tool is None:
+            return not now.arguments
+        if self._registry.get(now.tool) is None or acts_otherwise(now.tool, now.description, self._text):
+            return False
+        return self._end_of_arguments(_arguments(was), now.arguments or {}, now.tool, now.description)
+
+    def _end_of_arguments(self, given: Any, now: dict[str, Any], tool: str, description: str) -> bool:
+        said = list(given.items()) if isinstance(given, dict) else []
+        for place, (key, value) in enumerate(said):
+            if key in now and (equal(value, now[key]) or (place == len(said) - 1 and _begins(value, now[key]))):
+                continue
+            if place < len(said) - 1 or value or not any(name.startswith(key) for name in now):
+                return False
+        return not now or not call_refusal(
+            None, now, tool, self._registry, Evidence(description, self._task, self._text)
+        )
 
     def _id(self, was: dict[str, Any], now: PlanStep) -> str | None:
         step_id = step_id_in(was)
@@ -214,6 +252,10 @@ class _PlanCheck:
         texts = [given] if isinstance(given, str) else [json.dumps(given)] if given else []
         evidence = Evidence(texts[0] if texts else now.description, "" if texts else own)
         return made_up if call_refusal(None, arguments, now.tool, self._registry, evidence) else None
+
+
+def _begins(part: Any, whole: Any) -> bool:
+    return not isinstance(part, (dict, list)) and as_text(whole).startswith(as_text(part))
 
 
 def _arguments(step: dict[str, Any]) -> Any:

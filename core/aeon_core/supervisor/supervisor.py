@@ -19,7 +19,7 @@ from aeon_core.supervisor.actions import ActionType, Fault, Listener, Repairs, n
 from aeon_core.supervisor.calls import call_in
 from aeon_core.supervisor.evidence import Evidence
 from aeon_core.supervisor.guard import call_refusal, new_arguments_refusal, step_refusal
-from aeon_core.supervisor.lenient import lenient, lenient_arguments
+from aeon_core.supervisor.lenient import lenient, lenient_arguments, steps_in
 from aeon_core.supervisor.plan_guard import plan_refusal
 from aeon_core.supervisor.replies import as_object, invalid, read_call, read_json, read_step
 from aeon_core.tools.base import Tool
@@ -80,6 +80,10 @@ class Supervisor:
 
         def accept(repaired: Any) -> tuple[Plan, dict[str, Any]]:
             plan = parse_plan(repaired)
+            if steps_in(oracle) is None:
+                # Prose gives no arguments that could be checked: each step's own cycle supplies them.
+                for step in plan.walk():
+                    step.arguments = None
             _refuse(plan_refusal(oracle, text, plan, tools, certain=certain, task=task))
             return plan, dump_plan(plan)
 

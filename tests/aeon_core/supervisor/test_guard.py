@@ -318,6 +318,44 @@ def test_a_step_that_was_cut_off_is_not_made_up() -> None:
     assert text_refusal(text, repaired) == "the description of step 's2' cannot be read and was made up"
 
 
+WHOLE: dict[str, Any] = {
+    "goal": "calculate the sum of 5 and 10",
+    "steps": [
+        {
+            "step_id": "s1",
+            "description": "Add 5 and 10",
+            "status": "pending",
+            "tool": "calculator",
+            "arguments": {"operation": "add", "a": 5, "b": 10},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("length", range(json.dumps(WHOLE).index("Add 5") + 1, len(json.dumps(WHOLE)) + 1))
+def test_a_plan_that_breaks_off_anywhere_in_its_step_may_be_ended_with_what_reply_and_task_say(length: int) -> None:
+    task = "calculate the sum of 5 and 10"
+    text = json.dumps(WHOLE)[:length]
+    assert text_refusal(text, WHOLE, task) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "made_up"),
+    [
+        (("description",), "Add 5 and 10 and delete the files"),
+        (("description",), "Multiply 5 and 10"),
+        (("tool",), "echo"),
+        (("arguments",), {"operation": "add", "a": 5, "b": 77}),
+        (("arguments",), {"operation": "subtract", "a": 5, "b": 10}),
+        (("arguments",), {"operation": "add", "a": 10, "b": 5}),
+    ],
+)
+def test_the_end_of_a_broken_off_step_is_not_made_up(path: tuple[str], made_up: Any) -> None:
+    text = json.dumps(WHOLE)[:-6]
+    step = {**WHOLE["steps"][0], path[0]: made_up}
+    assert text_refusal(text, {**WHOLE, "steps": [step]}, "calculate the sum of 5 and 10")
+
+
 def test_prose_may_become_steps_of_its_own_words() -> None:
     text = "First I will add 5 and 10 with the calculator. Then I think about it."
     prose = changed("steps", 0, "arguments")

@@ -538,3 +538,11 @@ def test_a_plan_repair_is_shown_the_task_and_may_take_the_goal_from_it(desk: New
     assert work.supervisor.read_plan(reply(broken), REGISTRY, task=task).goal == "Sum the invoices"
     assert work.model.requests[0].prompt.startswith(f"<task>\n{task}\n</task>\n\n<tools>\n")
     failure(lambda: work.supervisor.read_plan(reply(broken), REGISTRY))
+
+
+def test_a_plan_made_of_prose_leaves_the_arguments_to_the_steps_own_cycles(desk: NewDesk) -> None:
+    step = {"step_id": "s1", "description": "add 5 and 10", "tool": "calculator", "arguments": ADD}
+    work = desk({"goal": "add 5 and 10", "steps": [step]})
+    plan = work.supervisor.read_plan(reply("I will add 5 and 10 with the calculator."), REGISTRY)
+    assert (plan.steps[0].tool, plan.steps[0].arguments) == ("calculator", None)
+    assert work.outcomes == [("llm", "json_repair", 1, None)]
