@@ -114,7 +114,7 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=pairs)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
     return plain(value)
 

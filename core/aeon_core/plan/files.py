@@ -198,7 +198,7 @@ def _fault(mark: yaml.Mark, message: str) -> yaml.MarkedYAMLError:
 
 def _described(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "nested too deeply"
+        return f"nested deeper than {MAX_DEPTH} levels"
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark, problem = error.problem_mark, error.problem or "not readable"
         if problem.startswith("but ") and error.context:

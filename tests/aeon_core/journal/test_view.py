@@ -261,7 +261,9 @@ def test_nesting_of_five_thousand_levels_is_no_obstacle() -> None:
     view = fold(
         [*parsed(*whole_run()), {"type": "step", "seq": 90, "step_id": "s1", "status": "complete", "output": deep}]
     )
-    assert view.log[-1].text.endswith("→ (cannot be shown)")
+    # How deep the interpreter's own JSON goes differs between versions: it is shown clipped, or not at all.
+    text = view.log[-1].text
+    assert text.endswith("→ (cannot be shown)") or (text.endswith("…") and text.count("deep") < 100)
 
 
 @pytest.mark.parametrize(

@@ -152,8 +152,8 @@ LEVELS = "nested deeper than 100 levels"
         ('{"a": 1, "a": 2}', "p.json", "the key 'a' occurs twice"),
         ('{"a": 1e999}', "p.json", "1e999 is too large a number"),
         ("[" * 300 + "]" * 300, "p.json", LEVELS),
-        ("[" * 5000 + "]" * 5000, "p.json", "nested too deeply"),
-        (r'["]]\"]", ' + "[" * 5000 + "]" * 5001, "p.json", "nested too deeply"),
+        ("[" * 5000 + "]" * 5000, "p.json", "nested deeper than 100 levels"),
+        (r'["]]\"]", ' + "[" * 5000 + "]" * 5001, "p.json", "nested deeper than 100 levels"),
         ("[" + "1" * 5000 + "]", "p.json", "5000 digits"),
         ("a: 1\na: 2\n", "p.yml", 'the key "a" occurs twice'),
         ("a: 1e999\n", "p.yml", "1e999 is too large a number"),
@@ -161,8 +161,8 @@ LEVELS = "nested deeper than 100 levels"
         ("a: it's [one\nb: &x 1\n", "p.yml", PLAIN),
         ("a: !!set {b}\n", "p.yml", "the tag"),
         ("1: x\n", "p.yml", "expected a key that is a string"),
-        ("- " * 5000, "p.yml", "nested too deeply"),
-        ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested too deeply"),
+        ("- " * 5000, "p.yml", "nested deeper than 100 levels"),
+        ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested deeper than 100 levels"),
     ],
 )
 def test_what_is_json_or_yaml_and_no_plain_data_is_told_apart(

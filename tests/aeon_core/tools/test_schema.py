@@ -151,7 +151,9 @@ def test_deep_nesting_ends_in_an_answer(schema: dict[str, Any], depth: int) -> N
     if schema == {"type": "object"}:
         assert errors == []
     else:
-        assert errors == ["the value: nested deeper than 100 levels, or contains itself"]
+        # How deep the interpreter's own JSON goes differs between versions, and with it which check says no.
+        deep = "the value: nested deeper than 100 levels"
+        assert errors in ([deep], [f"{deep}, or contains itself"])
 
 
 def test_deep_alternatives_are_explained_in_bounded_time() -> None:
