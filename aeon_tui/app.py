@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import ActiveBinding, Binding, BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 from typing_extensions import override
 
@@ -154,6 +155,7 @@ def run_app(runs_dir: Path, start: StartRun | None = None) -> int:
     try:
         with screen_to_itself():
             app = AeonApp(runs_dir, runner)
+            app.driver_class = _sized(app.driver_class)
             with _ended_by_signals(app):
                 app.run()
     finally:
@@ -222,3 +224,16 @@ def _let_end(runner: Runner) -> None:
             sys.stderr.write(WAITING)
             sys.stderr.flush()
             runner.wait()
+
+
+def _sized(driver: type[Driver]) -> type[Driver]:
+    """Return a driver that asks the screen's own descriptor for its size: standard output is away meanwhile."""
+
+    class Sized(driver):  # type: ignore[misc,valid-type]
+        def _get_terminal_size(self) -> tuple[int, int]:
+            try:
+                return tuple(os.get_terminal_size(sys.__stderr__.fileno()))  # type: ignore[union-attr,return-value]
+            except (AttributeError, OSError, ValueError):
+                return super()._get_terminal_size()  # type: ignore[no-any-return]
+
+    return Sized
