@@ -42,10 +42,12 @@ class Message(TypedDict):
 
 
 class Usage(TypedDict):
-    """Tokens of one call, as the provider counts them."""
+    """Tokens of one call, as the provider counts them. `input_tokens` holds those read from and written to a cache."""
 
     input_tokens: Annotated[int, Field(ge=0)]
     output_tokens: Annotated[int, Field(ge=0)]
+    cache_read_tokens: NotRequired[Annotated[int, Field(ge=0)]]
+    cache_write_tokens: NotRequired[Annotated[int, Field(ge=0)]]
 
 
 @dataclass(slots=True)
@@ -85,6 +87,8 @@ class LLMResponse(BaseModel):
     usage: Usage | None = None
     stop_reason: str | None = None
     model: str | None = None
+    notices: list[str] = Field(default_factory=list)
+    """What a person should know of how the reply came about, one line each: an option that the server refused."""
 
 
 class LLMAdapter(ABC):
@@ -95,6 +99,9 @@ class LLMAdapter(ABC):
 
     simulated: bool = False
     """Whether this is no real model; shown wherever its results are."""
+
+    context_window: int | None = None
+    """Tokens that request and reply may have together, where the adapter itself knows it."""
 
     @abstractmethod
     def complete(self, request: LLMRequest) -> LLMResponse:

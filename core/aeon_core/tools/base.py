@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Effect = Literal["pure", "idempotent", "unsafe"]
+Answer = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to happen with a call, and why, in words for a person."""
+
+    answer: Answer
+    reason: str
 
 
 class Tool(ABC):
@@ -29,6 +39,21 @@ class Tool(ABC):
     """Whether a person is asked before each call."""
     examples: tuple[dict[str, Any], ...] = ()
     """Arguments of example invocations, shown to the model."""
+
+    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+        """Return what the tool itself demands for this call, whatever the rules say; None where it demands nothing.
+
+        `deny` refuses the call, `ask` has a person asked even where a rule allows it.
+        """
+        return None
+
+    def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Return the arguments as policy rules are to see them; several where one call does several things.
+
+        A rule that allows must allow every part; one that asks or denies needs to match one. None says that what the
+        call would do cannot be told: then no rule can allow it.
+        """
+        return [arguments]
 
     # *args stands here for type checkers alone: with it, a tool may declare the parameters that it takes.
     @abstractmethod
