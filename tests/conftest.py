@@ -27,6 +27,10 @@ def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     for name in list(os.environ):
         if name.startswith(("AEON_", "OPENAI_", "ANTHROPIC_", "AWS_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+    # Nor is a machine's role or profile looked for.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-aws-config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-aws-credentials"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)

@@ -87,7 +87,7 @@ class LLMResponse(BaseModel):
     usage: Usage | None = None
     stop_reason: str | None = None
     model: str | None = None
-    notices: list[str] = Field(default_factory=list)
+    notices: list[str] = Field(default_factory=list, exclude_if=lambda notices: not notices)
     """What a person should know of how the reply came about, one line each: an option that the server refused."""
 
 
@@ -116,6 +116,9 @@ class LLMAdapter(ABC):
             max_tokens=max_tokens,
         )
         return self.complete(request).text
+
+    def check(self) -> None:  # noqa: B027  # optional to implement
+        """Raise ModelUnavailableError where credentials or the like are missing; no call that costs is made."""
 
     def close(self) -> None:  # noqa: B027  # optional to implement
         """Release connections and cut a request in flight; called from any thread."""

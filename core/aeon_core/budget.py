@@ -1,0 +1,219 @@
+"""The rules of a run's money: what a request may cost at most, and a ceiling that holds before a call is made."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from aeon_core.errors import RunEnding, UsageError
+
+_ZERO = Decimal(0)
+_EXACT = Decimal("1e-9")
+"""Amounts are kept to a billionth of a dollar; the cheapest token costs several."""
+
+_LEAST_SHOWN = Decimal("0.0001")
+_WIDE = Context(prec=400)
+"""Has room for every float."""
+_WARN_SHARE = Decimal("0.8")
+
+_FIXED_TOKENS = 600
+"""What a provider adds to every request: its own system prompt for tools or structured output, the reply's opening."""
+_MESSAGE_TOKENS = 16
+"""A chat template's marks around one message or one tool call."""
+_TOOL_TOKENS = 64
+"""What is written around one tool's definition."""
+_TOKENS_PER_BYTE = 1 / 3.6
+"""Typical of prose and JSON in English."""
+
+_Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
+class PriceEntry(BaseModel):
+    """A model's price as the configuration tells it, in US dollars per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: _Price
+    output: _Price
+
+
+class CostCeilingReached(RunEnding):
+    """The next call may cost more than the budget leaves: exit 4.
+
+    `context` holds spent_usd, held_usd, reserved_usd (what the call may cost) and limit_usd.
+    """
+
+    exit_code = 4
+
+
+def request_bytes(described: Mapping[str, Any]) -> int:
+    """Return the UTF-8 bytes of all that a described request sends: system, messages, tools and schema."""
+    texts = [described.get("system") or "", *described.get("messages", ()), *described.get("tools", ())]
+    if described.get("schema") is not None:
+        texts.append(described["schema"])
+    return sum(map(_bytes, texts))
+
+
+def request_tokens_at_most(described: Mapping[str, Any]) -> int:
+    """Return more tokens than the described request can have, as any byte-level tokenizer counts.
+
+    Such a tokenizer makes no more tokens than there are UTF-8 bytes; the margins stand for what templates add.
+    """
+    messages = described.get("messages", ())
+    turns = len(messages) + sum(len(message.get("tool_calls", ())) for message in messages)
+    margin = _FIXED_TOKENS + _MESSAGE_TOKENS * turns + _TOOL_TOKENS * len(described.get("tools", ()))
+    return request_bytes(described) + margin
+
+
+def estimated_tokens(described: Mapping[str, Any], ratio: float | None = None) -> int:
+    """Return about how many tokens the described request has.
+
+    `ratio` is tokens per byte as an earlier call of the run had it: its input tokens by its `request_bytes`.
+    """
+    return math.ceil(request_bytes(described) * (_TOKENS_PER_BYTE if ratio is None else ratio))
+
+
+def _bytes(value: Any) -> int:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+class Budget:
+    """What a run has spent, and what it may spend; used on one thread, one call after the other.
+
+    Each attempt of a call is reserved at its worst case before it is made and settled with its cost after it. A reserve
+    whose cost was never told (a time-out, an abort, a reply without usage) stays held, since it may have been charged.
+    With no limit it only counts. `warn_at_usd` is 80 % of the limit where it is not given. Raises UsageError for limits
+    that are no amounts.
+    """
+
+    def __init__(
+        self,
+        limit_usd: float | None,
+        warn_at_usd: float | None = None,
+        *,
+        spent_usd: float = 0.0,
+        held_usd: float = 0.0,
+    ) -> None:
+        self._asked_warning = None if warn_at_usd is None else _checked(warn_at_usd, "amount to warn at")
+        self._warned = False
+        self._spent = _amount(spent_usd, ROUND_HALF_EVEN)
+        self._held = _amount(held_usd, ROUND_CEILING)
+        self._open: Decimal | None = None
+        self.limit_usd = limit_usd
+
+    @property
+    def limit_usd(self) -> float | None:
+        """The ceiling in US dollars; None where there is none. Set anew, it may make a warning due again."""
+        return None if self._limit is None else float(self._limit)
+
+    @limit_usd.setter
+    def limit_usd(self, usd: float | None) -> None:
+        self._limit = None if usd is None else _checked(usd, "budget")
+        self._warned = self._warned and self._is_near
+
+    @property
+    def spent_usd(self) -> float:
+        """What settled calls cost, in US dollars."""
+        return float(self._spent)
+
+    @property
+    def held_usd(self) -> float:
+        """The reserves of calls whose cost is not known, the one in flight included, in US dollars."""
+        return float(self._unsettled)
+
+    @property
+    def _unsettled(self) -> Decimal:
+        return self._held + (self._open or _ZERO)
+
+    def reserve(self, worst_case_usd: float) -> None:
+        """Hold what the next call may cost at most. Raises CostCeilingReached, and then holds nothing for it.
+
+        A reserve that is still open stays held beside it.
+        """
+        worst_case = _amount(worst_case_usd, ROUND_CEILING)
+        if self._limit is not None and self._spent + self._unsettled + worst_case > self._limit:
+            raise self._ceiling(worst_case, self._limit)
+        self._held, self._open = self._unsettled, worst_case
+
+    def settle(self, cost_usd: float | None) -> None:
+        """End the last reserve with what the call cost, in US dollars; 0 where nothing was sent.
+
+        None leaves it held for good. Without an open reserve the cost is only added.
+        """
+        if cost_usd is None:
+            self._held = self._unsettled
+        else:
+            self._spent += _amount(cost_usd, ROUND_HALF_EVEN)
+        self._open = None
+
+    def warning_due(self) -> bool:
+        """Return True once, when what is spent or held has reached the amount to warn at."""
+        due = self._is_near and not self._warned
+        self._warned = self._warned or due
+        return due
+
+    @property
+    def _is_near(self) -> bool:
+        used = self._spent + self._unsettled
+        return self._warn_at is not None and used > 0 and used >= self._warn_at
+
+    @property
+    def _warn_at(self) -> Decimal | None:
+        if self._asked_warning is not None or self._limit is None:
+            return self._asked_warning
+        return self._limit * _WARN_SHARE
+
+    def _ceiling(self, worst_case: Decimal, limit: Decimal) -> CostCeilingReached:
+        # Rounded up, so that what is shown comes to more than the budget, as it does.
+        next_call, spent, held = (_up(amount) for amount in (worst_case, self._spent, self._unsettled))
+        unknown = f" and {held} held for calls whose cost was not told" if self._unsettled else ""
+        return CostCeilingReached(
+            f"the next call may cost up to {next_call}, {spent} of the budget of {money(float(limit))} are spent"
+            f"{unknown}; raise it with --budget",
+            spent_usd=self.spent_usd,
+            held_usd=self.held_usd,
+            reserved_usd=float(worst_case),
+            limit_usd=float(limit),
+        )
+
+
+def money(usd: float) -> str:
+    """Return an amount in US dollars for people: "$1,204.50", "$1.38", below a dollar "$0.50" or "$0.0042".
+
+    Only nothing is "$0.00"; what is too small to show is "<$0.0001". Raises ValueError for what is not finite.
+    """
+    if not math.isfinite(usd):
+        raise ValueError(f"{usd!r} is no amount of money")
+    sign, size = ("-" if usd < 0 else ""), abs(usd)
+    if 0 < size < _LEAST_SHOWN:
+        return f"{sign}<${_LEAST_SHOWN}"
+    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}{_up_to_four_decimals(Decimal(repr(usd)).copy_abs())}"
+
+
+def _up(amount: Decimal) -> str:
+    return _up_to_four_decimals(amount.quantize(_LEAST_SHOWN, ROUND_CEILING, _WIDE))
+
+
+def _up_to_four_decimals(amount: Decimal) -> str:
+    shown = f"{amount:,.4f}"
+    return f"${shown.removesuffix('00')}"
+
+
+def _checked(usd: float, what: str) -> Decimal:
+    """Return a limit that a person gave, rounded down. Raises UsageError."""
+    number = isinstance(usd, int | float) and not isinstance(usd, bool)
+    if not number or not math.isfinite(usd) or usd < 0:
+        raise UsageError(f"the {what} {usd!r} is no amount in US dollars; expected a number of at least 0, such as 1.5")
+    return _amount(usd, ROUND_FLOOR)
+
+
+def _amount(usd: float, rounding: str) -> Decimal:
+    if not math.isfinite(usd) or usd < 0:
+        raise ValueError(f"{usd!r} is no amount of money that can be spent")
+    return Decimal(repr(usd)).quantize(_EXACT, rounding, _WIDE)

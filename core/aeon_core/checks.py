@@ -1,0 +1,39 @@
+"""What messages about a person's input have in common: the nearest known name, a value that is fit to be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """Return the end of a message that names the nearest known name, or all of them where none is near."""
+    near = close(name, known, 0.5)
+    return f"; did you mean {near!r}?" if near else f"; the known ones are {', '.join(known)}"
+
+
+def close(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+    """Return the known name that is nearest, None where none is as near as `cutoff`, 0…1."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=cutoff)), None)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: clipped, and what looks like a key or a password left out."""
+    from aeon_core.redaction import redact_text
+
+    text = redact_text(repr(value))
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def is_server_url(value: Any) -> bool:
+    """Return whether a value is a text that names a server to speak HTTP with."""
+    if type(value) is not str or not value.isprintable() or " " in value.strip():
+        return False
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value.strip())
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,172 @@
+"""What is known of a model without asking anyone: its price and its context window, offline (contract: Models)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib.metadata import version
+from typing import Any, Literal
+
+from aeon_core.budget import PriceEntry
+from aeon_core.llm.base import Usage
+
+Source = Literal["genai-prices", "config", "built in", "recorded"]
+
+_PER_MILLION = Decimal(1_000_000)
+_PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "bedrock": "aws"}
+"""Our providers' names in the data."""
+_OWN = ("simulated", "llama-cpp")
+
+_TAIL = re.compile(r"(?:-latest|[-@]\d{8}|[-@]\d{4}-\d{2}-\d{2})?(?:-v\d{1,2})?(?::\d{1,2})?(?::\d{1,4}k)?")
+"""What may follow a known name and still be that model: a snapshot's date, a version, a context size."""
+_ARN = re.compile(r"arn:aws[a-z-]*:bedrock:[^/]*:(?:inference-profile|foundation-model)/(.+)", re.IGNORECASE)
+_PLACE_AND_VENDOR = re.compile(
+    r"/?(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|in|sa|uk|me|af|il|mx|global|regional)\.)?(?:[a-z0-9]+\.)?"
+)
+
+
+@dataclass(frozen=True)
+class ModelPrice:
+    """What a model's tokens cost: the base rates in US dollars per million tokens, and where they come from.
+
+    Standard prices: discounts of batches and surcharges of service tiers are left out.
+    """
+
+    input: float
+    output: float
+    source: Source
+    _rates: Any = field(default=None, repr=False, compare=False)
+    """The data's own price, with caches and tiers; None where one rate holds for all input."""
+
+    def cost(self, usage: Usage) -> float:
+        """Return what a call cost in US dollars. Tokens of caches count as input where they have no rate of their own.
+
+        Cache tokens beyond the input tokens they are part of are left out.
+        """
+        total = usage.get("input_tokens", 0)
+        written = min(usage.get("cache_write_tokens", 0), total)
+        read = min(usage.get("cache_read_tokens", 0), total - written)
+        return float(self._priced(total, usage.get("output_tokens", 0), written, read))
+
+    def worst_case(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the most US dollars that a call of at most so many tokens can cost.
+
+        The dearest reading: all input plain, written to a cache or read from one, at whichever tier costs most.
+        """
+        sizes = {input_tokens, *(start for start in self._tier_starts() if start < input_tokens)}
+        readings = [(size, *cached) for size in sizes for cached in ((0, 0), (size, 0), (0, size))]
+        return float(max(self._priced(size, output_tokens, *cached) for size, *cached in readings))
+
+    def _priced(self, input_tokens: int, output_tokens: int, written: int, read: int) -> Decimal:
+        if self._rates is None:
+            rates = Decimal(repr(self.input)) * input_tokens + Decimal(repr(self.output)) * output_tokens
+            return rates / _PER_MILLION
+        from genai_prices import Usage as Counts
+
+        counts = Counts(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_write_tokens=written,
+            cache_read_tokens=read,
+        )
+        price: Decimal = self._rates.calc_price(counts)["total_price"]
+        return price
+
+    def _tier_starts(self) -> Iterator[int]:
+        """Yield where a tier ends: the last size that the rates before it hold for."""
+        for rate in vars(self._rates).values() if self._rates is not None else ():
+            for tier in getattr(rate, "tiers", ()):
+                yield tier.start
+
+
+FREE = ModelPrice(0.0, 0.0, "built in")
+"""The price of a model that runs here."""
+
+
+def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> ModelPrice | None:
+    """Return what the model `PROVIDER:NAME` costs now; None where that is not known.
+
+    `overrides` are the configuration's `prices`, by label or by the name alone, and win. A name that only resembles
+    a known one has no price. The address that a model is reached at makes no difference.
+    """
+    provider, _, name = label.partition(":")
+    given = (overrides or {}).get(label) or (overrides or {}).get(name)
+    if given is not None:
+        return ModelPrice(given.input, given.output, "config")
+    if provider in _OWN:
+        return FREE
+    found = _found(label)
+    if found is None:
+        return None
+    rates = found.model_price
+    if rates.input_mtok is None or rates.output_mtok is None:
+        return None
+    return ModelPrice(_base(rates.input_mtok), _base(rates.output_mtok), "genai-prices", rates)
+
+
+def context_window_of(label: str) -> int | None:
+    """Return how many tokens the model `PROVIDER:NAME` takes; None where that is not known."""
+    found = _found(label)
+    return None if found is None else found.model.context_window
+
+
+def price_date() -> str:
+    """Return what prices are of, for people: the package that holds them, and its version. It never updates itself."""
+    return f"genai-prices {version('genai-prices')}"
+
+
+def _found(label: str) -> Any:
+    """Return the data's calculation for no tokens at all, with its model and price; None for an unknown model."""
+    provider, _, name = label.partition(":")
+    name = name.strip().lower()
+    if provider not in _PROVIDERS or not name:
+        return None
+    if provider == "bedrock" and (arn := _ARN.fullmatch(name)):
+        name = arn[1]
+    from genai_prices import Usage as Counts
+    from genai_prices import calc_price
+
+    try:
+        found = calc_price(Counts(input_tokens=0, output_tokens=0), name, provider_id=_PROVIDERS[provider])
+    except LookupError:
+        return None
+    return found if _names(found.model, name, on_bedrock=provider == "bedrock") else None
+
+
+def _names(model: Any, name: str, *, on_bedrock: bool) -> bool:
+    """Return whether the name is one of the model's, up to a date or version.
+
+    The data matches by beginnings and parts of names, so a name that somebody made up would be priced as another one.
+    """
+    bare = _bare if on_bedrock else str
+    for kind, text in [("equals", model.id.lower()), *_clauses(model.match)]:
+        if kind == "regex":
+            named = re.fullmatch(text, name) is not None
+        elif text.startswith("ft:"):
+            named = name.startswith(text)
+        else:
+            named = bare(name).startswith(bare(text)) and _TAIL.fullmatch(bare(name), len(bare(text))) is not None
+        if named:
+            return True
+    return False
+
+
+def _clauses(match: Any) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a model's names are matched by, with the kind of match."""
+    for kind, value in vars(match).items():
+        if isinstance(value, list):
+            for inner in value:
+                yield from _clauses(inner)
+        else:
+            yield kind, value if kind == "regex" else value.lower()
+
+
+def _bare(text: str) -> str:
+    """Return a Bedrock id without the place it runs in and its vendor."""
+    return _PLACE_AND_VENDOR.sub("", text, count=1)
+
+
+def _base(rate: Any) -> float:
+    return float(getattr(rate, "base", rate))
