@@ -40,7 +40,7 @@ class Tool(ABC):
     examples: tuple[dict[str, Any], ...] = ()
     """Arguments of example invocations, shown to the model."""
 
-    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:  # noqa: ARG002  # for those that demand something
         """Return what the tool itself demands for this call, whatever the rules say; None where it demands nothing.
 
         `deny` refuses the call, `ask` has a person asked even where a rule allows it.

@@ -1,0 +1,145 @@
+"""Text files of any size and encoding: some lines of one, and what is no text."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from aeon_core.errors import ToolError
+
+MAX_LINE = 2000
+"""Characters of a line that are shown."""
+MAX_CHARACTERS = 250_000
+"""Characters that one window holds."""
+CUT = "… [line cut]"
+
+_HEAD = 8192
+_CHUNK = 1 << 20
+# The longest form of MAX_LINE characters in UTF-8, and a line end.
+_LINE_BYTES = 4 * MAX_LINE + 2
+
+
+def refuse_binary(path: str, head: bytes) -> None:
+    """Raise ToolError where a file that begins so is not text: one with a NUL byte among its first 8,192."""
+    if b"\0" not in head[:_HEAD]:
+        return
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ToolError(f"{path!r} is UTF-16 text, expected UTF-8; convert it first")
+    raise ToolError(f"{path!r} is a binary file, expected text")
+
+
+def encoded(name: str, text: str) -> bytes:
+    """Return the text as UTF-8. Raises ToolError, which names the argument, for what has no such form."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"{name} has a lone surrogate at character {error.start}, expected plain text") from None
+
+
+def uses_crlf(data: bytes) -> bool:
+    """Return whether every line of the text that ends, ends in CRLF; turning these into LF and back is lossless."""
+    return 0 < data.count(b"\n") == data.count(b"\r\n")
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return whether all of it is UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@dataclass
+class Window:
+    """Some lines of a file, and what is to be known about them."""
+
+    lines: list[str] = field(default_factory=list)
+    """Without line ends and byte order mark."""
+    total: int = 0
+    """How many lines the file has."""
+    cut: bool = False
+    """A line was longer than MAX_LINE characters."""
+    not_utf8: bool = False
+    """A line held bytes that are not UTF-8; they are U+FFFD here."""
+    crlf: bool = False
+    """A line ended in CRLF."""
+    bom: bool = False
+    """The file begins with the byte order mark of UTF-8."""
+
+
+def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
+    """Return at most `count` lines from line `start` (1-based), and fewer where they exceed MAX_CHARACTERS.
+
+    Holds no more than a megabyte of the file at a time. Raises ToolError for a binary file, and for a start beyond the
+    end.
+    """
+    head = stream.read(_HEAD)
+    refuse_binary(path, head)
+    window = Window(bom=head.startswith(codecs.BOM_UTF8))
+    stream.seek(len(codecs.BOM_UTF8) if window.bom else 0)
+    window.total = _skip(stream, start - 1)
+    size = 0
+    while len(window.lines) < count and size < MAX_CHARACTERS and (raw := stream.readline(_LINE_BYTES)):
+        complete = raw.endswith(b"\n") or _finish_line(stream)
+        window.lines.append(_shown_line(window, raw, complete))
+        size += len(window.lines[-1])
+    window.total += len(window.lines) + _count(stream)
+    if not window.lines and start > 1:
+        raise ToolError(f"line {start} is beyond the end of {path!r}, which has {window.total} lines; read from before")
+    return window
+
+
+def _shown_line(window: Window, raw: bytes, complete: bool) -> str:
+    if raw.endswith(b"\r\n"):
+        window.crlf = True
+        raw = raw[:-2]
+    raw = raw.removesuffix(b"\n")
+    try:
+        # Where the line was cut, its last character may be too.
+        line = codecs.getincrementaldecoder("utf-8")("strict").decode(raw, final=complete)
+    except UnicodeDecodeError:
+        window.not_utf8 = True
+        line = raw.decode("utf-8", "replace")
+    if complete and len(line) <= MAX_LINE:
+        return line
+    window.cut = True
+    return line[:MAX_LINE] + CUT
+
+
+def _finish_line(stream: BinaryIO) -> bool:
+    """Read to the end of the line; return whether there was nothing left of it."""
+    complete = True
+    while rest := stream.readline(_CHUNK):
+        complete = False
+        if rest.endswith(b"\n"):
+            break
+    return complete
+
+
+def _skip(stream: BinaryIO, count: int) -> int:
+    """Read past that many lines; return how many there were."""
+    skipped, chunk = 0, b""
+    while skipped < count and (read := stream.read(_CHUNK)):
+        chunk = read
+        found = chunk.count(b"\n")
+        if skipped + found >= count:
+            behind = chunk.split(b"\n", count - skipped)[-1]
+            stream.seek(-len(behind), os.SEEK_CUR)
+            return count
+        skipped += found
+    return skipped + _unterminated(chunk)
+
+
+def _count(stream: BinaryIO) -> int:
+    lines, chunk = 0, b""
+    while read := stream.read(_CHUNK):
+        chunk = read
+        lines += chunk.count(b"\n")
+    return lines + _unterminated(chunk)
+
+
+def _unterminated(chunk: bytes) -> int:
+    return int(bool(chunk) and not chunk.endswith(b"\n"))

@@ -1,0 +1,150 @@
+"""The Edit tool: an exact replacement, or a unified diff, in one file (REQ-023, REQ-023a, REQ-096)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import Effect
+from aeon_core.tools.files._diff_view import diff_view
+from aeon_core.tools.files._file_text import encoded, is_utf8, refuse_binary, uses_crlf
+from aeon_core.tools.files._file_tool import FILE_PATH, FileTool
+from aeon_core.tools.files._nearest import found_instead
+from aeon_core.tools.files.patch import apply_diff
+
+MAX_BYTES = 20_000_000
+"""Files larger than this are not edited."""
+_MAX_LISTED = 10
+
+
+class EditTool(FileTool):
+    """Changes a part of a file and leaves every other byte as it is (REQ-023)."""
+
+    name = "Edit"
+    description = (
+        "Changes a part of a text file of the project. Replaces old_string, which must occur exactly once unless "
+        "replace_all is true, with new_string; copy old_string exactly as it stands in the file, without the line "
+        "numbers of Read. Or applies a unified diff: alone, or where old_string is not found or not unique."
+    )
+    input_schema = {  # noqa: RUF012  # the specification's member, read once
+        "type": "object",
+        "properties": {
+            "file_path": FILE_PATH,
+            "old_string": {"type": "string", "description": "The text to replace, with its whitespace."},
+            "new_string": {"type": "string", "description": "What to put in its place."},
+            "replace_all": {"type": "boolean", "description": "Whether to replace every occurrence."},
+            "diff": {"type": "string", "description": "A unified diff of this file; '---' and '+++' may be left out."},
+        },
+        "required": ["file_path"],
+        "additionalProperties": False,
+    }
+    output_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "file_path": {"type": "string"},
+            "replacements": {"type": "integer", "description": "Occurrences replaced, or hunks applied."},
+            "method": {"type": "string", "enum": ["exact", "diff"]},
+            "diff": {"type": "string", "description": "What changed."},
+        },
+        "required": ["file_path", "replacements", "method", "diff"],
+        "additionalProperties": False,
+    }
+    effect: Effect = "unsafe"
+    needs_approval = True
+    examples = (
+        {"file_path": "src/main.py", "old_string": "retries = 2", "new_string": "retries = 3"},
+        {"file_path": "src/main.py", "diff": "@@ -4,2 +4,2 @@\n import os\n-retries = 2\n+retries = 3\n"},
+    )
+
+    def _run(
+        self,
+        file_path: str,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        diff: str | None = None,
+    ) -> dict[str, Any]:
+        """Return what was replaced and how. Where anything does not fit, the file stays as it was."""
+        _check(old_string, new_string, diff)
+        path = str(self._sandbox.relative(file_path))
+        before = self._sandbox.read_bytes(file_path, MAX_BYTES)
+        refuse_binary(path, before)
+        if not ((new_string or "") + (diff or "")).isascii() and not is_utf8(before):
+            raise ToolError(f"{path!r} is not UTF-8; only ASCII text can be put into it, lest it mix two encodings")
+        method = "exact" if old_string else "diff"
+        try:
+            if old_string:
+                after, count = _replaced(path, before, old_string, new_string or "", replace_all)
+            else:
+                after, count = apply_diff(before, diff or "", path, file_path)
+        except _NoUniqueMatchError as error:
+            if not diff:
+                raise
+            method = "diff"
+            after, count = _applied_instead(error, before, diff, path, file_path)
+        if after == before:
+            raise ToolError(f"the edit would leave {path!r} as it is; check what is to change")
+        self._sandbox.write_bytes(file_path, after)
+        return {
+            "file_path": path,
+            "replacements": count,
+            "method": method,
+            "diff": diff_view(path, before, after),
+        }
+
+
+class _NoUniqueMatchError(ToolError):
+    """The text to replace does not stand in the file, or more than once."""
+
+
+def _check(old: str | None, new: str | None, diff: str | None) -> None:
+    if not old and diff:
+        return
+    if old == "":
+        raise ToolError("old_string is empty, expected the text to replace; to make or fill a file, use Write")
+    if old is None or new is None:
+        raise ToolError("give old_string and new_string, or diff")
+    if old == new:
+        raise ToolError("old_string and new_string are the same; nothing would change")
+
+
+def _replaced(path: str, data: bytes, old: str, new: str, replace_all: bool) -> tuple[bytes, int]:
+    # Read shows no CR, so text without one is meant to fit a CRLF file.
+    crlf = uses_crlf(data) and "\r" not in old
+    text = data.replace(b"\r\n", b"\n") if crlf else data
+    wanted, put = encoded("old_string", old), encoded("new_string", new)
+    places = list(islice(_places(text, wanted), _MAX_LISTED + 1))
+    if not places:
+        raise _NoUniqueMatchError(f"old_string is not in {path!r}: {found_instead(text, old)}")
+    if len(places) > 1 and not replace_all:
+        raise _not_unique(path, text, wanted, places)
+    count = text.count(wanted)
+    text = text.replace(wanted, put.replace(b"\r\n", b"\n") if crlf else put)
+    return (text.replace(b"\n", b"\r\n") if crlf else text), count
+
+
+def _places(text: bytes, wanted: bytes) -> Iterator[int]:
+    """Yield where the text stands, also where two occurrences overlap."""
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + 1)
+
+
+def _not_unique(path: str, text: bytes, wanted: bytes, places: list[int]) -> ToolError:
+    numbers = ", ".join(str(text.count(b"\n", 0, at) + 1) for at in places[:_MAX_LISTED])
+    more = ", …" if len(places) > _MAX_LISTED else ""
+    count = max(len(places), text.count(wanted))
+    return _NoUniqueMatchError(
+        f"old_string is not unique: {path!r} has it {count} times, at lines {numbers}{more}; "
+        "add text around it, or set replace_all"
+    )
+
+
+def _applied_instead(error: ToolError, data: bytes, diff: str, path: str, file_path: str) -> tuple[bytes, int]:
+    try:
+        return apply_diff(data, diff, path, file_path)
+    except ToolError as second:
+        raise ToolError(f"{error.message}\nThe diff did not help: {second.message}") from None

@@ -1,0 +1,250 @@
+"""Grep and Glob: finding lines and files of the project (REQ-024, REQ-025)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, get_args
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.sandbox import Sandbox
+from aeon_core.tools.search._file_types import FILE_TYPES
+from aeon_core.tools.search._grep_program import found, search_files
+from aeon_core.tools.search._listing import is_hidden
+from aeon_core.tools.search._pysearch import Mode, Query
+from aeon_core.tools.search._ripgrep import find_ripgrep, narrowed
+from aeon_core.tools.search._search_tool import MAX_SHOWN, SearchTool, by_path, shown_path
+
+DEFAULT_MATCHES = 250
+DEFAULT_FILES = 1_000
+
+_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "description": "The folder or file to search: relative to the project root, or an absolute path inside it. "
+    "Default: the root.",
+}
+_INCLUDE_IGNORED = {"type": "boolean", "description": "Also search what .gitignore files leave out. Default: false."}
+_LINES = {"type": "integer", "minimum": 0, "maximum": 1_000}
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": 10_000}
+_COUNT = {"type": "integer", "minimum": 0}
+_NOTES = {"type": "array", "items": {"type": "string"}}
+
+
+class GrepTool(SearchTool):
+    """Searches the content of files with a regular expression (REQ-024)."""
+
+    name = "Grep"
+    description = (
+        "Searches the project's text files with a regular expression (Python's syntax), line by line. Returns the "
+        "paths of the files with matches, or with output_mode the matching lines or their number in each file, sorted "
+        "by path. Files with a leading dot are searched; .git, binary files, symbolic links, and what .gitignore "
+        "leaves out are not."
+    )
+    input_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 10_000,
+                "description": "The regular expression. ^ and $ are the ends of a line.",
+            },
+            "path": _PATH,
+            "glob": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1_000,
+                "description": "Only files that fit, such as '*.{ts,tsx}' for a name or 'tests/**/*.py' for a path "
+                "relative to 'path'; a leading '!' leaves them out.",
+            },
+            "type": {
+                "type": "string",
+                "description": f"Only files of this type: {', '.join(FILE_TYPES)}.",
+            },
+            "output_mode": {
+                "type": "string",
+                "enum": list(get_args(Mode)),
+                "description": "What to return. Default: files_with_matches.",
+            },
+            "before_context": {**_LINES, "description": "With content: lines to show before each match."},
+            "after_context": {**_LINES, "description": "With content: lines to show after each match."},
+            "context": {**_LINES, "description": "With content: lines to show before and after each match."},
+            "case_insensitive": {"type": "boolean", "description": "Default: false."},
+            "multiline": {
+                "type": "boolean",
+                "description": "Match across lines; '.' then takes line ends too. Default: false.",
+            },
+            "head_limit": {
+                **_LIMIT,
+                "description": f"The most files, or with content lines, to return. Default: {DEFAULT_MATCHES}.",
+            },
+            "include_ignored": _INCLUDE_IGNORED,
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+    output_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "files": {"type": "array", "items": {"type": "string"}},
+            "matches": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "line": {"type": "integer", "minimum": 1},
+                        "text": {"type": "string"},
+                        "context": {"type": "boolean"},
+                    },
+                    "required": ["path", "line", "text"],
+                    "additionalProperties": False,
+                },
+            },
+            "counts": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"path": {"type": "string"}, "count": _COUNT},
+                    "required": ["path", "count"],
+                    "additionalProperties": False,
+                },
+            },
+            "total_files": _COUNT,
+            "total_lines": _COUNT,
+            "truncated": {"type": "boolean"},
+            "notes": _NOTES,
+        },
+        "required": ["total_files", "total_lines", "truncated", "notes"],
+        "additionalProperties": False,
+    }
+    examples = (
+        {"pattern": "class \\w+Error", "type": "py"},
+        {"pattern": "TODO", "path": "src", "output_mode": "content", "context": 2},
+    )
+
+    def __init__(self, sandbox: Sandbox, *, hidden: Callable[[str], bool] | None = None, ripgrep: bool = True) -> None:
+        """Use ripgrep, where there is one, to go through many files faster; the results are the same without it."""
+        super().__init__(sandbox, hidden=hidden)
+        self._ripgrep = find_ripgrep(sandbox.root) if ripgrep else None
+
+    def run(
+        self,
+        deadline: float,
+        pattern: str,
+        path: str = ".",
+        glob: str | None = None,
+        type: str | None = None,  # noqa: A002  # the argument's name
+        output_mode: Mode = "files_with_matches",
+        before_context: int = 0,
+        after_context: int = 0,
+        context: int = 0,
+        case_insensitive: bool = False,
+        multiline: bool = False,
+        head_limit: int = DEFAULT_MATCHES,
+        include_ignored: bool = False,
+    ) -> dict[str, Any]:
+        """Return `files`, `matches` or `counts`, how many files and lines match in all, and what was left out."""
+        accepts = self._accepts(glob, type)
+        listing = self.listed(path, include_ignored, deadline)
+        paths = by_path([file for file in listing.files if accepts(listing.below(file))])
+        if self._ripgrep and not multiline:
+            paths = narrowed(self._ripgrep, self.sandbox.root, paths, pattern, case_insensitive, deadline)
+        query: Query = {
+            "pattern": pattern,
+            "ignore_case": case_insensitive,
+            "multiline": multiline,
+            "mode": output_mode,
+            "before": max(int(before_context), int(context)),
+            "after": max(int(after_context), int(context)),
+            "limit": int(head_limit),
+            "seconds": deadline - time.monotonic(),
+        }
+        return found(search_files(self.sandbox.root, query, paths), query, paths)
+
+    def _accepts(self, glob: str | None, file_type: str | None) -> Callable[[str], bool]:
+        tests: list[Callable[[str], bool]] = []
+        if file_type is not None:
+            if file_type not in FILE_TYPES:
+                raise ToolError(
+                    f"Grep: unknown type {file_type[:MAX_SHOWN]!r}, expected one of {', '.join(FILE_TYPES)}; "
+                    "use 'glob' for others"
+                )
+            tests.append(self.matcher("type", f"**/{FILE_TYPES[file_type]}"))
+        if glob is not None:
+            fits = self.matcher("glob", _anywhere(glob.removeprefix("!")))
+            tests.append((lambda path: not fits(path)) if glob.startswith("!") else fits)
+        return lambda path: all(test(path) for test in tests)
+
+
+class GlobTool(SearchTool):
+    """Finds files by the form of their paths (REQ-025)."""
+
+    name = "Glob"
+    description = (
+        "Finds the project's files whose path fits a glob pattern: ** for any folders, * and ? within a name, [a-z], "
+        "{a,b}. Returns paths relative to the project root, sorted. Files with a leading dot are found; .git, and what "
+        ".gitignore leaves out, are not."
+    )
+    input_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1_000,
+                "description": "The pattern, relative to 'path': '**/*.py' finds them at every depth, '*.py' in the "
+                "folder itself.",
+            },
+            "path": {**_PATH, "description": "The folder to look in. Default: the project root."},
+            "include_ignored": _INCLUDE_IGNORED,
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+    output_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {
+            "files": {"type": "array", "items": {"type": "string"}},
+            "total_files": _COUNT,
+            "truncated": {"type": "boolean"},
+            "notes": _NOTES,
+        },
+        "required": ["files", "total_files", "truncated", "notes"],
+        "additionalProperties": False,
+    }
+    examples = ({"pattern": "**/*.py"}, {"pattern": "*.{json,toml}", "path": "config"})
+
+    def run(self, deadline: float, pattern: str, path: str = ".", include_ignored: bool = False) -> dict[str, Any]:
+        """Return the files in the order of their paths, and how many there are in all."""
+        fits = self.matcher("pattern", pattern)
+        listing = self.listed(path, include_ignored, deadline)
+        links = [link for link in listing.links if fits(listing.below(link)) and self._leads_to_a_file(link)]
+        fitting = by_path([*(file for file in listing.files if fits(listing.below(file))), *links])
+        truncated = len(fitting) > DEFAULT_FILES
+        note = (
+            f"Shown are the first {DEFAULT_FILES:,} of {len(fitting):,} files; use a narrower pattern, or name a path."
+        )
+        return {
+            "files": [shown_path(file) for file in fitting[:DEFAULT_FILES]],
+            "total_files": len(fitting),
+            "truncated": truncated,
+            "notes": [note] if truncated else [],
+        }
+
+    def _leads_to_a_file(self, link: str) -> bool:
+        """Return whether a symbolic link leads to a file of the project that may be seen."""
+        try:
+            target = str(self.sandbox.relative(link))
+            if is_hidden(target, self.hidden):
+                return False
+            self.sandbox.open_read(link).close()
+        except ToolError:
+            return False
+        return True
+
+
+def _anywhere(glob: str) -> str:
+    """Return a glob that is about names alone as one for paths."""
+    return glob if "/" in glob else f"**/{glob}"
