@@ -1,0 +1,250 @@
+"""A program between Aeon and a command: takes rights away, waits for the command, leaves nothing of it behind.
+
+Run as a script in a fresh interpreter that has the standard library alone, since neither namespaces nor Landlock can be
+entered safely from a process with threads: `python -I -S _launcher.py LIMITS COMMAND…`. LIMITS is JSON:
+`namespaces` and `landlock` say what to use, `network` whether it stays open, `write` lists what may be written to,
+`hide` what may not be read, `status` is a descriptor that gets `{"exit-code": N}` once the command has ended. Without
+that line the command was never run, and why not is on standard error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION_FLAG, _PATH_BENEATH = 1, 1
+_PR_CAPBSET_DROP, _CAPABILITIES = 24, 64
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
+_NEW_USER, _NEW_PID, _NEW_NET = 0x10000000, 0x20000000, 0x40000000
+_SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 0x41
+
+_WRITE_FILE, _READ_FILE, _TRUNCATE = 1 << 1, 1 << 2, 1 << 14
+_CHANGE_FOLDER = sum(1 << bit for bit in range(4, 14))
+_BIND_AND_CONNECT_TCP = 0b11
+_ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
+
+_TRUNCATE_ABI, _NETWORK_ABI, _SCOPE_ABI = 3, 4, 6
+
+_LONGEST_KILL = 5.0
+"""Seconds; what runs as another user cannot be killed."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(limits: dict[str, Any], command: Sequence[str]) -> int:
+    """Run the command within the limits and return its exit code, 128 + n where signal n ended it."""
+    os.set_inheritable(limits["status"], False)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, _end)
+    if limits["namespaces"]:
+        _enter_namespaces(limits["network"])
+    begun, failure = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _first(limits, command, failure)
+    os.close(failure)
+    try:
+        with os.fdopen(begun, "rb") as pipe:
+            problem = pipe.read()
+        code = _reap(child)
+    finally:
+        _kill_descendants()
+    if problem:
+        sys.stderr.buffer.write(problem)
+        return 125
+    os.write(limits["status"], json.dumps({"exit-code": code}).encode())
+    return code
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _first(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoReturn:
+    """Be the child: with namespaces it is the first process of its own, whose end is that of all others in it."""
+    code = 125
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        shell = os.fork() if limits["namespaces"] else 0
+        if shell == 0:
+            _become(limits, command)
+        os.close(failure)
+        code = _reap(shell)
+    except BaseException as error:
+        os.write(failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:1000])
+    finally:
+        os._exit(code)
+
+
+def _become(limits: dict[str, Any], command: Sequence[str]) -> NoReturn:
+    os.setsid()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    if limits["landlock"]:
+        _drop_capabilities()
+        restrict(limits["write"], limits["hide"], limits["network"] or limits["namespaces"])
+    os.execv(command[0], list(command))  # noqa: S606  # what this program is for
+
+
+def _reap(child: int) -> int:
+    """Wait for the child, and for whatever is handed to this process meanwhile; return the child's exit code."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _kill_descendants() -> None:
+    """Kill all that is left below this process, until nothing is: what dies hands its children up to here.
+
+    They are stopped first, since killing alone loses against what forks faster.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    latest = time.monotonic() + _LONGEST_KILL
+    stopped: set[int] = set()
+    while (found := set(_descendants()) - stopped) and time.monotonic() < latest:
+        _send(found, signal.SIGSTOP)
+        stopped |= found
+    while time.monotonic() < latest:
+        _send(_descendants(), signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.002)
+
+
+def _send(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdecimal, _names("/proc")):
+        with suppress(OSError):
+            # The second field is the program's name, which may hold anything.
+            parent = int(_read(f"/proc/{name}/stat").rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(int(name))
+    found = list(children.get(os.getpid(), ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+def _enter_namespaces(network: bool) -> None:
+    """Leave the host's processes, and its network unless that stays open; loopback alone works in the new one."""
+    user, group = os.getuid(), os.getgid()
+    _checked("unshare", _libc.unshare(_NEW_USER | _NEW_PID | (0 if network else _NEW_NET)))
+    for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        file = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(file, line.encode())
+        os.close(file)
+    if not network:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SET_INTERFACE_FLAGS, struct.pack("16sh14x", b"lo", _INTERFACE_UP))
+
+
+def _drop_capabilities() -> None:
+    """Give up what root has beyond other users: with it, the environment of any process can be read."""
+    for capability in range(_CAPABILITIES):
+        with suppress(OSError):
+            _prctl(_PR_CAPBSET_DROP, capability)
+
+
+def restrict(write: Sequence[str], hide: Sequence[str], network: bool) -> None:
+    """Take from this process, for good, all writing but beneath `write`, all reading of `hide`, and TCP if so wanted.
+
+    Raises OSError where the kernel cannot hold all of that.
+    """
+    abi = _checked("landlock", _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
+    if abi < (_TRUNCATE_ABI if network else _NETWORK_ABI):
+        raise OSError(errno.ENOSYS, f"this kernel's Landlock (version {abi}) is too old")
+    changes = _WRITE_FILE | _CHANGE_FOLDER | _TRUNCATE
+    scopes = _ABSTRACT_SOCKETS_AND_SIGNALS if abi >= _SCOPE_ABI else 0
+    handled = struct.pack("=QQQ", changes | _READ_FILE, 0 if network else _BIND_AND_CONNECT_TCP, scopes)
+    size = 24 if abi >= _SCOPE_ABI else 16 if abi >= _NETWORK_ABI else 8
+    ruleset = _checked("landlock", _libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(size), 0))
+    for path in write:
+        _allow(ruleset, path, changes)
+    # What may be written to may be read, also where it stands in something hidden.
+    for top in ("/", *write):
+        for path in _all_but(set(hide), top):
+            _allow(ruleset, path, _READ_FILE)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _checked("landlock", _libc.syscall(_RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, access: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # what is not there, or not for us, needs no rule
+    if not stat.S_ISDIR(os.fstat(place).st_mode):
+        access &= ~_CHANGE_FOLDER
+    rule = struct.pack("=Qi", access, place)
+    _checked("landlock", _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+    os.close(place)
+
+
+def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
+    """Yield the paths that together hold every file but those in `hide`: rules can allow a tree, not forbid a part."""
+    beneath = folder.rstrip("/") + "/"
+    if not any(path.startswith(beneath) for path in hide):
+        yield folder
+        return
+    for name in _names(folder):
+        path = beneath + name
+        if path not in hide:
+            yield from _all_but(hide, path)
+
+
+def _names(folder: str) -> list[str]:
+    """Return what is in the folder but links, whose targets stand elsewhere; nothing where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
+
+
+def _prctl(option: int, value: int) -> None:
+    _checked("prctl", _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0))
+
+
+def _checked(what: str, result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))

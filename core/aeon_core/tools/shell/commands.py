@@ -1,0 +1,230 @@
+"""Which simple commands a shell line would run, as far as that can be told by reading it (REQ-028, design decision 4).
+
+What is read here decides what is refused and what a rule may allow; it is no wall. A script in a file, a program's own
+ways to start another, and text that is made while the line runs cannot be seen. Isolation is what holds then.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, cast
+
+from aeon_core.tools.shell.inner import Argv, Code, Script
+from aeon_core.tools.shell.mending import Root, all_nodes, leaves_out, mended
+from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
+from aeon_core.tools.shell.tree import MAX_WORDS, Place, TooMuchError, TreeWalker, assignment
+from aeon_core.tools.shell.words import MAX_VALUE, Node, Variables, Word, expand, has_guards, source_of
+from aeon_core.tools.shell.wrappers import runs
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+__all__ = ["Reading", "Redirect", "SimpleCommand", "policy_texts", "readings", "simple_commands"]
+
+MAX_TEXT = 50_000
+"""How many bytes of script are read for one line, those inside of it counted again; a longer one is not told."""
+MAX_COMMANDS = 2_000
+"""How many simple commands are read of one line."""
+MAX_POSITIONAL = 50
+"""How many arguments of a function's call are followed."""
+MAX_NESTED = 12
+"""How many scripts may stand in one another, as in `sh -c 'sh -c …'`."""
+MAX_READINGS = 4
+"""How many values of a variable that is set more than once are tried."""
+
+MAX_SECONDS = 0.25
+"""How long a script may take to parse; some that do not parse take time that grows with the square of their length."""
+
+_ALWAYS: Variables = {"HOME": "~", "PWD": ".", "IFS": " ", "SHELL": "bash", "BASH": "bash"}
+_SAFE = re.compile(r"[\w@%+=:,./~^-]+|\{\}")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a line would run, where its variables have the values that they are set to in it."""
+
+    commands: list[SimpleCommand] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """Texts that would be run, but are in another language or could not be parsed."""
+    exact: bool = True
+    """False where not all that would run is among `commands`."""
+
+
+def simple_commands(text: str) -> list[SimpleCommand] | None:
+    """Return each simple command that the line would run, also inside `$(…)`, `sh -c`, `env`, pipes and functions.
+
+    A command that runs another stands before the one that it runs. None where this cannot be told: the line does not
+    parse, or is too long or nested too deeply. A word that cannot be known before it runs is marked in `literal`.
+    """
+    reading = next(readings(text))
+    return reading.commands if reading.exact else None
+
+
+def policy_texts(text: str) -> list[str] | None:
+    """Return a text like `git status --short` for each simple command that the line would run, for rules to match.
+
+    Assignments before a command and redirections that write are part of its text; a command that runs another gives
+    both, `env rm x` also `rm x`. None where anything that would run cannot be told: then nothing may allow the line.
+    """
+    commands = simple_commands(text)
+    if commands is None or any(command.words and not command.literal[0] for command in commands):
+        return None
+    return list(dict.fromkeys(command.text for command in commands if command.text))
+
+
+def readings(text: str) -> Iterator[Reading]:
+    """Yield what the line would run; more than once where a variable is set to several values in it."""
+    for variant in range(MAX_READINGS):
+        reader = _Reader(variant)
+        reader.read(text, _ALWAYS, Place(), 0)
+        yield reader.reading
+        if reader.variants <= variant + 1:
+            return
+
+
+class _Reader:
+    """Reads one script and those inside it, within one budget."""
+
+    def __init__(self, variant: int) -> None:
+        self.reading = Reading()
+        self.variants = 1
+        self._variant = variant
+        self._bytes = 0
+        self._words = 0
+
+    def read(self, text: str, variables: Variables, place: Place, depth: int) -> None:
+        source = text.encode("utf-8", "replace")
+        self._bytes += len(source)
+        root = None
+        if depth <= MAX_NESTED and self._bytes <= MAX_TEXT and not has_guards(text):
+            root, source = mended(source, _parsed)
+        if root is None:
+            self._give_up(text)
+            return
+        if root.has_error or leaves_out(root, source):
+            self._give_up(text)
+        known = self._assigned(root, variables)
+        try:
+            self._walk(root, source, known, place, depth)
+        except TooMuchError:
+            self._give_up(text)
+
+    def _give_up(self, text: str) -> None:
+        self.reading.exact = False
+        self.reading.unread.append(text)
+
+    def _walk(self, root: Node, source: bytes, variables: Variables, place: Place, depth: int) -> None:
+        def on_command(command: SimpleCommand) -> None:
+            self._add(command, variables, depth)
+
+        def on_script(text: str, place: Place) -> None:
+            self.read(text, variables, place, depth + 1)
+
+        TreeWalker(source, variables, self.reading.commands, on_command, on_script).walk(root, place)
+
+    def _add(self, command: SimpleCommand, variables: Variables, depth: int) -> None:
+        if len(self.reading.commands) >= MAX_COMMANDS:
+            raise TooMuchError
+        self.reading.commands.append(command)
+        if depth > MAX_NESTED:
+            self._give_up(command.text)
+            return
+        for inner in runs(command):
+            match inner:
+                case Argv():
+                    self._words += len(command.words) - inner.start
+                    if self._words > MAX_WORDS:
+                        raise TooMuchError
+                    self._add(_inner(command, inner), variables, depth + 1)
+                case Script():
+                    place = Place(command.piped_from, command.stdin, command.functions, command.concurrent)
+                    numbered = {str(number): value for number, value in enumerate(inner.arguments)}
+                    everything = {"@": " ".join(inner.arguments[1:])} if inner.arguments else {}
+                    self.read(inner.text, variables | numbered | everything, place, depth + 1)
+                case Code():
+                    self.reading.unread.append(inner.text)
+
+    def _assigned(self, root: Node, variables: Variables) -> Variables:
+        """Return `variables` with those that the script sets itself; order and conditions are not followed."""
+        found: dict[str, list[str]] = {}
+        known = dict(variables)
+        for name, value in islice(_assignments(root, known), MAX_COMMANDS):
+            if len(value) > MAX_VALUE:
+                known.pop(name, None)
+                continue
+            known[name] = value
+            values = found.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+        self.variants = max(self.variants, *map(len, found.values()), 1)
+        return variables | {name: values[-1 - self._variant % len(values)] for name, values in found.items()}
+
+
+def _inner(command: SimpleCommand, inner: Argv) -> SimpleCommand:
+    words = command.words[inner.start : inner.end] + inner.more
+    literal = command.literal[inner.start : inner.end] + (False,) * len(inner.more)
+    shown = [
+        word if not known or _SAFE.fullmatch(word) else "'" + word.replace("'", "'\"'\"'") + "'"
+        for word, known in zip(words, literal, strict=True)
+    ]
+    return replace(command, words=words, literal=literal, text=" ".join(shown), redirects=(), assignments=())
+
+
+def _assignments(root: Node, known: Variables) -> Iterator[tuple[str, str]]:
+    """Yield each variable that is set, in the order of the source: by assignment, a loop, `set --` or a call."""
+    functions: set[str] = set()
+    for node in all_nodes(root):
+        children = node.children
+        if node.type == "variable_assignment":
+            name, operator, value, _ = assignment(node, known)
+            before = known.get(name, "") if operator == "+=" else ""
+            yield name, before + value
+        elif node.type == "function_definition":
+            functions |= {source_of(child) for child in children if child.type == "word"}
+        elif node.type == "for_statement" and len(children) > 1:
+            for child in children[3:]:
+                yield from ((source_of(children[1]), word.text) for word in _loop_values(child, known))
+        elif node.type == "command":
+            name = source_of(children[0]) if children else ""
+            if name == "set" or name in functions:
+                expanded = (word.text for child in children[1:] for word in expand([child], known))
+                yield from _positional([word for word in islice(expanded, MAX_POSITIONAL) if word != "--"])
+
+
+def _loop_values(node: Node, known: Variables) -> list[Word]:
+    return [] if node.type in {"do_group", ";", "\n"} else expand([node], known)
+
+
+def _positional(words: list[str]) -> Iterator[tuple[str, str]]:
+    yield "@", " ".join(words)
+    yield "*", " ".join(words)
+    yield from ((str(number), word) for number, word in enumerate(words, 1))
+
+
+@lru_cache(maxsize=16)
+def _parsed(source: bytes) -> Root | None:
+    """Return the root of the source's syntax tree; None where parsing takes longer than MAX_SECONDS."""
+    parser = _parser()
+    end = time.monotonic() + MAX_SECONDS
+    try:
+        tree = parser.parse(
+            lambda offset, _point: source[offset : offset + 4096],
+            progress_callback=lambda _offset, _error: time.monotonic() > end,
+        )
+    except ValueError:
+        parser.reset()
+        return None
+    return cast(Root, tree.root_node)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))

@@ -1,0 +1,174 @@
+"""Isolation of commands: what this machine can really hold a command to, and how it is applied (REQ-115)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.output import Output
+from aeon_core.tools.shell.process import Job, run
+from aeon_core.tools.shell.settings import ShellSettings
+
+Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]
+
+_LAUNCHER = Path(__file__).with_name("_launcher.py")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_OPEN = "; sockets of local services and permissions of files stay open to them, bubblewrap would close these"
+_PROBE_SECONDS = 20.0
+_PROBE = """
+[ "$(cat "$1" 2>/dev/null)" = key ] && echo "it reads what is hidden"
+echo no 2>/dev/null > "$2" || true
+echo yes > "$3/probe" || echo "it cannot write to its folder"
+[ -n "$4" ] && (exec 3<>"/dev/tcp/127.0.0.1/$4") 2>/dev/null && echo "it reaches the network"
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """A way of shutting commands in, `none` where nothing works; `why` says what hindered better ones.
+
+    Only bubblewrap protects `.aeon` and `.git/hooks` within the project, and keeps commands from sockets in `/run`.
+    Landlock cannot keep them from changing the mode, owner or times of files elsewhere. Landlock alone bounds neither
+    UDP nor, for root, the number of processes.
+    """
+
+    name: Rung
+    network: bool
+    why: str = ""
+
+    def describe(self) -> str:
+        """Return one line for people: what commands can and cannot do."""
+        network = "network open" if self.network else "no network"
+        if self.name == "bubblewrap":
+            return (
+                f"bubblewrap: writes only inside the project, {network}, other processes and folders with keys hidden"
+            )
+        if self.name == "namespaces":
+            return (
+                f"namespaces and Landlock: writes only inside the project, {network}, files with keys unreadable{_OPEN}"
+            )
+        if self.name == "landlock":
+            network = "network open" if self.network else "no TCP (other network traffic passes)"
+            return f"Landlock: writes only inside the project, {network}, files with keys unreadable{_OPEN}"
+        return f"no isolation ({self.why}): commands can do all that you can, every one needs approval"
+
+    @property
+    def supervised(self) -> bool:
+        """Whether a program stands between Aeon and the command, reports its exit code and ends all it started."""
+        return self.name != "none" or _has_launcher()
+
+    def temp(self, limits: Limits) -> str:
+        """Return where the command finds its folder for temporary files."""
+        return TEMP if self.name == "bubblewrap" else str(limits.scratch)
+
+    def command(self, words: Sequence[str], limits: Limits, status: int) -> list[str]:
+        """Return the words that run `words` within the limits and report the exit code to the descriptor `status`."""
+        if self.name == "bubblewrap":
+            return [*bubblewrap(_bubblewrap_program(), limits, status), *words]
+        return [*self._launcher(limits, status), *words] if self.supervised else list(words)
+
+    def _launcher(self, limits: Limits, status: int) -> list[str]:
+        told = {
+            "namespaces": self.name == "namespaces",
+            "landlock": self.name != "none",
+            "network": self.network,
+            "write": [str(limits.root), str(limits.scratch), *_DEVICES],
+            "hide": [str(place) for place in limits.hidden],
+            "status": status,
+        }
+        return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(told)]
+
+
+def probe(root: Path, settings: ShellSettings) -> Isolation:
+    """Return the best isolation that holds here, found by running something in each; remembered by this process."""
+    return _probed(root.resolve(), settings.network)
+
+
+@functools.cache
+def _probed(root: Path, network: bool) -> Isolation:
+    if root == Path("/"):
+        return Isolation("none", True, "the project root is the whole file system")
+    if sys.platform != "linux":
+        return Isolation("none", True, f"it needs Linux, this is {sys.platform}")
+    reasons: list[str] = []
+    rungs: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
+    for name in rungs:
+        isolation = Isolation(name, network, "; ".join(reasons))
+        fault = fault_of(isolation, root)
+        if fault is None:
+            return isolation
+        reasons.append(f"{name}: {fault}")
+    return Isolation("none", True, "; ".join(reasons))
+
+
+def fault_of(isolation: Isolation, root: Path) -> str | None:
+    """Return what the isolation does not hold, or why it does not run; None where it does all that it is to do."""
+    if isolation.name == "bubblewrap" and not _bubblewrap_program():
+        return "bwrap is not installed"
+    shell = shutil.which("bash")
+    if shell is None:
+        return "bash is not installed"
+    try:
+        with ExitStack() as stack:
+            scratch, outside = (Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve() for _ in range(2))
+            return _tried(isolation, shell, root, scratch, outside)
+    except ToolError as error:
+        return error.message.splitlines()[-1][:200]
+    except OSError as error:
+        return str(error)[:200]
+
+
+def _tried(isolation: Isolation, shell: str, root: Path, scratch: Path, outside: Path) -> str | None:
+    key, target = outside / "key", outside / "written"
+    key.write_text("key")
+    limits = Limits(root, scratch, isolation.network, hidden=(key,))
+    with socket.socket() as listener:
+        port = "" if isolation.network else _listen(listener)
+        places = [str(key), str(target), isolation.temp(limits), port]
+        words = [shell, "--noprofile", "--norc", "-c", _PROBE, "probe", *places]
+        output = Output(lambda: scratch)
+        ended = run(
+            Job(
+                lambda status: isolation.command(words, limits, status),
+                isolation.supervised,
+                root,
+                {"PATH": os.environ.get("PATH", os.defpath)},
+                _PROBE_SECONDS,
+            ),
+            output,
+        )
+    if said := output.text("stdout").strip():
+        return said.splitlines()[0]
+    if ended.by != "itself" or ended.exit_code:
+        return f"a first command in it failed: {output.text('stderr').strip()[-200:]}"
+    return "it writes outside" if target.exists() or not (scratch / "probe").exists() else None
+
+
+def _listen(listener: socket.socket) -> str:
+    with suppress(OSError):
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        return str(listener.getsockname()[1])
+    return ""
+
+
+def _bubblewrap_program() -> str:
+    return shutil.which("bwrap") or ""
+
+
+def _has_launcher() -> bool:
+    return sys.platform == "linux" and bool(sys.executable) and Path("/proc/self/stat").exists()

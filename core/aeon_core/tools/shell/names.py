@@ -1,0 +1,73 @@
+"""The programs that the rules know, by what they do with their arguments."""
+
+from __future__ import annotations
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FETCHERS = _names("curl wget fetch aria2c http https lynx nc ncat socat")
+"""What they print comes from elsewhere."""
+
+DECODERS = _names("base64 base32 basenc xxd openssl uudecode rev tr gpg")
+"""What they print cannot be told from what they read."""
+
+WRITERS = _names("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
+"""They write to a path among their arguments."""
+
+CLIENTS = _names(
+    """
+    psql pgcli mysql mycli mariadb mysqladmin sqlite sqlite3 litecli duckdb clickhouse clickhouse-client
+    sqlcmd osql tsql isql sqlplus usql mongosh mongo bq snowsql cockroach cqlsh dropdb db2 trino presto hive
+    beeline spark-sql impala-shell
+    """
+)
+"""Clients of databases."""
+
+TASK_RUNNERS = _names(
+    """
+    make gmake ninja just task rake mvn mvnw gradle gradlew ant sbt lein grunt gulp mage doit waf scons invoke
+    inv fab npm-run-all run-s run-p ansible-playbook nox tox
+    """
+)
+"""Each of their operands names something that they do."""
+
+DATA_VERBS = _names(
+    """
+    test install i add view info show remove uninstall search generate g help get list ls logs log status
+    describe delete rm create new init build tag pull push checkout clone open edit diff policy why update
+    upgrade lint format check config set explain outdated
+    """
+)
+"""Sub-commands whose operands are files or names, of whatever program."""
+
+DATA_VERBS = _names(
+    """
+    test install i add view info show remove uninstall search generate g help get list ls logs log status
+    describe delete rm create new init build tag pull push checkout clone open edit diff policy why update
+    upgrade lint format check config set explain outdated
+    """
+)
+"""Sub-commands whose operands are files or names, of whatever program."""
+
+RUNNERS = _names("run run-script exec x task dlx job workflow do call")
+"""Sub-commands whose first operand names what is done."""
+
+TAKES_DATA = _names(
+    """
+    echo printf cat tac ls dir ll cd pushd popd grep egrep fgrep zgrep rg ag ack find fd locate sed awk gawk
+    mawk head tail less more most bat wc sort uniq cut tr paste join comm diff colordiff cmp patch cp mv rm
+    mkdir rmdir touch ln install chmod chown chgrp stat file test [ tree du df vi vim nvim nano emacs code
+    subl jest vitest mocha rspec unittest phpunit ctest nosetests man info help which type whereis whatis
+    apropos hash export declare local readonly typeset unset read set shift return exit alias unalias trap let
+    tar zip unzip gzip gunzip zcat bzip2 xz zstd jq yq xmllint curl wget ssh scp sftp rsync ping dig nslookup
+    host kubectl pytest ruff mypy black isort flake8 pylint eslint prettier tsc tee xxd od hexdump strings
+    md5sum sha1sum sha256sum basename dirname realpath readlink pwd date cal sleep kill pkill killall pgrep ps
+    top htop systemctl service journalctl tmux screen id groups whoami hostname uname true false seq yes expr
+    bc truncate dd split shred mktemp mount umount lsof printenv fzf column fold nl rev psql mysql sqlite3
+    ctags cloc wait jobs fg bg useradd userdel usermod groupadd passwd getent crontab logger open xdg-open
+    pbcopy xclip
+    """
+)
+"""Their operands are files, patterns, names or text: never what is done."""

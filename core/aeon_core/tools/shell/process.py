@@ -1,0 +1,202 @@
+"""Running one command: both streams read as they come, an end for all its processes whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.shell.output import Output
+
+EndedBy = Literal["itself", "timeout", "output", "cancel"]
+
+TIMEOUT_CODE = 124
+"""The exit code of a command that took too long, as `timeout` gives it."""
+_MORE_PROCESSES = 2048
+"""How many processes and threads a command may have."""
+_BOUND = 'ulimit -u "$1" 2>/dev/null; ulimit -c 0; shift; exec "$@"'
+_THREADS_FIELD = 17
+_TICK = 0.05
+_CHUNK = 65536
+_LONGEST_STOP = 6.0
+_LONGEST_DRAIN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: `exit_code` is 128 + n where signal n ended it, TIMEOUT_CODE after a time-out."""
+
+    exit_code: int
+    by: EndedBy
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be run: `command` makes the words to run from the descriptor that is to get the exit code.
+
+    `supervised` says that what runs reports there, and ends all its processes when it is ended.
+    """
+
+    command: Callable[[int], list[str]]
+    supervised: bool
+    cwd: Path
+    env: Mapping[str, str]
+    timeout: float
+    """Seconds."""
+
+
+def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> Ended:
+    """Run a command to its end, without input, and collect what it writes (REQ-026).
+
+    It ends when its first process does, at the time-out, when it has written more than `output` takes, or when
+    `cancelled` is set; whatever it left running is ended with it, also when this call is interrupted. Raises ToolError
+    where it could not be started.
+    """
+    status, report = os.pipe()
+    try:
+        process = _start(job, report)
+    except BaseException:
+        os.close(status)
+        raise
+    finally:
+        os.close(report)
+    reader = _Reader(process, output)
+    try:
+        by = reader.follow(time.monotonic() + job.timeout, cancelled or threading.Event())
+    finally:
+        _stop(process, job.supervised)
+        reader.drain()
+        with os.fdopen(status, "rb") as pipe:
+            os.set_blocking(pipe.fileno(), False)
+            reported = pipe.read() or b""
+    return Ended(_exit_code(process, by, reported if job.supervised else None, output), by)
+
+
+def shell_words(shell: str, command: str) -> list[str]:
+    """Return the words that run a command line with the given bash, without start-up files, dumps, or endless forking.
+
+    The bound on processes does not hold for root, whom the kernel exempts.
+    """
+    bare = [shell, "--noprofile", "--norc", "-c"]
+    return [*bare, _BOUND, "bash", str(_own_threads() + _MORE_PROCESSES), *bare, command]
+
+
+def _own_threads() -> int:
+    """Return how many threads this user has: the bound counts them all, on older kernels from outside a sandbox too."""
+    threads = 0
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):
+            if place.stat().st_uid == os.getuid():
+                threads += int((place / "stat").read_bytes().rpartition(b")")[2].split()[_THREADS_FIELD])
+    return threads
+
+
+def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
+    command = job.command(report)
+    try:
+        return subprocess.Popen(  # noqa: S603  # what this is for
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=job.cwd,
+            env=dict(job.env),
+            pass_fds=(report,),
+            start_new_session=True,
+        )
+    except ValueError as error:
+        raise ToolError(f"the command cannot be run: {error}; it must not hold NUL characters") from None
+    except OSError as error:
+        raise ToolError(f"the command cannot be run: {error.strerror or error}") from None
+
+
+class _Reader:
+    """Reads what a process writes, until it is told to stop."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: Output) -> None:
+        self._process = process
+        self._output = output
+        self._selector = selectors.DefaultSelector()
+        for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ, name)
+
+    def follow(self, deadline: float, cancelled: threading.Event) -> EndedBy:
+        """Read until the process has ended, or is to be ended, and return why."""
+        while True:
+            left = deadline - time.monotonic()
+            if cancelled.is_set():
+                return "cancel"
+            if left <= 0:
+                return "timeout"
+            self._read(min(left, _TICK))
+            if self._output.is_full:
+                return "output"
+            if self._process.poll() is not None:
+                return "itself"
+
+    def drain(self) -> None:
+        """Read what is left in the pipes, and close them; a process that got away may hold them open."""
+        latest = time.monotonic() + _LONGEST_DRAIN
+        while self._selector.get_map() and not self._output.is_full and time.monotonic() < latest:
+            self._read(_TICK)
+        self._selector.close()
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            pipe.close()
+        self._output.close()
+
+    def _read(self, wait: float) -> None:
+        if not self._selector.get_map():
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(wait)
+            return
+        for key, _ in self._selector.select(wait):
+            if chunk := os.read(key.fd, _CHUNK):
+                self._output.add(key.data, chunk)
+            else:
+                self._selector.unregister(key.fileobj)
+
+
+def _stop(process: subprocess.Popen[bytes], supervised: bool) -> None:
+    """End the process and all that belongs to it; one that supervises is given the time to end the others."""
+    if supervised and process.poll() is None:
+        process.terminate()
+        process.send_signal(signal.SIGCONT)  # the command may have stopped it
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LONGEST_STOP)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _exit_code(process: subprocess.Popen[bytes], by: EndedBy, reported: bytes | None, output: Output) -> int:
+    if by != "itself":
+        return TIMEOUT_CODE if by == "timeout" else 128 + signal.SIGKILL
+    code = process.returncode
+    if reported is not None and (known := _reported(reported)) is not None:
+        return known
+    if reported is not None and code > 0:
+        raise ToolError(f"the command was not run, its isolation failed: {output.text('stderr').strip()[-500:]}")
+    return code if code >= 0 else 128 - code
+
+
+def _reported(lines: bytes) -> int | None:
+    for line in lines.splitlines():
+        with suppress(ValueError):
+            code = json.loads(line).get("exit-code")
+            if isinstance(code, int):
+                return code
+    return None

@@ -1,0 +1,37 @@
+"""What a user may set about the shell: how strict it is, how long a command may take, what it may reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class ShellSettings(BaseModel):
+    """Settings of the Bash tool (REQ-028a, REQ-115). Unknown keys and wrong values raise pydantic's ValidationError."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    safety_mode: Literal["strict", "permissive"] = "strict"
+    """`strict` refuses what the blocklist matches, `permissive` asks a person."""
+    blocklist: tuple[str, ...] = ()
+    """Patterns of one's own, merged with the built-in ones."""
+    timeout: Seconds = 120.0
+    """Seconds a command may take where the call does not say."""
+    max_timeout: Seconds = 600.0
+    """The most seconds that a call may ask for."""
+    network: bool = False
+    """Whether commands reach the network; without isolation they always do."""
+    env: tuple[str, ...] = ()
+    """Names of environment variables that commands get although they look secret."""
+    output_dir: Path | None = None
+    """Where long outputs are kept whole; a fresh folder among the temporary files where it is None."""
+
+    @model_validator(mode="after")
+    def _default_within_bounds(self) -> Self:
+        if self.timeout > self.max_timeout:
+            raise ValueError(f"timeout must not exceed max_timeout; got {self.timeout:g} and {self.max_timeout:g}")
+        return self

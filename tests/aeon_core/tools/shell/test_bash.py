@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.base import Verdict
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.schema import Schema
+from aeon_core.tools.shell import bash, isolation
+from aeon_core.tools.shell.bash import BashTool, shell_tools
+from aeon_core.tools.shell.isolation import Isolation
+from aeon_core.tools.shell.settings import ShellSettings
+
+OPEN = Isolation("none", network=True, why="a test")
+SHUT = Isolation("landlock", network=False)
+BLOCKED = {"command": "git push --force"}
+
+
+@pytest.fixture
+def tool(tmp_path: Path) -> BashTool:
+    return BashTool(tmp_path, isolation=OPEN)
+
+
+def test_the_result_holds_both_streams_and_the_code(tool: BashTool) -> None:
+    result = tool.invoke("echo out; echo err >&2; exit 3")
+    assert result == {
+        "stdout": "out\n",
+        "stderr": "err\n",
+        "exit_code": 3,
+        "timed_out": False,
+        "truncated": False,
+        "isolation": "none",
+    }
+    assert Schema(tool.output_schema).errors(result) == []
+
+
+def test_it_runs_in_the_project_not_in_the_working_directory(
+    tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    assert tool.invoke("pwd")["stdout"] == f"{tmp_path}\n"
+
+
+def test_it_registers_as_an_unsafe_tool_that_needs_approval(tmp_path: Path) -> None:
+    registry = ToolRegistry()
+    for made in shell_tools(tmp_path, isolation=OPEN):
+        registry.register(made)
+    found = registry.get("Bash")
+    assert found is not None
+    assert (found.effect, found.needs_approval) == ("unsafe", True)
+    assert "no network" in found.description
+
+
+def test_the_settings_bound_the_time_out(tmp_path: Path) -> None:
+    schema = Schema(BashTool(tmp_path, ShellSettings(max_timeout=200), OPEN).input_schema)
+    assert schema.errors({"command": "ls", "timeout": 200, "description": "List."}) == []
+    assert schema.errors({"command": "ls", "timeout": 201})
+    assert schema.errors({"command": ""})
+    assert schema.errors({"command": "ls", "cwd": "/"})
+
+
+def test_a_time_out_is_a_result_that_says_so(tool: BashTool) -> None:
+    result = tool.invoke("echo begun; sleep 20", timeout=1.5)
+    assert (result["stdout"], result["exit_code"], result["timed_out"]) == ("begun\n", 124, True)
+    assert result["notices"] == ["the command was ended after 1.5 seconds; a longer 'timeout' can be asked for"]
+
+
+def test_a_long_output_is_cut_and_kept_whole_in_a_private_file(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, ShellSettings(output_dir=tmp_path / "outputs"), OPEN)
+    result = tool.invoke("seq 1 50000")
+    assert result["truncated"] is True
+    assert len(result["stdout"]) < 103_000
+    assert result["stdout"].startswith("1\n2\n")
+    assert result["stdout"].endswith("\n49999\n50000\n")
+    whole = Path(result["output_file"])
+    assert f"[TRUNCATED] 186494 bytes left out; the whole output is in {whole}\n" in result["stdout"]
+    assert whole.read_text() == "".join(f"{number}\n" for number in range(1, 50001))
+    assert (whole.parent, whole.parent.stat().st_mode & 0o777) == (tmp_path / "outputs", 0o700)
+
+
+def test_secrets_of_the_environment_do_not_reach_the_command(
+    tool: BashTool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "x" * 30)
+    monkeypatch.setenv("NPM_TOKEN", "abc")
+    assert tool.invoke("env | grep -E 'OPENAI|NPM'")["stdout"] == ""
+    allowing = BashTool(tmp_path, ShellSettings(env=("NPM_TOKEN",)), OPEN)
+    assert allowing.invoke("env | grep -E 'OPENAI|NPM'")["stdout"] == "NPM_TOKEN=abc\n"
+
+
+def test_start_up_files_are_not_read(tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hook").write_text("echo hooked")
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "hook"))
+    assert tool.invoke("echo only")["stdout"] == "only\n"
+
+
+def test_strict_mode_refuses_what_the_blocklist_matches(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, isolation=SHUT)
+    verdict = tool.verdict(BLOCKED)
+    assert verdict is not None
+    assert verdict.answer == "deny"
+    for part in ("'git push --force' matches", "pattern 'push --force'", "safety_mode 'permissive' would ask"):
+        assert part in verdict.reason
+    with pytest.raises(ToolError) as caught:
+        tool.invoke(**BLOCKED)
+    assert caught.value.message == verdict.reason
+    assert caught.value.context == {"tool_name": "Bash"}
+
+
+def test_permissive_mode_asks_and_then_runs(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, ShellSettings(safety_mode="permissive"), OPEN)
+    verdict = tool.verdict(BLOCKED)
+    assert verdict is not None
+    assert verdict.answer == "ask"
+    assert "push" in verdict.reason
+    assert tool.invoke(**BLOCKED)["exit_code"] != 0
+
+
+def test_a_pattern_of_ones_own_is_added(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, ShellSettings(blocklist=("terraform destroy",)), SHUT)
+    verdict = tool.verdict({"command": "terraform destroy -auto-approve"})
+    assert verdict is not None
+    assert (verdict.answer, "terraform destroy" in verdict.reason) == ("deny", True)
+    assert tool.verdict(BLOCKED) is not None
+
+
+def test_a_bad_pattern_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        BashTool(tmp_path, ShellSettings(blocklist=("(",)))
+
+
+def test_a_harmless_command_in_isolation_is_left_to_the_rules(tmp_path: Path) -> None:
+    assert BashTool(tmp_path, isolation=SHUT).verdict({"command": "ls"}) is None
+
+
+def test_without_isolation_every_command_is_asked_about(tool: BashTool) -> None:
+    assert tool.verdict({"command": "ls"}) == Verdict(
+        "ask", "no isolation is available (a test): every command needs approval"
+    )
+
+
+def test_rules_see_each_simple_command(tool: BashTool) -> None:
+    parts = tool.parts({"command": "git status && ls -l | wc -l", "timeout": 5})
+    assert parts == [
+        {"command": "git status", "timeout": 5},
+        {"command": "ls -l", "timeout": 5},
+        {"command": "wc -l", "timeout": 5},
+    ]
+    assert tool.parts({"command": "$PROGRAM --now"}) is None
+
+
+def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, isolation=SHUT)
+    if isolation.fault_of(SHUT, tmp_path):
+        pytest.skip("Landlock does not hold on this machine")
+    result = tool.invoke("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6")
+    assert result["notices"] == ["commands run without network here; the shell's setting 'network: true' would open it"]
+    assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
+
+
+def test_a_command_that_would_configure_aeon_is_told_of(tool: BashTool) -> None:
+    assert tool.invoke("mkdir .aeon")["notices"] == [
+        "the command made '.aeon', which configures Aeon's next run here: look at it before that"
+    ]
+    assert "notices" not in tool.invoke("touch .aeon/config.yml")
+
+
+def test_a_project_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"the project root '.*gone' is no folder; create it or choose another one"):
+        BashTool(tmp_path / "gone", isolation=OPEN).invoke("ls")
+
+
+def test_closing_ends_a_running_command_and_a_later_one_runs(tool: BashTool, tmp_path: Path) -> None:
+    def close() -> None:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        tool.close()
+
+    threading.Thread(target=close, daemon=True).start()
+    with pytest.raises(ToolError, match="the command was ended, since the tool was closed"):
+        tool.invoke("touch begun; sleep 20")
+    assert tool.invoke("echo again")["stdout"] == "again\n"
+
+
+def test_temporary_files_go_with_the_tool(tmp_path: Path) -> None:
+    tool = BashTool(tmp_path, isolation=OPEN)
+    place = Path(tool.invoke('touch "$TMPDIR/file"; echo -n "$TMPDIR"')["stdout"])
+    assert (place / "file").exists()
+    del tool
+    assert not place.exists()
+
+
+def test_the_isolation_is_tried_out_only_when_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probed: list[Path] = []
+    monkeypatch.setattr(bash, "probe", lambda root, settings: probed.append(root) or OPEN)
+    tool = BashTool(tmp_path)
+    assert probed == []
+    assert [tool.isolation, tool.isolation] == [OPEN, OPEN]
+    assert probed == [tmp_path]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"timeout": 0}, {"timeout": 700}, {"safety_mode": "off"}, {"sandbox": True}],
+    ids=["zero", "beyond", "mode", "unknown"],
+)
+def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ShellSettings.model_validate(settings)
+
+
+def test_importing_it_loads_no_parser() -> None:
+    code = "import sys, aeon_core.tools.shell.bash; sys.exit('tree_sitter' in sys.modules)"
+    path = os.pathsep.join(sys.path)
+    assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}).returncode == 0

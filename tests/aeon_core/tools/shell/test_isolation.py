@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aeon_core.tools.shell import isolation as module
+from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.bubblewrap import bubblewrap
+from aeon_core.tools.shell.isolation import Isolation, Rung, fault_of, probe
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.settings import ShellSettings
+
+OPEN = Isolation("none", network=True)
+RUNGS: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
+
+
+@pytest.fixture
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path_factory.mktemp("home")
+    for name in (".ssh", ".config/aeon", "project/.aeon", "project/.git/hooks"):
+        (place / name).mkdir(parents=True)
+    (place / ".ssh" / "id").write_text("private")
+    (place / ".netrc").write_text("private")
+    (place / "notes").write_text("kept")
+    monkeypatch.setenv("HOME", str(place))
+    return place
+
+
+@pytest.fixture(params=RUNGS)
+def tool(request: pytest.FixtureRequest, home: Path) -> BashTool:
+    isolation = Isolation(request.param, network=False)
+    if fault := fault_of(isolation, home):
+        pytest.skip(f"{request.param} does not hold on this machine: {fault}")
+    return BashTool(home / "project", isolation=isolation)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def said(tool: BashTool, command: str) -> str:
+    return str(tool.invoke(command, timeout=30)["stdout"]).strip()
+
+
+def test_it_reads_and_writes_in_the_project(tool: BashTool, home: Path) -> None:
+    assert said(tool, "mkdir -p a/b && echo text > a/b/c && mv a/b/c d && cat d && pwd") == f"text\n{home}/project"
+    assert (home / "project" / "d").read_text() == "text\n"
+
+
+def test_it_writes_nowhere_else(tool: BashTool, home: Path) -> None:
+    command = "echo x > ../new; echo x > ../notes; rm -f ../notes; mv ../notes .; truncate -s 0 ../notes; ln ../notes ."
+    tool.invoke(command)
+    assert (home / "notes").read_text() == "kept"
+    assert sorted(place.name for place in home.iterdir()) == [".config", ".netrc", ".ssh", "notes", "project"]
+
+
+def test_a_link_leads_nowhere_else_either(tool: BashTool, home: Path) -> None:
+    tool.invoke("ln -s ../notes link; echo x > link; ln -s ~/.ssh keys")
+    assert (home / "notes").read_text() == "kept"
+    assert said(tool, "cat keys/id") == ""
+
+
+def test_keys_cannot_be_read(tool: BashTool) -> None:
+    assert said(tool, "cat ~/.ssh/id ~/.netrc; cp -r ~/.ssh copied; cat copied/id; cp ~/.netrc .; cat .netrc") == ""
+
+
+def test_temporary_files_last_from_call_to_call(tool: BashTool) -> None:
+    assert said(tool, 'echo kept > "$TMPDIR/file"; cat "$TMPDIR/file"') == "kept"
+    assert said(tool, 'cat "$TMPDIR/file"') == "kept"
+
+
+def test_there_is_no_network(tool: BashTool, port: int) -> None:
+    assert said(tool, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo reached || echo refused") == "refused"
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_setting_opens_the_network(home: Path, port: int, rung: Rung) -> None:
+    isolation = Isolation(rung, network=True)
+    if fault := fault_of(isolation, home):
+        pytest.skip(f"{rung} does not hold on this machine: {fault}")
+    tool = BashTool(home / "project", ShellSettings(network=True), isolation)
+    assert said(tool, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo reached") == "reached"
+
+
+def test_the_environment_of_other_processes_is_out_of_reach(tool: BashTool) -> None:
+    name = f"MARK_{os.getpid()}_API_KEY"
+    script = f"for p in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $p; done 2>/dev/null | grep -c ^{name}="
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={name: "secret"})
+    try:
+        assert said(tool, f"cat /proc/{other.pid}/environ; {script}") == "0"
+        assert said(BashTool(tool._root, isolation=OPEN), script) == "1"
+    finally:
+        other.communicate(b"\n")
+
+
+def test_processes_outside_cannot_be_signalled(tool: BashTool) -> None:
+    if tool.isolation.name == "landlock" and tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12):
+        pytest.skip("Landlock holds back signals from Linux 6.12 on")
+    assert said(tool, f"kill -0 {os.getpid()} 2>/dev/null && echo seen || echo unseen") == "unseen"
+
+
+def test_no_way_leads_up_from_inside(tool: BashTool, home: Path) -> None:
+    tool.invoke("unshare -Urm sh -c 'mount -o remount,rw /; umount ~/.ssh; cat ~/.ssh/id > leaked; echo x > ../notes'")
+    tool.invoke("mount -o remount,rw / ; umount ~/.ssh; cat ~/.ssh/id > leaked2; echo x > ../notes")
+    assert (home / "notes").read_text() == "kept"
+    assert "private" not in "".join(path.read_text() for path in (home / "project").glob("leaked*"))
+
+
+@pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
+def test_bubblewrap_protects_what_configures_aeon_and_git(tool: BashTool, home: Path) -> None:
+    tool.invoke("touch .aeon/config.yml .git/hooks/pre-commit; mv .git other; mv .aeon other2; touch .git/index")
+    project = home / "project"
+    assert [str(path.relative_to(project)) for path in sorted(project.rglob("*"))] == [
+        ".aeon",
+        ".git",
+        ".git/hooks",
+        ".git/index",
+    ]
+
+
+@pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
+def test_bubblewrap_lets_a_long_output_be_read_again(tool: BashTool, tmp_path: Path) -> None:
+    tool = BashTool(tool._root, ShellSettings(output_dir=tmp_path / "outputs"), tool.isolation)
+    whole = tool.invoke("seq 1 50000")["output_file"]
+    assert said(tool, f"tail -n 1 {whole}; echo x >> {whole} || echo protected") == "50000\nprotected"
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("root", ["", ".config/aeon"], ids=["around", "within"])
+def test_a_project_around_or_within_what_is_hidden_works(home: Path, rung: Rung, root: str) -> None:
+    isolation = Isolation(rung, network=False)
+    if fault := fault_of(isolation, home):
+        pytest.skip(f"{rung} does not hold on this machine: {fault}")
+    (home / root / "file").write_text("text")
+    tool = BashTool(home / root, isolation=isolation)
+    assert said(tool, "cat file; cat ~/.ssh/id; echo done > made") == "text"
+    assert (home / root / "made").read_text() == "done\n"
+
+
+def test_the_probe_finds_the_first_that_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "fault_of", lambda it, root: None if it.name == "landlock" else "no luck")
+    monkeypatch.setattr(module.sys, "platform", "linux")
+    found = probe(tmp_path, ShellSettings())
+    assert found == Isolation("landlock", False, "bubblewrap: no luck; namespaces: no luck")
+
+
+def test_without_any_the_reasons_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "fault_of", lambda it, root: "no luck")
+    monkeypatch.setattr(module.sys, "platform", "linux")
+    found = probe(tmp_path, ShellSettings())
+    assert (found.name, found.network) == ("none", True)
+    assert found.describe() == (
+        "no isolation (bubblewrap: no luck; namespaces: no luck; landlock: no luck): "
+        "commands can do all that you can, every one needs approval"
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "root", "why"),
+    [("darwin", ".", "it needs Linux, this is darwin"), ("linux", "/", "the project root is the whole file system")],
+)
+def test_some_places_have_none(monkeypatch: pytest.MonkeyPatch, platform: str, root: str, why: str) -> None:
+    monkeypatch.setattr(module.sys, "platform", platform)
+    module._probed.cache_clear()
+    assert probe(Path(root), ShellSettings()) == Isolation("none", True, why)
+    module._probed.cache_clear()
+
+
+def test_a_probe_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(module, "fault_of", lambda it, root: asked.append(it.name))
+    assert probe(tmp_path, ShellSettings()) is probe(tmp_path, ShellSettings(safety_mode="permissive"))
+    assert len(asked) == (1 if sys.platform == "linux" else 0)
+
+
+def test_a_rung_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    assert fault_of(OPEN, tmp_path) == "it reads what is hidden"
+
+
+def test_a_missing_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert fault_of(Isolation("bubblewrap", False), tmp_path) == "bwrap is not installed"
+    assert fault_of(Isolation("landlock", False), tmp_path) == "bash is not installed"
+
+
+def test_what_lies_deeper_is_mounted_later(tmp_path: Path) -> None:
+    root = tmp_path / "hidden" / "root"
+    (root / "key").mkdir(parents=True)
+    limits = Limits(root, tmp_path, False, hidden=(root / "key", tmp_path / "hidden"))
+    line = bubblewrap("bwrap", limits, 9)
+    places = [str(tmp_path / "hidden"), str(root), str(root / "key")]
+    assert [word for word in line[line.index("/var/tmp") :] if word in places][:4] == [
+        places[0],
+        places[1],
+        places[1],
+        places[2],
+    ]
+    assert ("--unshare-net" in line, "--unshare-net" in bubblewrap("bwrap", Limits(root, tmp_path, True), 9)) == (
+        True,
+        False,
+    )

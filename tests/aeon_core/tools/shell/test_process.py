@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.errors import ToolError
+from aeon_core.tools.shell.isolation import Isolation
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.output import Output
+from aeon_core.tools.shell.process import Ended, Job, run, shell_words
+
+BASH = shutil.which("bash") or "bash"
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the launcher needs Linux")
+
+# Ends by itself within seconds should the cleanup fail: 2 ** 6 processes, each in a session of its own.
+TREE = """
+import os, time
+for _ in range(6):
+    os.fork()
+    os.setsid() if os.getpgrp() != os.getpid() else None
+open(f"tree/{os.getpid()}", "w").close()
+time.sleep(20)
+"""
+
+ASKING = """
+import os, shutil
+from pathlib import Path
+from aeon_core.tools.shell.isolation import Isolation
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.output import Output
+from aeon_core.tools.shell.process import Job, run, shell_words
+here = Path.cwd()
+words = shell_words(shutil.which("bash"), "setsid sleep 20 & echo $$ $! > new; mv new pids; wait")
+limits = Limits(here, here, network=True)
+command = lambda status: Isolation("none", True).command(words, limits, status)
+run(Job(command, True, here, os.environ, 20), Output(Path.cwd))
+"""
+
+
+def job(tmp_path: Path, command: str, timeout: float = 30, supervised: bool = False) -> Job:
+    words = shell_words(BASH, command)
+    limits = Limits(tmp_path, tmp_path, network=True)
+    isolation = Isolation("none", network=True)
+    build = (lambda status: isolation.command(words, limits, status)) if supervised else (lambda status: words)
+    return Job(build, supervised, tmp_path, {"PATH": os.environ["PATH"]}, timeout)
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Output:
+    return Output(lambda: tmp_path)
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=ON_LINUX)], ids=["direct", "launcher"])
+def supervised(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(holds: Callable[[], bool]) -> None:
+    latest = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < latest, "it did not come about within ten seconds"
+        time.sleep(0.01)
+
+
+def test_both_streams_and_the_code_are_given(tmp_path: Path, output: Output, supervised: bool) -> None:
+    ended = run(job(tmp_path, "pwd; echo oops >&2; exit 7", supervised=supervised), output)
+    assert ended == Ended(7, "itself")
+    assert (output.text("stdout"), output.text("stderr")) == (f"{tmp_path}\n", "oops\n")
+
+
+@pytest.mark.parametrize(("number", "code"), [("KILL", 137), ("SEGV", 139), ("TERM", 143)])
+def test_a_signal_is_told_as_bash_does(
+    tmp_path: Path, output: Output, supervised: bool, number: str, code: int
+) -> None:
+    assert run(job(tmp_path, f"kill -{number} $$", supervised=supervised), output) == Ended(code, "itself")
+
+
+def test_there_is_no_input(tmp_path: Path, output: Output, supervised: bool) -> None:
+    assert run(job(tmp_path, "read -r line; echo $?; cat", supervised=supervised), output) == Ended(0, "itself")
+    assert output.text("stdout") == "1\n"
+
+
+def test_a_background_process_that_holds_the_pipe_does_not_hold_the_call(
+    tmp_path: Path, output: Output, supervised: bool
+) -> None:
+    began = time.monotonic()
+    assert run(job(tmp_path, "sleep 20 & echo $!", supervised=supervised), output).by == "itself"
+    assert time.monotonic() - began < 10
+    until(lambda: not alive(int(output.text("stdout"))))
+
+
+def test_a_time_out_ends_the_group(tmp_path: Path, output: Output, supervised: bool) -> None:
+    command = "trap '' TERM INT; sleep 20 & echo $!; while :; do sleep 1; done"
+    began = time.monotonic()
+    assert run(job(tmp_path, command, 1.5, supervised), output) == Ended(124, "timeout")
+    assert time.monotonic() - began < 10
+    until(lambda: not alive(int(output.text("stdout"))))
+
+
+def test_a_command_that_closed_its_streams_is_waited_for(tmp_path: Path, output: Output, supervised: bool) -> None:
+    command = "exec >&- 2>&-; sleep 0.3; echo done > late"
+    assert run(job(tmp_path, command, supervised=supervised), output) == Ended(0, "itself")
+    assert (tmp_path / "late").read_text() == "done\n"
+
+
+@ON_LINUX
+def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: Output) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree.py").write_text(TREE)
+    command = f"{sys.executable} -I -S tree.py & until [ $(ls tree | wc -l) = 64 ]; do sleep 0.05; done"
+    assert run(job(tmp_path, command, supervised=True), output) == Ended(0, "itself")
+    pids = [int(place.name) for place in (tmp_path / "tree").iterdir()]
+    assert len(pids) == 64
+    assert [pid for pid in pids if alive(pid)] == []
+
+
+@ON_LINUX
+@pytest.mark.parametrize(("number", "by"), [("KILL", "itself"), ("STOP", "timeout")])
+def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
+    tmp_path: Path, output: Output, number: str, by: str
+) -> None:
+    began = time.monotonic()
+    ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 20", 2, supervised=True), output)
+    assert ended.by == by
+    assert time.monotonic() - began < 7
+    until(lambda: not alive(int(output.text("stdout"))))
+
+
+@ON_LINUX
+def test_the_death_of_the_one_who_asked_ends_the_command(tmp_path: Path) -> None:
+    asking = subprocess.Popen(
+        [sys.executable, "-c", ASKING], cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    try:
+        until(lambda: (tmp_path / "pids").exists())
+    finally:
+        asking.kill()
+        asking.wait()
+    shell, background = map(int, (tmp_path / "pids").read_text().split())
+    until(lambda: not alive(shell) and not alive(background))
+
+
+def test_an_interruption_ends_the_command_and_is_passed_on(
+    tmp_path: Path, output: Output, supervised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(stream: str, chunk: bytes) -> None:
+        monkeypatch.undo()
+        output.add("stdout", chunk)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(output, "add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(job(tmp_path, "echo $$; sleep 20", supervised=supervised), output)
+    until(lambda: not alive(int(output.text("stdout"))))
+
+
+def test_it_can_be_cancelled_from_another_thread(tmp_path: Path, output: Output, supervised: bool) -> None:
+    cancelled = threading.Event()
+
+    def cancel() -> None:
+        until(lambda: "\n" in output.text("stdout"))
+        cancelled.set()
+
+    threading.Thread(target=cancel).start()
+    assert run(job(tmp_path, "echo $$; sleep 20", supervised=supervised), output, cancelled) == Ended(137, "cancel")
+    until(lambda: not alive(int(output.text("stdout"))))
+
+
+def test_a_flood_is_ended_at_the_bound_and_kept_in_a_private_file(tmp_path: Path, supervised: bool) -> None:
+    output = Output(lambda: tmp_path, shown=1000, whole=100_000)
+    assert run(job(tmp_path, "yes", supervised=supervised), output) == Ended(137, "output")
+    assert output.path is not None
+    assert output.path.stat().st_size == 100_001
+    assert stat.S_IMODE(output.path.stat().st_mode) == 0o600
+    assert len(output.text("stdout")) < 1300
+
+
+def test_the_number_of_processes_is_bounded(tmp_path: Path, output: Output) -> None:
+    run(job(tmp_path, "ulimit -u; ulimit -c"), output)
+    processes, core = output.text("stdout").split()
+    assert 2048 <= int(processes) < 100_000
+    assert core == "0"
+
+
+def test_the_command_has_no_other_descriptors(tmp_path: Path, output: Output) -> None:
+    run(job(tmp_path, "ls /proc/self/fd | wc -l", supervised=True), output)
+    assert output.text("stdout") == "4\n"  # three, and the one that lists
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("echo \0", "the command cannot be run: .*NUL"), ("x" * 3_000_000, "the command cannot be run: Argument list")],
+    ids=["nul", "long"],
+)
+def test_what_cannot_be_started_is_an_error(tmp_path: Path, output: Output, command: str, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
+        run(job(tmp_path, command), output)
+
+
+@ON_LINUX
+def test_a_program_that_is_missing_behind_the_launcher_is_an_error(tmp_path: Path, output: Output) -> None:
+    limits = Limits(tmp_path, tmp_path, network=True)
+    isolation = Isolation("none", network=True)
+    missing = Job(lambda status: isolation.command(["/no/such"], limits, status), True, tmp_path, {}, 30)
+    with pytest.raises(ToolError, match="the command was not run, its isolation failed: FileNotFoundError"):
+        run(missing, output)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.text(max_size=30)), max_size=20))
+def test_text_is_kept_whole_or_its_ends_are(tmp_path_factory: pytest.TempPathFactory, writes: list) -> None:  # type: ignore[type-arg]
+    folder = tmp_path_factory.mktemp("output")
+    output = Output(lambda: folder, shown=40)
+    chunks = [(stream, text.encode("utf-8", "replace")) for stream, text in writes]
+    for stream, chunk in chunks:
+        output.add(stream, chunk)
+    output.close()
+    for stream in ("stdout", "stderr"):
+        whole = b"".join(chunk for name, chunk in chunks if name == stream)
+        shown = output.text(stream)
+        if len(whole) <= 40:
+            assert shown.encode() == whole
+        else:
+            head, marker, tail = shown.partition("\n[TRUNCATED] ")
+            assert whole.startswith(head.encode())
+            assert marker
+            assert whole.endswith(tail.partition("\n")[2].encode())
+    if output.truncated:
+        assert output.path is not None
+        assert output.path.read_bytes() == b"".join(chunk for _, chunk in chunks)
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    output = Output(lambda: tmp_path / "missing", shown=10)
+    output.add("stdout", b"x" * 100)
+    assert output.path is None
+    assert output.problem == "the whole output could not be kept: No such file or directory"
+    assert "[TRUNCATED] 90 bytes left out\n" in output.text("stdout")
