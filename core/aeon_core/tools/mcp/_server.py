@@ -1,0 +1,125 @@
+"""One MCP server over all its connections: what its calls give, and what happens when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.mcp._faults import Ended, Refused, SessionLost, Unusable
+from aeon_core.tools.mcp._result import Answer, TooLarge, result_of, text_of
+from aeon_core.tools.mcp._text import Words
+from aeon_core.tools.mcp._tool import Listed, McpTool
+from aeon_core.tools.mcp.settings import McpServer, resolved
+
+logger = logging.getLogger("aeon")
+
+_MAX_ERROR = 2_000
+
+
+class Link(Protocol):
+    """One connection with a server, from its start until it ends."""
+
+    ended: asyncio.Event
+
+    async def open(self) -> list[Listed]:
+        """Return the server's tools, all pages of them. Raises Unusable."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Answer:
+        """Return the server's answer. Raises Refused, Ended, and TimeoutError after the settings' `timeout`."""
+
+    async def close(self) -> None:
+        """End the connection, by force where it takes too long."""
+
+
+Connect = Callable[[str, McpServer, dict[str, str], Words], Link]
+"""Makes a connection from name, settings, `env` or `headers` with all variables replaced, and what hides these."""
+
+
+class Server:
+    """One server of the settings. All methods but the constructor run on the loop."""
+
+    def __init__(self, name: str, settings: McpServer, connect: Connect) -> None:
+        self.name = name
+        self.settings = settings
+        self._make = connect
+        self._values: dict[str, str] = {}
+        self._words = Words()
+        self._lock = asyncio.Lock()
+        self._link: Link | None = None
+        self._closed = False
+
+    async def start(self) -> list[Listed]:
+        """Return the tools of the server, which runs from now on. Raises UsageError."""
+        key = "headers" if self.settings.command is None else "env"
+        self._values = resolved(self.name, key, getattr(self.settings, key))
+        self._words = Words(self._values.values())
+        try:
+            return await self._connect()
+        except Unusable as why:
+            raise UsageError(f"MCP server {self.name!r} cannot be used: {why}", server=self.name) from None
+
+    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
+        """Return the result of one call. Raises ToolError; a server that ended before is started again, once."""
+        try:
+            answer = await self._answer(tool, arguments)
+        except SessionLost:
+            # It says that it did not take the call, so that the call may be made again.
+            await self._end()
+            try:
+                answer = await self._answer(tool, arguments)
+            except SessionLost as error:
+                raise self._error(tool, f"answered {tool.shown_name!r} with an error: {error}") from None
+        if answer.is_error:
+            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it does not say why"
+            raise self._error(tool, f"reports that {tool.shown_name!r} failed: {said}")
+        try:
+            return result_of(answer, declared=tool.declared)
+        except TooLarge as error:
+            raise self._error(tool, f"answered {tool.shown_name!r}, but {error}") from None
+
+    async def close(self) -> None:
+        """End the connection; there will be no other."""
+        self._closed = True
+        await self._end()
+
+    async def _answer(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
+        link = await self._live(tool)
+        name, limit = tool.shown_name, self.settings.timeout
+        try:
+            return await link.call(tool.remote_name, arguments)
+        except SessionLost:
+            raise
+        except TimeoutError:
+            raise self._error(tool, f"gave no answer to {name!r} within {limit:g} s; see 'timeout'") from None
+        except Refused as error:
+            raise self._error(tool, f"answered {name!r} with an error: {error}") from None
+        except Ended as error:
+            how = "was closed" if self._closed else "ended"
+            why = f" ({error})" if str(error) else ""
+            raise self._error(tool, f"{how} during {name!r}; whether it took effect is not known{why}") from None
+
+    async def _live(self, tool: McpTool) -> Link:
+        async with self._lock:
+            assert self._link is not None
+            if self._link.ended.is_set() and not self._closed:
+                await self._end()
+                logger.warning("MCP server %r has ended; connecting to it again", self.name)
+                try:
+                    await self._connect()
+                except Unusable as why:
+                    raise self._error(tool, f"had ended and cannot be used again: {why}") from None
+            return self._link
+
+    async def _connect(self) -> list[Listed]:
+        self._link = self._make(self.name, self.settings, self._values, self._words)
+        return await self._link.open()
+
+    async def _end(self) -> None:
+        if self._link is not None:
+            await self._link.close()
+
+    def _error(self, tool: McpTool, what: str) -> ToolError:
+        return ToolError(f"MCP server {self.name!r} {what}", tool_name=tool.name)

@@ -1,0 +1,128 @@
+"""A tool of an MCP server as a Tool: its name, and what is believed of what the server says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.mcp._text import words
+from aeon_core.tools.mcp.settings import McpServer
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.visible import visible
+
+logger = logging.getLogger("aeon")
+
+MAX_NAME = 64
+"""The longest name that every provider takes."""
+_MAX_DESCRIPTION = 2_000
+_MAX_SHOWN_NAME = 100
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_DIGEST = 8
+
+Listed = Mapping[str, Any]
+"""A tool as its server lists it: the JSON of MCP's `Tool`."""
+Invoke = Callable[["McpTool", dict[str, Any]], Any]
+
+
+class McpTool(Tool):
+    """A tool of an MCP server. All that it says of itself is the server's word."""
+
+    def __init__(self, listed: Listed, *, server: str, name: str, trusted: bool, invoke: Invoke) -> None:
+        self.name = name
+        self.server = server
+        self.remote_name: str = listed["name"]
+        self.shown_name = words(self.remote_name, _MAX_SHOWN_NAME)
+        """The server's own name for it, for messages."""
+        self.description = _description(listed, server)
+        self.input_schema = listed["inputSchema"]
+        self.declared = "outputSchema" in listed
+        """Whether the server says what a result looks like."""
+        self.output_schema = listed.get("outputSchema", {"type": "object"})
+        self.effect = _effect(listed.get("annotations") or {}) if trusted else "unsafe"
+        self.needs_approval = self.effect != "pure"
+        self._invoke = invoke
+
+    def invoke(self, /, **arguments: Any) -> Any:
+        """Return the server's structured content, else `{"text": …}`. Raises ToolError that names the server."""
+        return self._invoke(self, arguments)
+
+
+def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invoke: Invoke) -> list[Tool]:
+    """Return the tools that the settings take of what a server lists, in its order.
+
+    A tool that cannot be registered, such as one with an invalid schema, is left out with a warning. Raises UsageError
+    for an entry of `tools` in the settings that no tool fits.
+    """
+    by_name: dict[str, Listed] = {}
+    for tool in listed:
+        by_name.setdefault(tool["name"], tool)
+    chosen = _chosen(server, settings, list(by_name))
+    names = tool_names(server, chosen)
+    made = (
+        McpTool(by_name[own], server=server, name=names[own], trusted=settings.trust_annotations, invoke=invoke)
+        for own in chosen
+    )
+    return [tool for tool in made if _fits(tool)]
+
+
+def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the name here of each of a server's tools: `mcp__<server>__<tool>`, in what every provider takes.
+
+    Other characters become `_`, and what is longer than MAX_NAME is cut; where two names would then be the same, and
+    where one was cut, a digest of the server's own name tells them apart.
+    """
+    full = {name: f"mcp__{server}__{_UNFIT.sub('_', name)}" for name in names}
+    count = Counter(full.values())
+
+    def unclear(name: str) -> bool:
+        return len(full[name]) > MAX_NAME or (count[full[name]] > 1 and bool(_UNFIT.search(name)))
+
+    return {name: _told_apart(full[name], name) if unclear(name) else full[name] for name in full}
+
+
+def _told_apart(full: str, name: str) -> str:
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
+    return f"{full[: MAX_NAME - _DIGEST - 1]}_{digest}"
+
+
+def _chosen(server: str, settings: McpServer, names: list[str]) -> list[str]:
+    if settings.tools is None:
+        return names
+    for pattern in settings.tools:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            has = ", ".join(map(repr, names)) or "none"
+            raise UsageError(
+                f"'tools' of {server!r} in 'mcp_servers' names {pattern!r}, which the server does not have; "
+                f"it has {words(has)}"
+            )
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in settings.tools)]
+
+
+def _description(listed: Listed, server: str) -> str:
+    said = visible(str(listed.get("description") or ""), keep="\n\t").strip()
+    if not said:
+        name = words(listed["name"], _MAX_SHOWN_NAME)
+        return f"The tool {name!r} of the MCP server {server!r}, which says nothing of it."
+    return said if len(said) <= _MAX_DESCRIPTION else f"{said[:_MAX_DESCRIPTION]}…"
+
+
+def _effect(annotations: Mapping[str, Any]) -> Effect:
+    if annotations.get("readOnlyHint") is True:
+        return "pure"
+    return "idempotent" if annotations.get("idempotentHint") is True else "unsafe"
+
+
+def _fits(tool: McpTool) -> bool:
+    try:
+        ToolRegistry().register(tool)
+    except ToolError as error:
+        logger.warning("MCP server %r: left out a tool that cannot be used: %s", tool.server, words(error.message))
+        return False
+    return True

@@ -1,0 +1,236 @@
+"""MCP servers over HTTP that refuse, forget, break off or are gone (REQ-023)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.mcp.servers import McpTools
+from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, connected, http_server, pids
+
+INITIALIZED = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "old", "version": "1"},
+}
+TOOL = {"name": "do", "inputSchema": {"type": "object"}}
+
+
+class OldServer(ThreadingHTTPServer):
+    """A server of before 2026, with sessions; `fault` may answer in its place, with a status, a kind and a body."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.sessions: set[str] = set()
+        self.opened = 0
+        self.calls: list[Any] = []
+        self.answer: Any = {"content": [{"type": "text", "text": "done"}]}
+        self.headers_seen: list[dict[str, str]] = []
+        self.fault: Callable[[str], tuple[int, str, str] | None] = lambda method: None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/mcp"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: OldServer
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.headers_seen.append(dict(self.headers))
+        method = message["method"]
+        if fault := self.server.fault(method):
+            self._reply(*fault)
+        elif method == "initialize":
+            self.server.opened += 1
+            session = f"session-{self.server.opened}"
+            self.server.sessions.add(session)
+            self._result(message, INITIALIZED, session)
+        elif method == "server/discover":
+            self._reply(400, "text/plain", "what?")
+        elif self.headers.get("mcp-session-id") not in self.server.sessions:
+            self._reply(404, "text/plain", "no such session")
+        elif "id" not in message:
+            self._reply(202, "text/plain", "")
+        elif method == "tools/list":
+            self._result(message, {"tools": [TOOL]})
+        else:
+            self.server.calls.append(message["params"]["arguments"])
+            self._result(message, self.server.answer)
+
+    def do_GET(self) -> None:
+        self._reply(405, "text/plain", "")
+
+    def do_DELETE(self) -> None:
+        self.server.sessions.discard(self.headers.get("mcp-session-id"))
+        self._reply(200, "text/plain", "")
+
+    def _result(self, message: Any, result: Any, session: str | None = None) -> None:
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        self._reply(200, "application/json", body, session)
+
+    def _reply(self, status: int, kind: str, body: str, session: str | None = None) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body.encode())))
+        if session:
+            self.send_header("mcp-session-id", session)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def old_server() -> Iterator[OldServer]:
+    with OldServer() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def old() -> Iterator[OldServer]:
+    with old_server() as server:
+        yield server
+
+
+def refusal(root: Path, **settings: Any) -> str:
+    with pytest.raises(UsageError) as caught:
+        McpTools({"web": settings}, project_root=root).connect()
+    assert_nothing_is_left()
+    return caught.value.message.removeprefix("MCP server 'web' cannot be used: ")
+
+
+def test_an_older_server_is_spoken_to_and_its_session_ended(
+    tmp_path: Path, old: OldServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "abc")
+    server = {"url": old.url, "headers": {"Authorization": "Bearer ${MY_TOKEN}"}}
+    with connected(tmp_path, web=server) as tools:
+        assert tools["mcp__web__do"].invoke(x=1) == {"text": "done"}
+        assert old.sessions == {"session-1"}
+    assert old.calls == [{"x": 1}]
+    assert {seen["Authorization"] for seen in old.headers_seen} == {"Bearer abc"}
+    assert old.sessions == set()
+
+
+def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.sessions.clear()
+        assert tools["mcp__web__do"].invoke(x=2) == {"text": "done"}
+        assert old.opened == 2
+    assert old.calls == [{"x": 2}]
+
+
+def test_a_session_that_is_forgotten_again_and_again_fails_the_call(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.fault = lambda method: (404, "text/plain", "no") if method == "tools/call" else None
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: HTTP status 404"):
+            tools["mcp__web__do"].invoke()
+        assert old.opened == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "it refused with HTTP status 401; correct its 'headers'"),
+        (403, "it refused with HTTP status 403; correct its 'headers'"),
+        (404, "it refused with HTTP status 404; correct its 'url'"),
+        (500, "it refused with HTTP status 500; correct its 'url'"),
+    ],
+)
+def test_a_server_that_refuses_at_the_start_is_an_error_that_says_so(
+    tmp_path: Path, old: OldServer, status: int, reason: str
+) -> None:
+    old.fault = lambda method: (status, "text/plain", "go away")
+    assert refusal(tmp_path, url=old.url) == reason
+
+
+def test_a_page_is_no_server(tmp_path: Path, old: OldServer) -> None:
+    old.fault = lambda method: (200, "text/html", "<p>Welcome</p>")
+    assert refusal(tmp_path, url=old.url) == "it does not speak MCP as expected: Unexpected content type: text/html"
+
+
+def test_where_nothing_listens_the_line_says_so(tmp_path: Path) -> None:
+    with old_server() as server:
+        url = server.url
+    message = refusal(tmp_path, url=url)
+    assert message.startswith("it cannot be reached: ")
+    assert message.endswith("; is it running, and is its 'url' right?")
+
+
+def test_a_server_that_refuses_later_fails_the_call_with_the_status(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.fault = lambda method: (401, "text/plain", "expired") if method == "tools/call" else None
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: HTTP status 401"):
+            tools["mcp__web__do"].invoke()
+        old.fault = lambda method: None
+        assert tools["mcp__web__do"].invoke() == {"text": "done"}
+    assert old.opened == 1
+
+
+def test_an_answer_that_is_no_json_fails_the_call_alone(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.fault = lambda method: (200, "application/json", "{nonsense") if method == "tools/call" else None
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: Failed to parse JSON"):
+            tools["mcp__web__do"].invoke()
+        old.fault = lambda method: None
+        assert tools["mcp__web__do"].invoke() == {"text": "done"}
+
+
+@pytest.mark.parametrize("answer", [{}, {"content": [{"type": "hologram"}]}, {"content": "text"}, {"isError": 5}])
+def test_an_answer_of_another_shape_fails_the_call_alone(tmp_path: Path, old: OldServer, answer: Any) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        good, old.answer = old.answer, answer
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: it cannot be used: "):
+            tools["mcp__web__do"].invoke()
+        old.answer = good
+        assert tools["mcp__web__do"].invoke() == {"text": "done"}
+
+
+def test_a_large_answer_in_a_stream_arrives(tmp_path: Path, old: OldServer) -> None:
+    large = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "é" * 900_000}]}})
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        event = f"event: message\ndata: {large}\n\n"
+        old.fault = lambda method: (200, "text/event-stream", event) if method == "tools/call" else None
+        assert tools["mcp__web__do"].invoke() == {"text": "é" * 900_000}
+
+
+def test_a_stream_that_breaks_off_fails_the_call_with_its_effect_unknown(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.fault = lambda method: (200, "text/event-stream", ": nothing\n\n") if method == "tools/call" else None
+        with pytest.raises(ToolError, match=r"answered 'do' with an error: .*; whether it took effect is not known$"):
+            tools["mcp__web__do"].invoke()
+        old.fault = lambda method: None
+        assert tools["mcp__web__do"].invoke() == {"text": "done"}
+
+
+def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_back(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with http_server(notes) as (url, process), connected(tmp_path, web={"url": url}) as tools:
+        with pytest.raises(ToolError, match="'web' ended during 'die'; whether it took effect is not known"):
+            tools["mcp__web__die"].invoke()
+        process.wait()
+        for _ in range(2):
+            with pytest.raises(ToolError, match="'web' had ended and cannot be used again: it cannot be reached"):
+                tools["mcp__web__add"].invoke(a=1, b=1)
+        port = url.split(":")[2].split("/")[0]
+        with http_server(notes, port):
+            assert tools["mcp__web__add"].invoke(a=1, b=1) == {"sum": 2}
+    assert len(pids(notes)) == 2

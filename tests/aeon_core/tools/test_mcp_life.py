@@ -1,0 +1,260 @@
+"""How MCP servers start, end, fail and come back, and that nothing of them stays (REQ-023)."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import Orchestrator, RunConfig
+from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.registry import default_registry
+from tests.aeon_core.tools.mcp_help import (
+    assert_nothing_is_left,
+    connected,
+    eventually,
+    is_alive,
+    pids,
+    program,
+    stdio,
+)
+from tests.fakes import ScriptedModel, add, steps
+
+ENDED = "it ended before it had told its tools; correct its 'command', 'args' or 'env'"
+SECRET = "sk-" + "ant-" + "x" * 30
+
+
+def refusal(root: Path, **servers: Any) -> str:
+    """Return why the servers cannot be used."""
+    with pytest.raises(UsageError) as caught:
+        McpTools(servers, project_root=root).connect()
+    assert_nothing_is_left()
+    assert "\n" not in caught.value.message
+    assert caught.value.exit_code == 2
+    return caught.value.message
+
+
+def test_a_program_gets_its_own_variables_and_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "not to be seen")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/the/cache")
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setenv("MINE", "a value of mine")
+    (tmp_path / "sub").mkdir()
+    server = stdio(env={"TOKEN": "x ${MINE}", "PLAIN": "1"}, cwd="sub")
+    with connected(tmp_path, test=server) as tools:
+        found = tools["mcp__test__surroundings"].invoke()
+    assert found["TOKEN"] == "x a value of mine"
+    assert found["PLAIN"] == "1"
+    assert found["XDG_CACHE_HOME"] == "/the/cache"
+    assert not {"SOME_API_KEY", "TMPDIR"} & set(found)
+
+
+def test_two_servers_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
+    trusting = stdio(trust_annotations=True, tools=["a??", "f*"])
+    with connected(tmp_path, one=stdio(tools=["add"]), two=trusting) as tools:
+        assert list(tools) == ["mcp__one__add", "mcp__two__add", "mcp__two__fail"]
+        assert [tool.effect for tool in tools.values()] == ["unsafe", "pure", "idempotent"]
+        assert [tool.needs_approval for tool in tools.values()] == [True, False, True]
+        assert tools["mcp__one__add"].invoke(a=1, b=1) == tools["mcp__two__add"].invoke(a=0, b=2) == {"sum": 2}
+
+
+def test_a_server_that_dies_fails_its_call_and_is_named_with_its_last_words(tmp_path: Path) -> None:
+    with connected(tmp_path, test=stdio()) as tools:
+        with pytest.raises(ToolError) as caught:
+            tools["mcp__test__die"].invoke()
+        assert caught.value.message == (
+            "MCP server 'test' ended during 'die'; whether it took effect is not known (its last words: dying, as told)"
+        )
+
+
+def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_call_is_not_called_again(
+    tmp_path: Path,
+) -> None:
+    notes = tmp_path / "notes"
+    with connected(tmp_path, test=stdio(env={"TEST_NOTES": str(notes)})) as tools:
+        [first] = pids(notes)
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: not is_alive(first))
+        assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
+        assert tools["mcp__test__add"].invoke(a=1, b=2) == {"sum": 3}
+        [_, second] = pids(notes)
+
+        def kill() -> None:
+            eventually(lambda: "began slow" in notes.read_text())
+            os.kill(second, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        with pytest.raises(ToolError, match="'test' ended during 'slow'; whether it took effect is not known"):
+            tools["mcp__test__slow"].invoke()
+        thread.join()
+        assert notes.read_text().count("began slow") == 1
+        assert len(pids(notes)) == 2
+
+
+def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\nexec " + " ".join([sys.executable, *stdio()["args"]]) + "\n")
+    server.chmod(0o700)
+    with connected(tmp_path, test={"command": "./server"}) as tools:
+        server.unlink()
+        with pytest.raises(ToolError):
+            tools["mcp__test__die"].invoke()
+        for _ in range(2):
+            with pytest.raises(ToolError, match="'test' had ended and cannot be used again: its command"):
+                tools["mcp__test__add"].invoke(a=1, b=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            {"command": "no-such-program"},
+            "its command 'no-such-program' was not found; install it or correct 'command'",
+        ),
+        ({"command": "/"}, "its command '/' cannot be started: Permission denied; correct 'command'"),
+        ({"command": "true", "cwd": "nowhere"}, "its 'cwd' '{root}/nowhere' is no folder; correct it"),
+        ({"command": "true"}, ENDED),
+        (
+            program(
+                f"import sys; sys.exit('no way\\n\\x1b[1m {SECRET} and my-own-secret')", env={"K": "my-own-secret"}
+            ),
+            f"{ENDED}; its last words: \\x1b[1m [redacted] and [redacted]",
+        ),
+        (
+            program("print('Ready.', flush=True); input(); input(); input()", start_timeout=0.7),
+            "it did not tell its tools within 0.7 s; see 'start_timeout'; it writes what is no MCP: 'Ready.'",
+        ),
+        (
+            program(
+                '[print(\'{"jsonrpc":"2.0","id":%d,"result":{"x":1}}\' % i, flush=True) for i in (1, 2) if input()]'
+            ),
+            "it does not speak MCP as expected: ",
+        ),
+    ],
+    ids=["missing", "folder", "cwd", "ends", "words", "silent", "nonsense"],
+)
+def test_a_program_that_is_no_server_is_refused_in_one_line(
+    tmp_path: Path, settings: dict[str, Any], reason: str
+) -> None:
+    message = refusal(tmp_path, bad=settings)
+    assert message.startswith(f"MCP server 'bad' cannot be used: {reason.replace('{root}', str(tmp_path))}")
+
+
+def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    late = program("import time; time.sleep(60)", start_timeout=1.5)
+    began = time.monotonic()
+    assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith("MCP server 'late'")
+    assert time.monotonic() - began < 10
+    assert not any(map(is_alive, pids(notes)))
+
+
+def test_a_variable_that_is_not_set_is_named_before_anything_runs(tmp_path: Path) -> None:
+    message = refusal(tmp_path, test=stdio(env={"TOKEN": "${NO_SUCH_VARIABLE}"}))
+    assert "'test'" in message
+    assert "'NO_SUCH_VARIABLE'" in message
+
+
+def test_without_the_package_the_line_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert "pip install 'aeon-tui[mcp]'" in refusal(tmp_path, test=stdio())
+
+
+@pytest.mark.parametrize("servers", [{}, {"off": {"command": "true", "enabled": False}}])
+def test_without_an_enabled_server_the_line_says_where_to_name_one(tmp_path: Path, servers: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="no server is configured; name one under 'mcp_servers'"):
+        McpTools(servers, project_root=tmp_path)
+
+
+def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "aeon")
+    with connected(tmp_path, test=stdio("garbage", tools=["add"])) as tools:
+        assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
+    said = [record.getMessage() for record in caplog.records if record.name == "aeon" and "no MCP" in record.message]
+    assert said == ["MCP server 'test' wrote what is no MCP, ignored: 'Welcome! this is no JSON'"]
+
+
+def test_nothing_of_a_server_reaches_the_screen(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from aeon_core.tools.mcp.servers import McpTools
+tools = {{tool.name: tool for tool in McpTools({{"test": {stdio("garbage")!r}}}, project_root=Path("/")).connect()}}
+try:
+    tools["mcp__test__die"].invoke()
+except Exception:
+    print(tools["mcp__test__say"].invoke(text="done"))
+"""
+    # It does not close its servers either: they end with the interpreter.
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "{'text': '<done>'}\n"
+    assert [line for line in done.stderr.splitlines() if not line.startswith("MCP server 'test'")] == []
+    assert_nothing_is_left()
+
+
+def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    mcp = McpTools({"test": stdio(env={"TEST_NOTES": str(notes)})}, project_root=tmp_path)
+    tools = {tool.name: tool for tool in mcp.connect()}
+
+    def close() -> None:
+        eventually(lambda: "began slow" in notes.read_text())
+        mcp.close()
+
+    threads = [threading.Thread(target=close) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    with pytest.raises(ToolError, match="MCP server 'test' was closed"):
+        tools["mcp__test__slow"].invoke()
+    for thread in threads:
+        thread.join()
+    mcp.close()
+    assert_nothing_is_left()
+    with pytest.raises(ToolError, match="MCP server 'test' was closed; start a new run"):
+        tools["mcp__test__add"].invoke(a=1, b=1)
+
+
+def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    server = stdio(env={"TEST_NOTES": str(notes)}, tools=["add"])
+    tools = McpTools({"test": server}, project_root=tmp_path).connect()
+    gc.collect()
+    assert tools[0].invoke(a=1, b=1) == {"sum": 2}
+    del tools
+    gc.collect()
+    eventually(lambda: not is_alive(pids(notes)[0]))
+    assert_nothing_is_left()
+
+
+def test_a_run_whose_server_dies_fails_the_step_and_ends_in_a_result(tmp_path: Path) -> None:
+    with connected(tmp_path, test=stdio(trust_annotations=True)) as tools:
+        registry = default_registry()
+        for tool in tools.values():
+            registry.register(tool)
+        given = {"a": 1, "b": 2}
+        model = ScriptedModel(
+            plan=steps(
+                {"tool": "mcp__test__die", "arguments": {}}, {"tool": "mcp__test__add", "arguments": given}, add(3, 4)
+            ),
+            answer="done",
+        )
+        config = RunConfig(single_pass=True, durability="off")
+        result = Orchestrator(model, tools=registry, config=config, journal=False).run("a task")
+    assert [step.status for step in result.steps] == ["failed", "complete", "complete"]
+    assert "MCP server 'test' ended during 'die'" in str(result.steps[0].errors)
+    assert result.steps[1].output == {"sum": 3}
+    assert result.answer == "done"
+    assert result.status == "not_converged"

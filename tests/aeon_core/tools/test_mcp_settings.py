@@ -1,0 +1,143 @@
+"""What `mcp_servers` may say, and how it is told what is wrong (REQ-023)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.errors import UsageError
+from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+
+SECRET = "sk-" + "ant-" + "x" * 30
+
+
+def refusal(value: Any) -> str:
+    with pytest.raises(UsageError) as caught:
+        servers_from(value)
+    assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+def test_both_kinds_of_servers_are_read_with_their_defaults() -> None:
+    found = servers_from({"files": {"command": "npx", "args": ["-y", 1]}, "web_2": {"url": "https://h.example/mcp"}})
+    assert list(found) == ["files", "web_2"]
+    assert found["files"] == McpServer(command="npx", args=["-y", "1"])
+    web = found["web_2"]
+    assert (web.timeout, web.start_timeout, web.tools, web.enabled, web.trust_annotations) == (
+        60,
+        30,
+        None,
+        True,
+        False,
+    )
+
+
+def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
+    server = McpServer(command="x")
+    assert servers_from({"a": server}) == {"a": server}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "'mcp_servers' must be a mapping of names to settings; got []"),
+        ({"a": "npx"}, "'a' in 'mcp_servers' must be a mapping with 'command' or 'url'; got 'npx'"),
+        ({"a": None}, "'a' in 'mcp_servers' must be a mapping with 'command' or 'url'; got None"),
+        ({"a": {}}, "'a' in 'mcp_servers' has neither of 'command' and 'url'; give one"),
+        ({"a": {"command": "x", "url": "http://h"}}, "'a' in 'mcp_servers' has both of 'command' and 'url'; give one"),
+        ({"a": {"comand": "x"}}, "'a' in 'mcp_servers' has the unknown key 'comand'; did you mean 'command'?"),
+        ({"a": {"command": ""}}, "'command' of 'a' in 'mcp_servers' must be text, the program to start; got ''"),
+        ({"a": {"command": "x", "args": "-y"}}, "'args' of 'a' in 'mcp_servers' must be a list of texts; got '-y'"),
+        ({"a": {"url": "ftp://h"}}, "'url' of 'a' in 'mcp_servers' must be the address of a server, http://HOST:PORT"),
+        (
+            {"a": {"command": "x", "timeout": 0}},
+            "'timeout' of 'a' in 'mcp_servers' must be a number of seconds above 0",
+        ),
+        ({"a": {"command": "x", "start_timeout": float("inf")}}, "'start_timeout' of 'a' in 'mcp_servers' must be a"),
+        ({"a": {"command": "x", "tools": []}}, "'tools' of 'a' in 'mcp_servers' must be a list of tool names"),
+        ({"a": {"command": "x", "headers": {"A": "b"}}}, "'headers' of 'a' in 'mcp_servers' goes with 'url', which is"),
+        ({"a": {"url": "http://h", "env": {"A": "b"}}}, "'env' of 'a' in 'mcp_servers' goes with 'command', which is"),
+        ({"a": {"url": "http://h", "cwd": "/"}}, "'cwd' of 'a' in 'mcp_servers' goes with 'command', which is not"),
+    ],
+)
+def test_wrong_settings_are_told_in_a_line_with_server_and_key(value: Any, message: str) -> None:
+    assert refusal(value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a__b", "_a", "a_", "ü", "a.b", "x" * 33, 5])
+def test_a_name_must_be_fit_for_the_names_of_tools(name: Any) -> None:
+    assert refusal({name: {"command": "x"}}).startswith("'mcp_servers' has a server named ")
+
+
+def test_a_wrong_value_that_may_be_a_key_is_not_shown() -> None:
+    message = refusal({"a": {"command": "x", "env": {"TOKEN": ["my-own-secret"]}}})
+    assert message == "'env' of 'a' in 'mcp_servers' must be a mapping of variables to texts"
+
+
+def test_no_dump_shows_a_key() -> None:
+    env = {"A": "my-own-secret", "B": "${HOME}", "C": "Bearer ${T}", "D": "${A}my-own-secret"}
+    server = McpServer(command="x", env=env, cwd=Path("/there"))
+    masked = {"A": "[redacted]", "B": "${HOME}", "C": "Bearer ${T}", "D": "[redacted]"}
+    for mode in ("json", "python"):
+        dumped = server.model_dump(mode=mode)
+        assert dumped["env"] == masked
+        assert dumped["cwd"] == "/there"
+    assert "my-own-secret" not in repr(server)
+    assert server.env == env
+
+
+def test_variables_are_taken_from_the_environment() -> None:
+    values = {"A": "${X}", "B": "pre ${X}${Y} post", "C": "$${X} $X $ {X}", "D": ""}
+    assert resolved("s", "env", values, {"X": "1", "Y": "${X}"}) == {
+        "A": "1",
+        "B": "pre 1${X} post",
+        "C": "${X} $X $ {X}",
+        "D": "",
+    }
+
+
+@given(st.dictionaries(st.text("ABC_", min_size=1), st.text(st.characters(exclude_characters="$\0"))))
+def test_values_without_a_variable_stay_as_they_are(values: dict[str, str]) -> None:
+    assert resolved("s", "env", values, {}) == values
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "message"),
+    [
+        (
+            "env",
+            {"T": "${NOPE}"},
+            "'env' of 's' in 'mcp_servers': 'T' needs the environment variable 'NOPE', which is not",
+        ),
+        ("headers", {"T": "a ${N-O}"}, "'headers' of 's' in 'mcp_servers': 'T' holds a '${' that names no variable"),
+        ("env", {"T": "${OPEN"}, "'env' of 's' in 'mcp_servers': 'T' holds a '${' that names no variable"),
+        ("env", {"A=B": "x"}, "'env' of 's' in 'mcp_servers': 'A=B' cannot be used; expected a name without '='"),
+        ("env", {"A": "x\0"}, "'env' of 's' in 'mcp_servers': 'A' cannot be used; expected a name without '='"),
+        ("headers", {"A B": "x"}, "'headers' of 's' in 'mcp_servers': 'A B' cannot be used; expected a header's name"),
+        ("headers", {"A": "x\r\nB: y"}, "'headers' of 's' in 'mcp_servers': 'A' cannot be used; expected a header's"),
+        ("headers", {"A": "${BAD}"}, "'headers' of 's' in 'mcp_servers': 'A' cannot be used; expected a header's name"),
+    ],
+)
+def test_what_cannot_be_replaced_or_sent_is_named_without_its_value(
+    key: str, values: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolved("s", key, values, {"BAD": f"{SECRET}\n"})
+    assert caught.value.message.startswith(message)
+    assert SECRET not in caught.value.message
+
+
+def test_settings_and_the_module_of_tools_load_nothing_of_mcp() -> None:
+    code = "import aeon_core.tools.mcp.servers, sys; print(*{'mcp', 'mcp_types', 'httpx2', 'anyio'} & set(sys.modules))"
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
