@@ -9,19 +9,22 @@ from typing import Any
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import failure, told_failure, unusable
-from aeon_core.llm._wire import Deltas, read_usage
+from aeon_core.llm._wire import Deltas, read_usage, with_cache
 from aeon_core.llm.base import Usage
 from aeon_core.plain import plain
 
 logger = logging.getLogger("aeon")
 
-_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 _PARTS = {"text_delta": "text", "input_json_delta": "partial_json"}
 
 
 def message_usage(usage: Any) -> Usage | None:
     """Return the tokens of a message, those written to and read from the provider's cache among its input."""
-    return read_usage(usage, _INPUTS, ("output_tokens",))
+    tokens = read_usage(usage, ("input_tokens", _WRITTEN, _READ), ("output_tokens",))
+    if not isinstance(usage, dict):
+        return tokens
+    return with_cache(tokens, read=usage.get(_READ), written=usage.get(_WRITTEN))
 
 
 class StreamedMessage:

@@ -10,6 +10,7 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from aeon_core.errors import LLMError
+from aeon_core.llm._context import REMEDY, by_how_much, is_too_long
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.base import Usage
 from aeon_core.llm.retry import MAX_WAIT
@@ -19,6 +20,7 @@ from aeon_core.visible import visible
 
 MAX_MESSAGE = 300
 _MAX_SAID = 140
+_MAX_SAID_OF_LENGTH = 100
 _READ_AT_MOST = 20_000
 
 _RETRYABLE_4XX = (408, 409, 425, 429)
@@ -53,13 +55,17 @@ def failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage | None = N
 def status_failure(
     status: int, body: Any, place: Endpoint, headers: Mapping[str, str] | None = None, usage: Usage | None = None
 ) -> LLMError:
-    """Return the LLMError for an HTTP status of 400 or more. Retryable are 408, 409, 425, 429 and 5xx (core FR-048)."""
+    """Return the LLMError for an HTTP status of 400 or more. Retryable are 408, 409, 425, 429 and 5xx (core FR-048).
+
+    A request that does not fit the model is never retryable: the error's context says `context_too_long`.
+    """
     url, told = place.shown_url, said(body)
+    if is_too_long(status, told, body):
+        return too_long_failure(told, body, place, status, usage)
     what = {
         401: f"{url} refused the key ({status})",
         403: f"{url} refused access ({status})",
         404: f"the model name {place.name[:60]!r} is unknown at {url} ({status})",
-        413: f"the request is too large for {url} ({status})",
         429: f"{url} limits the rate of requests ({status})",
     }.get(status, f"{url} {'failed' if status >= 500 else 'refused the request'} ({status})")
     hint = {
@@ -72,10 +78,22 @@ def status_failure(
     return _error(f"{what}{quoted}{hint}", place, retryable, retry_after(headers) if retryable else None, status, usage)
 
 
+def too_long_failure(
+    told: str, body: Any, place: Endpoint, status: int | None = None, usage: Usage | None = None
+) -> LLMError:
+    """Return the LLMError for a request that does not fit the model: what is too long, by how much, what to do."""
+    detail = by_how_much(told, body) or one_line(told, place)[:_MAX_SAID_OF_LENGTH]
+    code = f" ({status})" if status is not None else ""
+    message = f"the request is too long for the model at {place.shown_url}{code}{': ' if detail else ''}{detail}"
+    return _error(f"{message}; {REMEDY}", place, False, status=status, usage=usage, context_too_long=True)
+
+
 def told_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
     """Return the LLMError for an error that came where a reply should: in a stream, or under the status 200."""
     if (status := _told_status(body)) is not None:
         return status_failure(status, body, place, usage=usage)
+    if is_too_long(None, said(body), body):
+        return too_long_failure(said(body), body, place, usage=usage)
     told = one_line(said(body), place)[:_MAX_SAID]
     return _error(f"{place.shown_url} sent an error in place of a reply: {told}", place, True, usage=usage)
 
@@ -150,10 +168,11 @@ def _error(
     wait: float | None = None,
     status: int | None = None,
     usage: Usage | None = None,
+    context_too_long: bool | None = None,
 ) -> LLMError:
     text = one_line(f"{place.model[:80]}: {message}", place)
     text = text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
-    return LLMError(text, retryable, wait, status_code=status, usage=usage)
+    return LLMError(text, retryable, wait, status_code=status, usage=usage, context_too_long=context_too_long)
 
 
 def _told_status(body: Any) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import failure, told_failure, unusable
-from aeon_core.llm._wire import Deltas, read_usage
+from aeon_core.llm._wire import Deltas, read_usage, with_cache
 from aeon_core.llm.base import Usage
 from aeon_core.plain import plain
 
@@ -17,8 +17,10 @@ logger = logging.getLogger("aeon")
 
 
 def completion_usage(usage: Any) -> Usage | None:
-    """Return the tokens of a completion, None where the server counted none."""
-    return read_usage(usage, ("prompt_tokens",), ("completion_tokens",))
+    """Return the tokens of a completion, with those of its input that a cache held; None where none were counted."""
+    tokens = read_usage(usage, ("prompt_tokens",), ("completion_tokens",))
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    return with_cache(tokens, read=details.get("cached_tokens") if isinstance(details, dict) else None)
 
 
 class StreamedCompletion:

@@ -3,53 +3,77 @@
 from __future__ import annotations
 
 import logging
+import re
 import weakref
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.llm._connection import Connection, Watch
+from aeon_core.llm._context import is_too_long
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import failure, one_line, said, unusable
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm._wire import added
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.plain import NotPlainError, parse_json, plain
 
 logger = logging.getLogger("aeon")
 
 _REFUSED = (400, 422)
+_BROKEN = (500, 501)
+_ABOUT_ONE = re.compile(
+    r"invalid (?:json.)?schema|complex|grammar|samplers|conversion failed|features? (?:that are )?not supported"
+    r"|unimplemented|unsupported schema"
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something that a request can do without."""
+
+    sent_as: str
+    """The parameter of the request."""
+
+    instead: str
+    """What is done where it is refused."""
+
+    what: str = ""
+    """What is refused, where that is less than the parameter."""
+
+    structured: bool = False
+    """Whether it asks for structured output: then a refusal may be about one schema alone."""
 
 
 class RemoteModel(LLMAdapter):
     """An adapter over a provider's SDK. A subclass says how its request looks, is sent and its reply read."""
 
-    schema_option: ClassVar[str]
-    """The option that asks for structured output."""
+    options: ClassVar[Mapping[str, Option]]
+    """What is given up where a server refuses it."""
 
     def __init__(self, place: Endpoint) -> None:
         self._place = place
         self.model = place.model
         self._given_up: set[tuple[str, str]] = set()
+        self._notices: dict[str, str] = {}
         self._connection = Connection(self._maker(place))
         self._released = weakref.finalize(self, self._connection.close)
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
 
-        One HTTP request a call; another one only where the server refuses an option that it does not know, which is
-        then left out for the adapter's life.
+        One HTTP request a call; another one only where the server refuses an option that the request can do without,
+        which is then left out for the adapter's life; the next reply's `notices` say so, once.
         """
         closings = self._connection.closings
         try:
             return self._ask(request)
-        except AeonError as error:
-            if not self._was_cut(closings) or not isinstance(error, LLMError):
+        except LLMError:
+            if not self._was_cut(closings):
                 raise
         except ImportError as error:
             raise LLMError(f"{self.model}: a package is missing: {error}; install Aeon again", exit_code=3) from None
-        except Exception as error:
-            if not self._was_cut(closings):
-                # The SDK's own message may hold what ours leaves out, so it is not chained.
-                raise failure(error, self._sdk(), self._place) from None
         raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
 
     def close(self) -> None:
@@ -60,14 +84,26 @@ class RemoteModel(LLMAdapter):
         return self._connection.closings != closings
 
     def _ask(self, request: LLMRequest) -> LLMResponse:
-        client = self._client()
+        client, spent = self._client(), None
         while True:
             params = self._built(request)
             try:
-                return self._send(client, request, params)
-            except Exception as error:
-                if not self._gives_up(error, request, params):
+                reply = self._send(client, request, params)
+            except (ImportError, AeonError) as error:
+                if not isinstance(error, LLMError):
                     raise
+                spent = added(spent, cast("Usage | None", error.usage))
+                if not self._gives_up(error, request, params):
+                    error.usage = cast("dict[str, int] | None", spent)
+                    raise
+            except Exception as error:
+                spent = added(spent, self._told_usage(error))
+                if not self._gives_up(error, request, params):
+                    # The SDK's own message may hold what ours leaves out, so it is not chained.
+                    raise failure(error, self._sdk(), self._place, spent) from None
+            else:
+                notices, self._notices = list(self._notices.values()), {}
+                return reply.model_copy(update={"usage": added(spent, reply.usage), "notices": notices})
 
     def _client(self) -> Any:
         try:
@@ -88,26 +124,37 @@ class RemoteModel(LLMAdapter):
 
     def _gives_up(self, error: Exception, request: LLMRequest, params: dict[str, Any]) -> bool:
         """Return whether the server refused an option that the request can do without, and remember it."""
-        if getattr(error, "status_code", None) not in _REFUSED:
+        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        told = said(body or str(error)).lower()
+        if status not in (*_REFUSED, *_BROKEN) or is_too_long(status, told, body):
             return False
-        told = said(getattr(error, "body", None) or str(error)).lower()
-        option = self._refused_option(told, params)
-        if option is None:
+        name = self._refused_option(told, params)
+        if name is None or (status in _BROKEN and not self.options[name].structured):
             return False
         # What is wrong with one schema, or beside tools, says nothing about the other requests.
-        about_one = "invalid schema" in told or "complex" in told or bool(request.tools)
-        special = about_one and option == self.schema_option
-        self._given_up.add((option, request.purpose if special else ""))
-        where = f" for {request.purpose!r}" if special else ""
-        logger.warning(
-            "%s: %s does not take %s%s, going on without: %s",
-            self.model,
-            self._place.shown_url,
-            option,
-            where,
-            one_line(told, self._place)[:200],
-        )
+        special = self.options[name].structured and bool(_ABOUT_ONE.search(told) or request.tools)
+        self._give_up(name, request.purpose if special else "", told)
         return True
+
+    def _give_up(self, name: str, purpose: str, told: str) -> None:
+        self._given_up.add((name, purpose))
+        option = self.options[name]
+        notice = one_line(
+            f"{self.model[:80]}: {self._place.shown_url} does not take {option.what or option.sent_as}"
+            f"{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
+            self._place,
+        )
+        self._notices[f"{option.sent_as} {purpose}"] = notice
+        logger.warning("%s: %s", notice, one_line(told, self._place)[:200])
+
+    def _told_usage(self, error: Exception) -> Usage | None:
+        """Return the tokens that an HTTP error tells beside its message, None where it tells none."""
+        response = getattr(error, "response", None)
+        try:
+            body = parse_json(response.content) if response is not None else None
+        except (ValueError, RuntimeError):  # no JSON; or never read
+            return None
+        return self._usage(body.get("usage")) if isinstance(body, dict) else None
 
     def _has(self, option: str, request: LLMRequest) -> bool:
         """Return whether the server was not yet seen to refuse the option."""
@@ -138,6 +185,11 @@ class RemoteModel(LLMAdapter):
     def _sdk() -> Any:
         """Return the SDK's module."""
 
+    @staticmethod
+    @abstractmethod
+    def _usage(usage: Any) -> Usage | None:
+        """Return the tokens of a reply's `usage`, None where there are none."""
+
     @abstractmethod
     def _params(self, request: LLMRequest) -> dict[str, Any]:
         """Return the request's body."""
@@ -148,7 +200,7 @@ class RemoteModel(LLMAdapter):
 
     @abstractmethod
     def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
-        """Return the option among `params` that a refusal is about, None where it is about something else."""
+        """Return the name of the option among `params` that a refusal is about, None where it is another's."""
 
 
 def client_options(sdk: Any, place: Endpoint, watch: Watch) -> dict[str, Any]:

@@ -117,6 +117,33 @@ def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) ->
     }
 
 
+def with_cache(tokens: Usage | None, *, read: Any = None, written: Any = None) -> Usage | None:
+    """Return the usage with what of its input came from, or went to, the provider's cache; zero is left out."""
+    if tokens is None:
+        return None
+    whole = tokens.copy()
+    if count := _count(read):
+        whole["cache_read_tokens"] = count
+    if count := _count(written):
+        whole["cache_write_tokens"] = count
+    return whole
+
+
+def added(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return two calls' tokens together; None where neither was counted."""
+    if first is None or second is None:
+        return second if first is None else first
+    sums: Usage = {
+        "input_tokens": first["input_tokens"] + second["input_tokens"],
+        "output_tokens": first["output_tokens"] + second["output_tokens"],
+    }
+    return with_cache(
+        sums,
+        read=first.get("cache_read_tokens", 0) + second.get("cache_read_tokens", 0),
+        written=first.get("cache_write_tokens", 0) + second.get("cache_write_tokens", 0),
+    )
+
+
 def _count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
         return None

@@ -10,10 +10,10 @@ from typing import Any
 from aeon_core.llm._anthropic_stream import StreamedMessage, message_usage
 from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm._failure import told_failure, unusable
-from aeon_core.llm._remote import RemoteModel, client_options
+from aeon_core.llm._remote import Option, RemoteModel, client_options
 from aeon_core.llm._schema import closed_schema
 from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, with_ids
-from aeon_core.llm.base import LLMRequest, LLMResponse, Message
+from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 
 DEFAULT_URL = "https://api.anthropic.com"
 
@@ -27,6 +27,9 @@ _STOP_REASONS = {
 }
 _ABOUT_SCHEMA = re.compile(r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema")
 _ABOUT_TOOLS = re.compile(r"input_schema|tools\.\d")
+_OPTIONS = {
+    "output_config": Option("output_config", "replies are asked for by the prompt alone", structured=True),
+}
 
 
 class AnthropicModel(RemoteModel):
@@ -35,7 +38,7 @@ class AnthropicModel(RemoteModel):
     Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
     """
 
-    schema_option = "output_config"
+    options = _OPTIONS
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
@@ -51,6 +54,10 @@ class AnthropicModel(RemoteModel):
         import anthropic
 
         return anthropic
+
+    @staticmethod
+    def _usage(usage: Any) -> Usage | None:
+        return message_usage(usage)
 
     def _params(self, request: LLMRequest) -> dict[str, Any]:
         names = ToolNames(request.tools)

@@ -205,7 +205,12 @@ def test_the_stop_reason_is_in_the_houses_words_and_empty_content_is_empty_text(
 def test_tokens_in_the_providers_cache_count_as_input(anthropic_model: Make, server: Server) -> None:
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 2}
     server.script(message(usage=usage))
-    assert anthropic_model().complete(request()).usage == {"input_tokens": 111, "output_tokens": 2}
+    assert anthropic_model().complete(request()).usage == {
+        "input_tokens": 111,
+        "output_tokens": 2,
+        "cache_read_tokens": 100,
+        "cache_write_tokens": 10,
+    }
 
 
 def test_a_stream_is_handed_on_as_it_comes_and_keeps_its_usage(anthropic_model: Make, server: Server) -> None:

@@ -53,8 +53,6 @@ def test_the_simulated_model_needs_no_key_and_says_what_it_is() -> None:
         ("openai:a\x1b[31m", "holds control characters"),
         ("", "the model '' names no provider"),
         (":x", "the model ':x' is of an unknown provider"),
-        ("bedrock:m", "the provider 'bedrock' of the model 'bedrock:m' is not in this version"),
-        ("llama-cpp:/m.gguf", "the provider 'llama-cpp' of the model 'llama-cpp:/m.gguf' is not in this version"),
         ("x" * 5_000_000, "names no provider"),
         (None, "the model must be text, got NoneType"),
     ],

@@ -195,6 +195,10 @@ def test_a_refusal_is_a_reply_with_its_usage(openai_model: Make, server: Server)
         ({"prompt_tokens": 3}, {"input_tokens": 3, "output_tokens": 0}),
         ({"prompt_tokens": "3", "completion_tokens": 4.0}, {"input_tokens": 0, "output_tokens": 4}),
         ({"prompt_tokens": True, "completion_tokens": -1}, None),
+        (
+            {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 0}},
+            {"input_tokens": 3, "output_tokens": 0},
+        ),
         ("many", None),
     ],
 )

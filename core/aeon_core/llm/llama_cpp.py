@@ -1,0 +1,175 @@
+"""A GGUF model in this process, by llama.cpp (Decision 1): no key, no server, no address that others could reach."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import tempfile
+import weakref
+from collections.abc import Callable, Generator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.llm._chat import chat_messages, chat_tool
+from aeon_core.llm._completion import read_completion
+from aeon_core.llm._endpoint import Endpoint, check_timeout
+from aeon_core.llm._failure import one_line
+from aeon_core.llm._gguf import GgufError, GgufHeader, read_gguf_header
+from aeon_core.llm._in_process import CallCut, Engine
+from aeon_core.llm._openai_stream import StreamedCompletion
+from aeon_core.llm._told_tools import with_read_calls, with_told_tools
+from aeon_core.llm._wire import Deltas, ToolNames
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
+from aeon_core.plain import NotPlainError, plain
+
+MAX_CONTEXT = 8192
+"""Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""
+
+_BATCH = 128
+_MAX_TOLD = 160
+_GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
+"""How the grammar is made: no endless blanks, a near form of what it cannot say."""
+
+
+class LlamaCppModel(LLMAdapter):
+    """The model in a GGUF file. It is loaded at the first call and answers the same request in the same words.
+
+    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises ModelUnavailableError
+    (exit 3) for a missing package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
+    """
+
+    def __init__(self, path: str, *, timeout: float = 120.0) -> None:
+        if find_spec("xllamacpp") is None:
+            raise ModelUnavailableError(
+                f"llama-cpp:{path[:80]} needs a package that is not installed; run pip install 'aeon-tui[local]'"
+            )
+        file = Path(path).expanduser().absolute()
+        header = _header(file)
+        self._place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", "", check_timeout(timeout))
+        self.model = self._place.model
+        self.context_window = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
+        self._knows_tools = header.knows_tools
+        self._engine = Engine(partial(_load, file, self.context_window, self.model))
+        self._released = weakref.finalize(self, self._engine.close)
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
+
+        A schema is enforced by a grammar while the model writes; one that llama.cpp makes no grammar of is not.
+        """
+        names, deltas = ToolNames(request.tools), Deltas(request.on_delta)
+        params = self._built(request, names)
+        with contextlib.closing(self._events(params)) as events:
+            whole = StreamedCompletion(self._place, None).read(events, deltas)
+        reply = read_completion(whole, self._place, names)
+        if "tools" not in params:
+            reply = with_read_calls(reply, request.tools)
+        # llama.cpp draws its ids at random.
+        calls: list[ToolCallDict] = [{**call, "id": f"call_{n}"} for n, call in enumerate(reply.tool_calls, 1)]
+        return reply.model_copy(update={"model": self.model, "tool_calls": calls})
+
+    def close(self) -> None:
+        """Let go of the model, and leave a call in flight behind; called from any thread. A later call loads anew.
+
+        The call returns at once. The work behind it ends after the token or the part of the prompt it is at.
+        """
+        self._engine.close()
+
+    def _built(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+        # llama.cpp takes no grammar beside native tools.
+        told = request if self._knows_tools and request.schema is None else with_told_tools(request)
+        try:
+            params: dict[str, Any] = {
+                "messages": chat_messages(told, names),
+                "max_tokens": request.max_tokens,
+                "temperature": 0,
+                # A prompt that is read on from an earlier one's state may give other last digits.
+                "cache_prompt": False,
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                "return_progress": True,
+            }
+            if told.tools:
+                params["tools"] = [chat_tool(tool, names) for tool in told.tools]
+            if request.schema is not None:
+                params["json_schema"] = {**request.schema, "x-guidance": _GUIDANCE}
+            built: dict[str, Any] = plain(params)
+        except (NotPlainError, LookupError, TypeError, AttributeError) as error:
+            why = one_line(f"{type(error).__name__}: {error}", self._place)[:_MAX_TOLD]
+            raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
+        return built
+
+    def _events(self, params: dict[str, Any]) -> Generator[Any, None, None]:
+        """Yield the chunks of the reply. Raises LLMError."""
+
+        def run(server: Any, take: Callable[[Any], bool]) -> None:
+            server.handle_chat_completions(_with_grammar(params), take)
+
+        try:
+            yield from self._engine.events(run, self._place.timeout)
+        except CallCut:
+            raise LLMError(f"{self.model}: the call was cut, since the adapter was closed") from None
+        except TimeoutError:
+            raise LLMError(f"{self.model}: no word from the model within {self._place.timeout:g} s", True) from None
+        except ImportError as error:
+            raise LLMError(f"{self.model}: a package is missing: {error}; install Aeon again", exit_code=3) from None
+        except (ValueError, RuntimeError) as error:
+            told = one_line(str(error), self._place)[:_MAX_TOLD]
+            raise LLMError(f"{self.model}: llama.cpp refused the request: {told}") from None
+
+
+def _with_grammar(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the request with its schema as a grammar: `response_format` fails some replies that meet the schema."""
+    import xllamacpp
+
+    if "json_schema" not in params:
+        return params
+    rest = {key: value for key, value in params.items() if key != "json_schema"}
+    return {**rest, "grammar": xllamacpp.json_schema_to_grammar(params["json_schema"])}
+
+
+def _header(file: Path) -> GgufHeader:
+    shown = repr(str(file)[:200])
+    try:
+        return read_gguf_header(file)
+    except FileNotFoundError:
+        raise ModelUnavailableError(f"the model file {shown} does not exist; give the path of a GGUF file") from None
+    except GgufError as error:
+        raise ModelUnavailableError(f"the model file {shown} cannot be used: {error}; give a whole GGUF file") from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ModelUnavailableError(f"the model file {shown} cannot be read: {why}; give a GGUF file") from None
+
+
+def _load(file: Path, context: int, model: str) -> Any:
+    """Return llama.cpp's server object for the model. Raises LLMError (exit 3) where it cannot be loaded."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(file)
+    params.n_ctx = context
+    params.n_parallel = 1
+    # A call that was left behind ends only between two parts of the prompt.
+    params.n_batch = _BATCH
+    # Python stands still while it loads: the weights are read when they are first needed instead.
+    params.warmup = False
+    params.cache_ram_mib = 0
+    # It writes to the terminal by itself otherwise, below Python's streams.
+    params.verbosity = -1
+    params.ui = False
+    params.endpoint_slots = False
+    params.api_keys = [secrets.token_urlsafe()]
+    # It insists on listening. A socket whose folder is gone when it is ready can be reached by nobody.
+    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
+        params.hostnames = [f"{folder}/s.sock"]
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError:
+            raise LLMError(
+                f"{model}: the model file cannot be loaded; is it whole, are its architecture and its chat template "
+                f"known to llama.cpp (xllamacpp {xllamacpp.__version__}), and is there memory for it?",
+                exit_code=3,
+            ) from None

@@ -1,0 +1,233 @@
+"""One conversation with tools and one set of failures, the same for every adapter, through the real SDKs.
+
+An adapter joins by an entry in DIALECTS, and a fixture `<provider>_model` that makes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import LLMError
+from aeon_core.llm.base import LLMRequest, Message
+from tests.aeon_core.llm.conftest import Make
+from tests.aeon_core.llm.converse_server import bedrock_models, no_credentials, set_credentials
+from tests.aeon_core.llm.dialects import DIALECTS, Dialect
+from tests.aeon_core.llm.server import Reply, Server
+
+TOOLS = [
+    {"name": name, "description": name, "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    for name in ("calc.add", "echo")
+]
+CONVERSATION: list[Message] = [
+    {"role": "user", "content": "add and echo"},
+    {
+        "role": "assistant",
+        "content": "I call both.",
+        "tool_calls": [
+            {"id": "call_a", "name": "calc.add", "arguments": {"a": 5}},
+            {"id": "call_b", "name": "echo", "arguments": {}},
+        ],
+    },
+    {"role": "tool", "content": "15", "tool_call_id": "call_a"},
+    {"role": "tool", "content": "no such voice", "tool_call_id": "call_b", "is_error": True},
+    {"role": "user", "content": "go on"},
+]
+CALLS = [("call_a", "calc.add", {"a": 5}), ("call_b", "echo", {})]
+SEEN = [
+    ("user", "add and echo"),
+    ("assistant", "I call both."),
+    ("call", "call_a", "calc_add", {"a": 5}),
+    ("call", "call_b", "echo", {}),
+    ("result", "call_a", "15", False),
+    ("result", "call_b", "no such voice", True),
+    ("user", "go on"),
+]
+TELLING = ["anthropic", "openai"]
+"""Who puts an error in the place of a reply, and beside it what servers and proxies add."""
+
+USAGE = {"input_tokens": 11, "output_tokens": 7}
+
+
+@pytest.fixture(params=sorted(DIALECTS))
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def bedrock_model(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Make]:
+    no_credentials(monkeypatch, tmp_path)
+    set_credentials(monkeypatch)
+    yield from bedrock_models(server)
+
+
+@pytest.fixture
+def dialect(provider: str) -> Dialect:
+    return DIALECTS[provider]
+
+
+@pytest.fixture
+def make(provider: str, request: pytest.FixtureRequest) -> Make:
+    return request.getfixturevalue(f"{provider}_model")  # type: ignore[no-any-return]
+
+
+def ask(messages: list[Message] | None = None, **fields: Any) -> LLMRequest:
+    return LLMRequest("tool_call", "Aeon tool_call", messages or [{"role": "user", "content": "hi"}], **fields)
+
+
+def listening(streamed: bool) -> dict[str, Any]:
+    return {"on_delta": lambda _: None} if streamed else {}
+
+
+def failed(make: Make, server: Server, *replies: Reply, streamed: bool = False, **options: Any) -> LLMError:
+    """Return the error of one call, after one request."""
+    server.script(*replies)
+    with pytest.raises(LLMError) as caught:
+        make(**options).complete(ask(**listening(streamed)))
+    assert len(server.requests) == 1
+    return caught.value
+
+
+def test_a_conversation_with_tools_goes_out_whole_and_its_next_calls_come_back(
+    make: Make, server: Server, dialect: Dialect
+) -> None:
+    server.script(Reply(dialect.reply("I call both.", CALLS, "tool_use")), Reply(dialect.reply("done")))
+    model = make()
+    first = model.complete(ask(CONVERSATION[:1], tools=TOOLS))
+    assert first.tool_calls == CONVERSATION[1]["tool_calls"]
+    assert (first.text, first.stop_reason, first.usage) == ("I call both.", "tool_use", USAGE)
+    turn: Message = {"role": "assistant", "content": first.text, "tool_calls": first.tool_calls}
+    second = model.complete(ask([CONVERSATION[0], turn, *CONVERSATION[2:]], tools=TOOLS))
+    assert (second.text, second.tool_calls, second.stop_reason, second.usage) == ("done", [], "end", USAGE)
+    assert dialect.seen(server.bodies[0]) == SEEN[:1]
+    assert dialect.seen(server.bodies[1]) == SEEN
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_busy_provider_is_asked_once_and_its_wait_is_handed_up(
+    make: Make, server: Server, status: int, streamed: bool
+) -> None:
+    reply = Reply({"error": {"message": "busy"}}, status=status, headers={"retry-after": "7"})
+    error = failed(make, server, reply, streamed=streamed)
+    assert (error.status_code, error.retryable, error.retry_after) == (status, True, 7.0)
+
+
+def test_a_wait_until_a_date_is_handed_up_in_seconds(make: Make, server: Server) -> None:
+    headers = {"retry-after": formatdate(time.time() + 30, usegmt=True)}
+    error = failed(make, server, Reply({"error": {"message": "slow"}}, status=429, headers=headers))
+    assert error.retry_after is not None
+    assert 20 <= error.retry_after <= 30
+
+
+@pytest.mark.parametrize("provider", TELLING)
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_the_tokens_told_with_an_error_are_kept(make: Make, server: Server, dialect: Dialect, streamed: bool) -> None:
+    body = {"error": {"message": "broke"}, **dialect.reply()}
+    assert failed(make, server, Reply(body, status=500), streamed=streamed).usage == USAGE
+
+
+BREAKS: dict[str, Callable[[Dialect], Reply]] = {
+    "reset": lambda dialect: dialect.stream(*dialect.events("hel"), reset=True),
+    "ended": lambda dialect: dialect.stream(*dialect.events("hel")),
+    # So long that it is handed on before the silence, whatever the SDK reads at a time.
+    "timeout": lambda dialect: dialect.stream(*dialect.events("hel" * 30_000), hang_after=True),
+    "frame": lambda dialect: dialect.stream(*dialect.events("hel"), dialect.broken),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_stream_that_breaks_may_be_tried_again_and_its_tokens_are_kept(
+    make: Make, server: Server, dialect: Dialect, how: str
+) -> None:
+    error = failed(make, server, BREAKS[how](dialect), streamed=True, timeout=0.3)
+    assert error.retryable
+    assert error.usage == USAGE
+
+
+@pytest.mark.parametrize("kept", [1, 30, 80])
+def test_a_cut_document_may_be_tried_again(make: Make, server: Server, dialect: Dialect, kept: int) -> None:
+    error = failed(make, server, Reply(Reply(dialect.reply("hello")).content[:kept]))
+    assert error.retryable
+    assert "no JSON" in error.message
+
+
+@pytest.mark.parametrize("stop", ["refusal", "end", "max_tokens"])
+def test_a_reply_without_text_is_a_reply_with_its_reason_and_tokens(
+    make: Make, server: Server, dialect: Dialect, stop: str
+) -> None:
+    server.script(Reply(dialect.reply("", (), stop)))
+    reply = make().complete(ask())
+    assert (reply.text, reply.stop_reason, reply.usage, len(server.requests)) == ("", stop, USAGE, 1)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_request_that_is_too_long_is_final_and_says_by_how_much(
+    make: Make, server: Server, dialect: Dialect, status: int, streamed: bool
+) -> None:
+    error = failed(make, server, Reply(dialect.too_long, status=status), streamed=streamed)
+    assert (error.status_code, error.retryable, error.context["context_too_long"]) == (status, False, True)
+    assert f"({status}): {dialect.too_long_told}; shorten the task" in error.message
+
+
+_LM_STUDIO = (
+    "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context "
+    "length of only 4096 tokens, which is not enough."
+)
+_LM_STUDIO_NOW = "The number of tokens to keep is greater than the context length (n_keep: 13055>= n_ctx: 4096)."
+WORDS = {
+    "vllm": ("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens", "5000", "4096"),
+    "vllm-2": ("The decoder prompt (length 9000) is longer than the maximum model length of 8192.", "9000", "8192"),
+    "llama.cpp": ("request (1407 tokens) exceeds the available context size (256 tokens)", "1407", "256"),
+    "lm-studio": (_LM_STUDIO, "15857", "4096"),
+    "lm-studio-2": (_LM_STUDIO_NOW, "13055", "4096"),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_local_servers_words_for_too_long_are_understood(openai_model: Make, server: Server, words: str) -> None:
+    told, needed, limit = WORDS[words]
+    error = failed(openai_model, server, Reply({"error": told}, status=400))
+    assert error.context["context_too_long"] is True
+    assert f": {needed} tokens where {limit} fit" in error.message
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply({"error": {"type": "exceed_context_size_error", "message": "x", "n_prompt_tokens": 9, "n_ctx": 4}}),
+        Reply({"error": {"message": "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}}, status=400),
+        Reply("<html>413 Request Entity Too Large", status=413, content_type="text/html"),
+    ],
+    ids=["in-200", "sum", "proxy"],
+)
+@pytest.mark.parametrize("provider", TELLING)
+def test_too_long_is_known_by_its_type_its_words_or_its_status(make: Make, server: Server, reply: Reply) -> None:
+    error = failed(make, server, reply)
+    assert (error.retryable, error.context["context_too_long"]) == (False, True)
+
+
+def test_a_rate_in_tokens_is_no_context(make: Make, server: Server) -> None:
+    told = "This request would exceed the maximum context length rate of 30000 input tokens per minute"
+    error = failed(make, server, Reply({"error": {"message": told}}, status=429))
+    assert (error.retryable, "context_too_long" in error.context) == (True, False)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_a_refused_key_ends_with_three_after_one_request(make: Make, server: Server, streamed: bool) -> None:
+    error = failed(make, server, Reply({"error": {"message": "bad key"}}, status=401), streamed=streamed)
+    assert (error.exit_code, error.retryable) == (3, False)
+
+
+def test_tokens_from_the_providers_cache_are_named_and_counted_among_the_input(
+    make: Make, server: Server, dialect: Dialect
+) -> None:
+    server.script(Reply({**dialect.reply("x"), "usage": dialect.cached}))
+    assert make().complete(ask()).usage == {**USAGE, "cache_read_tokens": 6}

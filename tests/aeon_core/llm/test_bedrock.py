@@ -1,0 +1,194 @@
+"""BedrockModel through the real SDK: what is sent, what is read, what is given up, cutting a call."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aeon_core.errors import LLMError, RunAborted
+from aeon_core.llm.base import LLMResponse
+from aeon_core.llm.bedrock import BedrockClient
+from tests.aeon_core.llm.converse_server import (
+    ACCESS_KEY,
+    SESSION_TOKEN,
+    Make,
+    answered,
+    ask,
+    bedrock_models,
+    converse,
+    no_credentials,
+    refused,
+    said,
+    set_credentials,
+    stop_frame,
+    stream,
+    text_frames,
+    usage_frame,
+)
+from tests.aeon_core.llm.server import Reply, Server
+
+CLOSED = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+TOOL = {"name": "file.read", "description": "Reads.", "input_schema": {"properties": {"path": {}}}}
+READ_USAGE = {"input_tokens": 11, "output_tokens": 7}
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_credentials(monkeypatch, tmp_path)
+    set_credentials(monkeypatch)
+
+
+@pytest.fixture
+def make(server: Server) -> Iterator[Make]:
+    yield from bedrock_models(server)
+
+
+def test_a_call_is_one_signed_request_that_carries_system_messages_and_limit(make: Make, server: Server) -> None:
+    server.script(said(model="x"))
+    reply = make().complete(ask(max_tokens=99))
+    assert server.bodies == [
+        {
+            "system": [{"text": "Aeon judge"}],
+            "messages": [{"role": "user", "content": [{"text": "hi"}]}],
+            "inferenceConfig": {"maxTokens": 99},
+        }
+    ]
+    sent = server.requests[0]
+    assert sent.path == "/model/us.anthropic.claude-x-v1%3A0/converse"
+    assert f"Credential={ACCESS_KEY}/" in sent.headers["authorization"]
+    assert re.search(r"/eu-west-1/bedrock/aws4_request.*Signature=[0-9a-f]{64}", sent.headers["authorization"])
+    assert sent.headers["x-amz-security-token"] == SESSION_TOKEN
+    assert reply == LLMResponse(text="hello", usage=READ_USAGE, stop_reason="end")  # type: ignore[arg-type]
+
+
+def test_a_model_is_labelled_by_its_name_and_may_be_an_arn(make: Make, server: Server) -> None:
+    arn = "arn:aws:bedrock:eu-west-1:1:inference-profile/p.q"
+    server.script(said())
+    model = make(arn)
+    assert model.model == f"bedrock:{arn}"
+    model.complete(ask())
+    assert server.requests[0].path == "/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Fp.q/converse"
+
+
+def test_a_tool_use_comes_back_under_the_tools_own_name() -> None:
+    use = {"toolUse": {"toolUseId": "t1", "name": "file_read", "input": {"path": "a"}}}
+    reply, requests = answered(converse({"text": "so"}, use, stop="tool_use"), request=ask(tools=[TOOL]))
+    assert isinstance(reply, LLMResponse)
+    assert (reply.text, reply.stop_reason) == ("so", "tool_use")
+    assert reply.tool_calls == [{"id": "t1", "name": "file.read", "arguments": {"path": "a"}}]
+    assert json.loads(requests[0].body)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "file_read"
+
+
+def test_a_reply_streams_and_is_the_same_in_the_end(make: Make, server: Server) -> None:
+    heard: list[str] = []
+    server.script(stream(*text_frames("he", "llo"), stop_frame(), usage_frame()))
+    reply = make().complete(ask(on_delta=heard.append))
+    assert heard == ["he", "llo"]
+    assert server.requests[0].path.endswith("/converse-stream")
+    assert reply == LLMResponse(text="hello", usage=READ_USAGE, stop_reason="end")  # type: ignore[arg-type]
+
+
+def test_a_schema_is_asked_for_where_it_can_be_said(make: Make, server: Server) -> None:
+    server.script(said("{}"), said("{}"))
+    model = make()
+    model.complete(ask(schema=CLOSED))
+    model.complete(ask(schema={**CLOSED, "properties": {"score": {"type": "object"}}}))
+    definition = server.bodies[0]["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert definition["name"] == "aeon_judge"
+    assert json.loads(definition["schema"]) == {**CLOSED, "additionalProperties": False}
+    assert "outputConfig" not in server.bodies[1]
+
+
+def test_a_schema_is_not_sent_through_an_sdk_that_does_not_know_it(make: Make, server: Server) -> None:
+    server.script(said("{}"))
+    client = BedrockClient(endpoint_url=server.url)
+    members = client.client.meta.service_model.operation_model("Converse").input_shape.members
+    del members["outputConfig"]
+    model = make(client=client)
+    assert model.complete(ask(schema=CLOSED)).text == "{}"
+    assert "outputConfig" not in server.bodies[0]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_structured_output_that_is_refused_is_given_up_with_one_notice(
+    make: Make, server: Server, streamed: bool
+) -> None:
+    whole = stream(*text_frames("{}"), stop_frame(), usage_frame()) if streamed else said("{}")
+    told = "The model returned the following errors: output_config.format: Extra inputs are not permitted"
+    server.script(refused("ValidationException", told), whole, whole)
+    model = make()
+    first = model.complete(ask(streamed, schema=CLOSED))
+    second = model.complete(ask(streamed, schema=CLOSED, purpose="plan"))
+    assert ["outputConfig" in body for body in server.bodies] == [True, False, False]
+    assert (first.text, len(first.notices), second.notices) == ("{}", 1, [])
+    assert "does not take outputConfig; replies are asked for by the prompt alone" in first.notices[0]
+
+
+def test_one_schema_that_is_refused_is_given_up_for_its_purpose_alone(make: Make, server: Server) -> None:
+    server.script(refused("ValidationException", "outputConfig: invalid schema"), said(), said(), said())
+    model = make()
+    for purpose in ("judge", "plan", "judge"):
+        model.complete(ask(schema=CLOSED, purpose=purpose))
+    assert ["outputConfig" in body for body in server.bodies] == [True, False, True, False]
+
+
+@pytest.mark.parametrize("told", ["toolConfig.tools.0.inputSchema: JSON schema is invalid", "messages: too few"])
+def test_a_refusal_of_something_else_is_an_error_after_one_request(make: Make, server: Server, told: str) -> None:
+    server.script(refused("ValidationException", told))
+    with pytest.raises(LLMError, match=told.split(":")[0]) as caught:
+        make().complete(ask(schema=CLOSED, tools=[TOOL]))
+    assert (caught.value.retryable, len(server.requests)) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(hang=True), stream(*text_frames("he"), hang_after=True)], ids=["silent", "half"]
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_closing_cuts_a_call_within_a_second_and_the_next_connects_anew(
+    make: Make, server: Server, reply: Reply, streamed: bool
+) -> None:
+    server.script(reply, said("again"))
+    model = make(timeout=60.0)
+    errors: queue.Queue[BaseException] = queue.Queue()
+
+    def call() -> None:
+        try:
+            model.complete(ask(streamed))
+        except BaseException as error:
+            errors.put(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert server.arrived.acquire(timeout=20)
+    model.close()
+    error = errors.get(timeout=1.0)
+    thread.join()
+    assert isinstance(error, LLMError)
+    assert not error.retryable
+    assert "the adapter was closed" in error.message
+    assert model.complete(ask()).text == "again"
+
+
+def test_after_a_failure_the_next_call_works(make: Make, server: Server) -> None:
+    server.script(Reply('{"output"', reset=True), refused("InternalServerException", status=500), said("ok"))
+    model = make()
+    for _ in range(2):
+        with pytest.raises(LLMError):
+            model.complete(ask())
+    assert model.complete(ask()).text == "ok"
+    assert len(server.requests) == 3
+
+
+def test_an_error_of_the_listeners_own_kind_ends_the_call_as_it_is(make: Make, server: Server) -> None:
+    def stop(_: str) -> None:
+        raise RunAborted("enough")
+
+    server.script(stream(*text_frames("he"), stop_frame(), usage_frame()))
+    with pytest.raises(RunAborted, match="enough"):
+        make().complete(ask(on_delta=stop))

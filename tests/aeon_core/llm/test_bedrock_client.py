@@ -1,0 +1,347 @@
+"""BedrockClient: where region and credentials come from, what is said where they are missing, cutting a connection."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.llm import bedrock
+from aeon_core.llm._bedrock_sockets import Sockets
+from aeon_core.llm.bedrock import BedrockClient, BedrockModel, bedrock_status
+from tests.aeon_core.llm.converse_server import (
+    ACCESS_KEY,
+    ROLE_KEY,
+    ROLE_TOKEN,
+    SECRET_KEY,
+    SESSION_TOKEN,
+    TokenService,
+    answer_with,
+    no_credentials,
+    said,
+    set_credentials,
+    token_service,
+)
+from tests.aeon_core.llm.server import Reply, Server
+
+ROLE = "arn:aws:iam::123456789012:role/reader"
+MESSAGES = [{"role": "user", "content": [{"text": "hi"}]}]
+API_KEY = "bedrock-api-key-" + "b" * 24
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_credentials(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenService]:
+    set_credentials(monkeypatch)
+    with token_service(monkeypatch) as service:
+        yield service
+
+
+def unavailable(**options: Any) -> str:
+    """Return what is said where no connection can be made, and see that it is one line without a secret."""
+    with pytest.raises(ModelUnavailableError) as caught:
+        BedrockClient(**options).connect()
+    assert caught.value.exit_code == 3
+    assert "\n" not in caught.value.message
+    for secret in (SECRET_KEY, SESSION_TOKEN, API_KEY, ACCESS_KEY):
+        assert secret not in caught.value.message
+    return caught.value.message
+
+
+def authorization(client: Any) -> str:
+    requests = answer_with(client, said())
+    client.converse(modelId="m", messages=MESSAGES)
+    header = requests[0].headers["Authorization"]
+    return header.decode() if isinstance(header, bytes) else str(header)
+
+
+def test_importing_the_module_loads_no_sdk_and_configures_no_logging() -> None:
+    code = (
+        "import logging, sys; before = list(logging.root.handlers); import aeon_core.llm.bedrock as b; "
+        "b.BedrockModel('m'); assert logging.root.handlers == before; "
+        "sys.exit(any(name in sys.modules for name in ('boto3', 'botocore', 'urllib3')))"
+    )
+    root = Path(__file__).parents[3]
+    ran = subprocess.run([sys.executable, "-c", code], cwd=root / "core", capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_connecting_configures_no_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    before = list(logging.root.handlers)
+    BedrockClient().connect()
+    assert logging.root.handlers == before
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bedrock, "find_spec", lambda name: None)
+    assert "pip install 'aeon-tui[bedrock]'" in unavailable()
+    assert "aeon-tui[bedrock]" in str(bedrock_status())
+    with pytest.raises(ModelUnavailableError, match="boto3"):
+        BedrockModel("m")
+
+
+def test_without_credentials_the_ways_to_set_them_are_named() -> None:
+    message = unavailable()
+    for way in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "`aws sso login`"):
+        assert way in message
+    assert bedrock_status() == message
+    assert not BedrockClient().is_available()
+
+
+def test_half_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    assert "AWS_SECRET_ACCESS_KEY" in unavailable()
+    assert not BedrockClient().is_available()
+
+
+def test_an_unknown_profile_is_named() -> None:
+    assert "nowhere" in unavailable(profile="nowhere")
+    assert "nowhere" in str(bedrock_status(profile="nowhere"))
+
+
+def test_without_a_region_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    monkeypatch.delenv("AWS_REGION")
+    assert "AWS_REGION" in unavailable()
+    assert bedrock_status(region="us-east-1") is None
+
+
+def test_a_region_that_is_none_is_a_line_of_the_same_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    assert "us east" in unavailable(region="us east")
+
+
+@pytest.mark.parametrize("bad", [{"endpoint_url": "nowhere"}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_a_bad_address_or_time_out_is_a_usage_error(bad: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"nowhere|timeout"):
+        BedrockClient(**bad)
+
+
+def test_the_region_is_the_arguments_then_the_variables_then_the_profiles(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    set_credentials(monkeypatch)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    (tmp_path / "aws-config").write_text("[default]\nregion = eu-north-1\n", encoding="utf-8")
+    found = [BedrockClient(region="us-east-2").connect().meta.region_name]
+    found.append(BedrockClient().connect().meta.region_name)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name)
+        found.append(BedrockClient().connect().meta.region_name)
+    assert found == ["us-east-2", "eu-west-1", "us-west-2", "eu-north-1"]
+
+
+def test_a_profile_gives_credentials_and_goes_before_the_variables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    set_credentials(monkeypatch)
+    other = "AK" + "IA" + "Y" * 16
+    lines = ["[work]", f"aws_access_key_id = {other}", f"aws_secret_access_key = {SECRET_KEY}"]
+    (tmp_path / "aws-credentials").write_text("\n".join(lines), encoding="utf-8")
+    assert f"Credential={other}/" in authorization(BedrockClient(profile="work").client)
+    assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().client)
+
+
+def test_the_client_asks_once_waits_as_told_and_names_aeon(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    config = BedrockClient(timeout=77.0).client.meta.config
+    assert (config.retries["total_max_attempts"], config.read_timeout, config.connect_timeout) == (1, 77.0, 10.0)
+    assert "aeon/" in config.user_agent_extra
+
+
+def test_an_api_key_needs_no_other_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
+    client = BedrockClient()
+    assert client.is_available()
+    assert authorization(client.client) == f"Bearer {API_KEY}"
+    assert client.secrets() == (API_KEY,)
+
+
+def test_an_api_key_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
+    assert "https" in unavailable(endpoint_url="http://127.0.0.1:9")
+
+
+def test_a_role_is_assumed_at_connection_with_what_it_asks_for(sts: TokenService) -> None:
+    client = BedrockClient(role_arn=ROLE, role_session_name="ci", external_id="x1").connect()
+    asked = [sts.asked[0][key] for key in ("Action", "RoleArn", "RoleSessionName", "ExternalId")]
+    assert asked == ["AssumeRole", ROLE, "ci", "x1"]
+    requests = answer_with(client, said())
+    client.converse(modelId="m", messages=MESSAGES)
+    assert ROLE_KEY in str(requests[0].headers["Authorization"])
+    assert ROLE_TOKEN in str(requests[0].headers["X-Amz-Security-Token"])
+    assert len(sts.asked) == 1
+
+
+def test_a_role_goes_before_an_api_key(sts: TokenService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
+    assert f"Credential={ROLE_KEY}/" in authorization(BedrockClient(role_arn=ROLE).client)
+
+
+def test_a_roles_credentials_are_renewed_before_they_expire(sts: TokenService) -> None:
+    sts.expiration = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 700))
+    client = BedrockClient(role_arn=ROLE).connect()
+    before = len(sts.asked)
+    sts.expiration = "2099-01-01T00:00:00Z"
+    answer_with(client, said(), said())
+    for _ in range(2):
+        client.converse(modelId="m", messages=MESSAGES)
+    assert len(sts.asked) == before + 1
+
+
+def test_a_role_that_is_refused_is_named_after_one_request(sts: TokenService) -> None:
+    sts.refusal = (403, "AccessDenied", f"not authorized: x-amz-security-token:{SESSION_TOKEN}")
+    message = unavailable(role_arn=ROLE)
+    assert f"the role '{ROLE}' cannot be assumed: AccessDenied" in message
+    assert len(sts.asked) == 1
+
+
+def test_a_token_service_that_fails_is_asked_once(sts: TokenService) -> None:
+    sts.refusal = (500, "InternalFailure", "busy")
+    assert "InternalFailure: busy" in unavailable(role_arn=ROLE)
+    assert len(sts.asked) == 1
+
+
+def test_looking_for_what_is_missing_asks_nobody(sts: TokenService, server: Server) -> None:
+    assert bedrock_status(role_arn=ROLE) is None
+    assert BedrockClient(endpoint_url=server.url).is_available()
+    assert (sts.asked, server.requests) == ([], [])
+
+
+def test_looking_for_what_is_missing_neither_runs_a_command_nor_asks_a_container(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "aws-config").write_text(f"[default]\ncredential_process = touch {ran}\n", encoding="utf-8")
+    assert bedrock_status() is None
+    assert not ran.exists()
+    (tmp_path / "aws-config").unlink()
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/")
+    assert bedrock_status() is None
+
+
+def test_looking_for_what_is_missing_asks_no_metadata_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        address = f"http://127.0.0.1:{service.getsockname()[1]}"
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", address)
+        assert "no AWS credentials" in str(bedrock_status())
+        service.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            service.accept()
+
+
+def test_a_profiles_own_role_is_assumed_at_connection_too(sts: TokenService, tmp_path: Path) -> None:
+    sts.refusal = (403, "AccessDenied", "not authorized")
+    lines = ["[profile r]", f"role_arn = {ROLE}", "credential_source = Environment"]
+    (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
+    assert "AccessDenied: not authorized" in unavailable(profile="r")
+    assert len(sts.asked) == 1
+
+
+def test_a_profile_that_asks_for_a_code_is_refused_rather_than_prompting(tmp_path: Path) -> None:
+    lines = ["[profile mfa]", f"role_arn = {ROLE}", "source_profile = default", "mfa_serial = arn:aws:iam::1:mfa/me"]
+    (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
+    assert "MFA code" in unavailable(profile="mfa")
+    assert "MFA code" in str(bedrock_status(profile="mfa"))
+
+
+def test_a_metadata_service_that_stays_silent_is_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", address)
+        assert "no AWS credentials" in unavailable()
+
+
+def test_the_metadata_service_is_waited_for_briefly_unless_the_user_set_a_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    waits = [BedrockClient()._session().get_config_variable("metadata_service_timeout")]
+    (tmp_path / "aws-config").write_text("[default]\nmetadata_service_timeout = 3\n", encoding="utf-8")
+    waits.append(BedrockClient()._session().get_config_variable("metadata_service_timeout"))
+    monkeypatch.setenv("AWS_METADATA_SERVICE_TIMEOUT", "4")
+    waits.append(BedrockClient()._session().get_config_variable("metadata_service_timeout"))
+    assert waits == [0.5, 3, 4]
+
+
+def test_a_client_is_made_once_and_anew_after_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    client = BedrockClient()
+    first = client.client
+    assert client.connect() is first
+    client.close()
+    client.close()
+    assert client.closings == 2
+    assert client.client is not first
+
+
+@pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)], ids=["silent", "cut"])
+def test_closing_cuts_a_direct_call_within_a_second(
+    monkeypatch: pytest.MonkeyPatch, server: Server, reply: Reply
+) -> None:
+    set_credentials(monkeypatch)
+    server.script(reply)
+    client = BedrockClient(endpoint_url=server.url, timeout=60.0)
+    ended = threading.Event()
+
+    def call() -> None:
+        # botocore makes an empty reply of a body that was cut.
+        with contextlib.suppress(Exception):
+            client.client.converse(modelId="m", messages=MESSAGES)
+        ended.set()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert server.arrived.acquire(timeout=20)
+    client.close()
+    assert ended.wait(1.0)
+    thread.join()
+
+
+def test_a_connection_that_is_closed_while_it_is_made_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    client = BedrockClient()
+    make = client._made
+
+    def made_too_late(sockets: Sockets) -> Any:
+        made = make(sockets)
+        client.close()
+        return made
+
+    monkeypatch.setattr(client, "_made", made_too_late)
+    with pytest.raises(ModelUnavailableError, match="closed while it was made"):
+        client.connect()
+    monkeypatch.setattr(client, "_made", make)
+    assert client.connect() is client.client
+
+
+def test_what_is_opened_after_the_cut_is_cut_too() -> None:
+    sockets = Sockets()
+    sockets.cut()
+    left, right = socket.socketpair()
+    with left, right:
+        sockets._opened(left)
+        right.settimeout(5.0)
+        assert right.recv(1) == b""
+
+
+def test_with_another_botocore_calls_work_and_closing_is_said_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
+    client = object()
+    assert Sockets().watch(client) is client
+    assert "cannot be cut" in caplog.text

@@ -1,0 +1,110 @@
+"""A streamed Converse reply put together from its events, and the service's errors as one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.errors import LLMError
+from aeon_core.llm._bedrock_failure import bedrock_failure, scrubbed
+from aeon_core.llm._converse import read_reply
+from aeon_core.llm._converse_stream import StreamedConverse
+from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
+from aeon_core.llm._failure import MAX_MESSAGE
+from aeon_core.llm._wire import Deltas, ToolNames
+from aeon_core.visible import visible
+
+PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
+
+
+def events(*parts: dict[str, Any]) -> dict[str, Any]:
+    return StreamedConverse(PLACE, lambda error, usage: bedrock_failure(error, PLACE, (), usage)).read(
+        parts, Deltas(None)
+    )
+
+
+def start(index: Any, **block: Any) -> dict[str, Any]:
+    return {"contentBlockStart": {"contentBlockIndex": index, "start": block}}
+
+
+def delta(index: Any, **change: Any) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": change}}
+
+
+STOP = {"messageStop": {"stopReason": "end_turn"}}
+USED = {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
+
+
+def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
+    whole = events(
+        {"messageStart": {"role": "assistant"}},
+        delta(0, reasoningContent={"text": "hm"}),
+        delta(2, text="b"),
+        delta(1, text="a"),
+        delta(1, text="a"),
+        start(3, toolUse={"toolUseId": "t", "name": "n"}),
+        delta(3, toolUse={"input": '{"x"'}),
+        delta(3, toolUse={"input": ":1}"}),
+        {"SDK_UNKNOWN_MEMBER": {"name": "new"}},
+        STOP,
+        USED,
+    )
+    read = read_reply(whole, PLACE, ToolNames([]))
+    assert (read.text, read.stop_reason) == ("aab", "end")
+    assert read.tool_calls == [{"id": "t", "name": "n", "arguments": {"x": 1}}]
+    assert read.usage == {"input_tokens": 3, "output_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        delta(None, text="a"),
+        delta(0, text=5),
+        delta(0, toolUse={"input": "no block"}),
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": "text"}},
+        {"contentBlockDelta": "text"},
+        {"messageStop": {}},
+    ],
+)
+def test_a_stream_of_another_form_is_an_error_that_keeps_its_usage(part: dict[str, Any]) -> None:
+    with pytest.raises(LLMError) as caught:
+        events(USED, part)
+    assert caught.value.retryable
+    assert caught.value.usage == {"input_tokens": 3, "output_tokens": 4}
+
+
+def test_what_a_refused_signature_quotes_is_left_out() -> None:
+    quoted = "wrong signature.\n\nThe Canonical String for this request should have been\nx-amz-security-token:tok-1"
+    assert scrubbed(quoted) == "wrong signature.\n\n…"
+    told = "Credential=AKIDX/2026, Signature=00ff00, x-amz-security-token:tok-2 hunter2x"
+    assert not any(part in scrubbed(told, ["hunter2x"]) for part in ("AKIDX", "00ff00", "tok-2", "hunter2x"))
+
+
+@given(st.text(), st.text(max_size=30), st.none() | st.integers(300, 599), st.text(max_size=20))
+def test_any_error_of_the_service_becomes_one_short_line(told: str, code: str, status: int | None, name: str) -> None:
+    error = Exception(told)
+    error.response = {"Error": {"Code": code, "Message": told}, "ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]
+    place = Endpoint("bedrock", name, "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
+    failed = bedrock_failure(error, place)
+    assert visible(failed.message) == failed.message
+    assert len(failed.message) <= MAX_MESSAGE
+
+
+def test_credentials_that_cannot_be_renewed_during_a_call_end_it_with_exit_3() -> None:
+    from botocore.exceptions import TokenRetrievalError
+
+    failed = bedrock_failure(TokenRetrievalError(provider="sso", error_msg="Token has expired"), PLACE)
+    assert (failed.retryable, failed.exit_code) == (False, 3)
+    assert "Token has expired" in failed.message
+    assert "`aws sso login`" in failed.message
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError("reset by peer"), BrokenPipeError("broken")])
+def test_a_connection_that_breaks_is_said_to_have_broken_and_keeps_its_usage(error: Exception) -> None:
+    failed = bedrock_failure(error, PLACE, (), {"input_tokens": 3, "output_tokens": 4})
+    assert failed.retryable
+    assert "the connection to https://bedrock.example broke before the reply was whole" in failed.message
+    assert failed.usage == {"input_tokens": 3, "output_tokens": 4}

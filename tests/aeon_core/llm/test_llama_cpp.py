@@ -1,0 +1,316 @@
+"""LlamaCppModel on real GGUF files: tiny ones with random weights, and parrots that say what a test wants."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
+from aeon_core.llm.base import LLMRequest, Message
+from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
+from aeon_core.plain import parse_json
+from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
+
+TOOL: dict[str, Any] = {
+    "name": "calc.add",
+    "description": "Adds.",
+    "input_schema": {"properties": {"a": {"type": "integer"}}},
+}
+NATIVE = (
+    "{% if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}{% endif %}"
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}"
+    "{% if message.tool_calls %}{% for call in message.tool_calls %}<tool_call>\n"
+    "{{ {'name': call.function.name, 'arguments': call.function.arguments} | tojson }}\n</tool_call>"
+    "{% endfor %}{% endif %}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "integer", "minimum": 0, "maximum": 9},
+        "name": {"type": "string", "maxLength": 5},
+        "flags": {"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 2},
+    },
+    "required": ["score", "name", "flags"],
+    "additionalProperties": False,
+}
+
+LISTENING = "0A"
+
+Make = Callable[..., LlamaCppModel]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[LlamaCppModel] = []
+
+    def build(*, timeout: float = 60.0, **options: Any) -> LlamaCppModel:
+        path = write_tiny_gguf(tmp_path / f"tiny{len(made)}.gguf", **options)
+        made.append(LlamaCppModel(str(path), timeout=timeout))
+        return made[-1]
+
+    yield build
+    for model in made:
+        model.close()
+
+
+def request(prompt: str = "hi", **fields: Any) -> LLMRequest:
+    given = {"purpose": "plan", "system": "Aeon plan", "messages": [{"role": "user", "content": prompt}], **fields}
+    return LLMRequest(**given)
+
+
+def test_a_reply_has_its_text_usage_and_stop_reason(make: Make) -> None:
+    model = make(says=("Hel", "lo ", "wörld"))
+    heard: list[str] = []
+    reply = model.complete(request(on_delta=heard.append))
+    assert (reply.text, heard) == ("Hello wörld", ["Hel", "lo ", "wörld"])
+    # One token a byte, one for the beginning; a blank is written as one of three bytes.
+    prompt = "<system>Aeon plan\n<user>hi\n<assistant>".replace(" ", "▁").encode()
+    assert reply.usage == {"input_tokens": 1 + len(prompt), "output_tokens": 4}
+    assert (reply.stop_reason, reply.model, reply.notices) == ("end", model.model, [])
+
+
+def test_the_same_request_gives_the_same_words_whatever_came_between(make: Make) -> None:
+    model, other = make(), make()
+    first = model.complete(request(max_tokens=40)).text
+    model.complete(request("something else", max_tokens=3))
+    assert model.complete(request(max_tokens=40)).text == first
+    assert other.complete(request(max_tokens=40)).text == first
+    assert len(first) > 10
+
+
+def test_a_reply_ends_at_its_limit(make: Make) -> None:
+    reply = make().complete(request(max_tokens=7))
+    assert (reply.stop_reason, reply.usage and reply.usage["output_tokens"]) == ("max_tokens", 7)
+
+
+def test_every_reply_meets_its_schema_with_its_bounds(make: Make) -> None:
+    model = make()
+    validator = jsonschema_rs.validator_for(SCHEMA)
+    texts = set()
+    for number in range(25):
+        reply = model.complete(request(f"number {number}", schema=SCHEMA, max_tokens=600))
+        assert reply.stop_reason == "end"
+        validator.validate(parse_json(reply.text))
+        texts.add(reply.text)
+    assert len(texts) > 1
+
+
+def test_a_schema_that_no_grammar_can_be_made_of_costs_no_reply_and_no_output(make: Make, capfd: Any) -> None:
+    reply = make(says=("plain",)).complete(request(schema={"type": "wrong"}))
+    assert (reply.text, reply.stop_reason) == ("plain", "end")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_prompt_that_does_not_fit_says_by_how_much(make: Make) -> None:
+    model = make(context=512)
+    assert model.context_window == 512
+    with pytest.raises(LLMError, match=r"too long .*: 641 tokens where 512 fit, 129 too many; shorten") as caught:
+        model.complete(request("x" * (600 + len("hi")), max_tokens=5))
+    assert caught.value.context["context_too_long"] is True
+    assert not caught.value.retryable
+    assert model.complete(request(max_tokens=2)).stop_reason == "max_tokens"
+
+
+def test_a_native_tool_call_is_read_under_the_tools_own_name(make: Make) -> None:
+    model = make(
+        template=NATIVE, says=("<tool_c", "all>\n", '{"name": "calc_add", "arguments": {"a": 5}}\n</tool_call>')
+    )
+    reply = model.complete(request(tools=[TOOL]))
+    assert reply.tool_calls == [{"id": "call_1", "name": "calc.add", "arguments": {"a": 5}}]
+    assert (reply.text, reply.stop_reason) == ("", "tool_use")
+
+
+CONVERSATION: list[Message] = [
+    {"role": "user", "content": "add"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": "c1", "name": "calc.add", "arguments": {"a": 1}},
+            {"id": "c2", "name": "calc.add", "arguments": {"a": 2}},
+        ],
+    },
+    {"role": "tool", "content": "1", "tool_call_id": "c1"},
+    {"role": "tool", "content": "no such number", "tool_call_id": "c2", "is_error": True},
+    {"role": "user", "content": "go on"},
+]
+
+
+def test_a_schema_beside_native_tools_is_met_too(make: Make) -> None:
+    reply = make(template=NATIVE).complete(request(tools=[TOOL], schema=SCHEMA, max_tokens=600))
+    assert jsonschema_rs.is_valid(SCHEMA, parse_json(reply.text))
+    assert reply.tool_calls == []
+
+
+@pytest.mark.parametrize("template", [NATIVE, CHAT_TEMPLATE, None], ids=["native", "told", "none"])
+def test_a_conversation_with_calls_and_results_is_taken(make: Make, template: str | None) -> None:
+    reply = make(template=template).complete(request(messages=CONVERSATION, tools=[TOOL], max_tokens=3))
+    assert reply.usage is not None
+    told = [len(str(message["content"])) for message in CONVERSATION]
+    assert reply.usage["input_tokens"] > sum(told)
+
+
+def test_a_model_whose_template_has_no_tools_is_told_of_them_and_calls_by_json(make: Make) -> None:
+    model = make(says=('{"tool_name": "calc.add", ', '"arguments": {"a": 5}}'))
+    bare = model.complete(request())
+    reply = model.complete(request(tools=[TOOL]))
+    assert reply.tool_calls == [{"id": "call_1", "name": "calc.add", "arguments": {"a": 5}}]
+    assert (reply.text, reply.stop_reason) == ("", "tool_use")
+    assert bare.tool_calls == []
+    assert reply.usage is not None
+    assert bare.usage is not None
+    assert reply.usage["input_tokens"] > bare.usage["input_tokens"] + len(str(TOOL["input_schema"]))
+
+
+def test_the_context_is_the_models_own_up_to_a_limit(make: Make) -> None:
+    assert [make(context=context).context_window for context in (1024, 1_000_000)] == [1024, MAX_CONTEXT]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "does not exist"),
+        (b"", "it is no GGUF file"),
+        (b"PK\x03\x04 something else", "it is no GGUF file"),
+        (b"GGUF", "it is cut inside its header"),
+        (b"GGUF\x01\0\0\0" + bytes(16), "its GGUF version is 1, expected one of 2, 3"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\xff" * 8, "entries, which no model has"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(7) + b"\xff" * 8, "it is cut inside its header"),
+        (b"GGUF\x03\0\0\0" + bytes(16), "names no architecture"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_by_name_before_any_call(
+    tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    path = tmp_path / "m.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelUnavailableError, match=told) as caught:
+        LlamaCppModel(str(path))
+    assert str(path) in caught.value.message
+    assert caught.value.exit_code == 3
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailableError, match="cannot be read: Is a directory"):
+        LlamaCppModel(str(tmp_path))
+
+
+@pytest.mark.parametrize("kept", [5000, 20_000, 150_000])
+def test_a_cut_file_is_an_error_that_is_not_tried_again(tmp_path: Path, kept: int, capfd: Any) -> None:
+    path = write_tiny_gguf(tmp_path / "m.gguf")
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises((LLMError, ModelUnavailableError), match=r"cut inside its header|cannot be loaded") as caught:
+        LlamaCppModel(str(path)).complete(request())
+    assert caught.value.exit_code == 3
+    assert not getattr(caught.value, "retryable", False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_package_is_told_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_core.llm.llama_cpp.find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailableError, match=r"pip install 'aeon-tui\[local\]'") as caught:
+        LlamaCppModel(str(tmp_path / "m.gguf"))
+    assert caught.value.exit_code == 3
+
+
+def test_a_timeout_must_be_a_number_of_seconds(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no number of seconds"):
+        LlamaCppModel(str(write_tiny_gguf(tmp_path / "m.gguf")), timeout=0)
+
+
+def test_nothing_is_written_to_the_terminal_and_nobody_else_can_reach_the_model(make: Make, capfd: Any) -> None:
+    model = make()
+    model.complete(request(max_tokens=3))
+    ours = {str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
+    tcp = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    assert not [fields for fields in tcp if fields[3] == LISTENING and f"socket:[{fields[9]}]" in ours]
+    unix = [line.split() for line in Path("/proc/self/net/unix").read_text().splitlines()[1:]]
+    paths = [fields[7] for fields in unix if len(fields) > 7 and f"socket:[{fields[6]}]" in ours]
+    assert not [path for path in paths if Path(path).exists()]
+    model.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_silence_ends_a_call_and_the_next_one_works(make: Make) -> None:
+    model = make(timeout=0.001)
+    with pytest.raises(LLMError, match=r"no word from the model within 0.001 s") as caught:
+        model.complete(request("x" * 1900, max_tokens=5))
+    assert caught.value.retryable
+
+
+def test_closing_ends_a_generation_in_flight_within_a_second(make: Make) -> None:
+    model = make(context=MAX_CONTEXT)
+    begun, errors = threading.Event(), queue.SimpleQueue[BaseException]()
+
+    def call() -> None:
+        try:
+            model.complete(request(max_tokens=8000, on_delta=lambda _: begun.set()))
+        except BaseException as error:
+            errors.put(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert begun.wait(20)
+    start = time.monotonic()
+    model.close()
+    error = errors.get(timeout=10)
+    assert time.monotonic() - start < 1
+    thread.join()
+    assert isinstance(error, LLMError)
+    assert not error.retryable
+    assert "the adapter was closed" in error.message
+    assert model.complete(request(max_tokens=2)).stop_reason == "max_tokens"
+
+
+END = """
+import sys, threading
+from aeon_core.llm.llama_cpp import LlamaCppModel
+from aeon_core.llm.base import LLMRequest
+model, begun = LlamaCppModel(sys.argv[1]), threading.Event()
+say = LLMRequest("answer", "", [{"role": "user", "content": "hi"}], max_tokens=8000, on_delta=lambda _: begun.set())
+if sys.argv[2] == "idle":
+    say.max_tokens = 2
+    model.complete(say)
+else:
+    def call():
+        try:
+            model.complete(say)
+            print("whole", flush=True)
+        except Exception:
+            pass
+    threading.Thread(target=call, daemon=sys.argv[2] == "daemon").start()
+    assert begun.wait(20)
+print("done", flush=True)
+sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize("how", ["idle", "thread", "daemon"])
+def test_the_process_ends_at_once_and_in_peace_while_a_model_speaks(tmp_path: Path, how: str) -> None:
+    path = write_tiny_gguf(tmp_path / "m.gguf", context=MAX_CONTEXT)
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", END, str(path), how]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "")
+
+
+def test_connecting_loads_no_llama(tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path / "m.gguf")
+    code = (
+        "import sys\nfrom aeon_core.llm.llama_cpp import LlamaCppModel\n"
+        f"LlamaCppModel({str(path)!r})\nprint('xllamacpp' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
