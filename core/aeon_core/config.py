@@ -16,14 +16,20 @@ from pydantic import (
     model_validator,
 )
 
-from aeon_core.config_files import EXPECTED, KEYS, is_server_url, listed, nearest, shown
+from aeon_core.budget import PriceEntry
+from aeon_core.checks import is_server_url, nearest
+from aeon_core.config_files import KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory
 from aeon_core.places import find_project_root as find_project_root
+from aeon_core.policy import PolicyRules
+from aeon_core.tools.mcp.settings import McpServer, servers_from
+from aeon_core.tools.shell.settings import ShellSettings
 
 DEFAULT_TTL = 50
 Durability = Literal["full", "normal", "off"]
-Approval = Literal["none"]
+Approval = Literal["none", "tool"]
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 def _server_url(url: str) -> str:
@@ -32,22 +38,36 @@ def _server_url(url: str) -> str:
     return url
 
 
+class BedrockSettings(BaseModel):
+    """Where and as whom Bedrock is reached, in place of what the AWS environment says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    region: str | None = None
+    profile: str | None = None
+    role_arn: str | None = None
+    """A role to assume."""
+
+
 class RunConfig(BaseModel):
     """Options of one run (contract: Options of `run`). Unknown keys and wrong values raise UsageError, in one line."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
-    model: str | None = None
-    """`PROVIDER:NAME`; None where the caller hands over an adapter."""
+    model: str | Annotated[list[str], Field(min_length=1)] | None = None
+    """`PROVIDER:NAME`, or several: the next one is used when the one before has failed for good.
+
+    None where the caller hands over an adapter.
+    """
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     """The most cycles the run may use."""
     single_pass: bool = False
     tools: list[str] = Field(default_factory=list)
-    """Tool specifications, `module:attribute`."""
+    """Tool specifications: `files`, `shell`, `mcp` or `module:attribute`."""
     project_root: Path | None = None
     approve: Annotated[list[Approval], BeforeValidator(listed)] = ["none"]
-    """What a person is asked about: nothing, in this version."""
+    """What a person is asked about: `tool`, where a rule or the budget says so, or nothing."""
     durability: Durability = "normal"
     runs_dir: Path | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
@@ -57,17 +77,41 @@ class RunConfig(BaseModel):
     prompts_dir: Path | None = None
     """A folder with prompts of one's own, `<purpose>.md`, in place of the built-in ones."""
 
+    budget: Dollars | None = None
+    """What the run may cost; the worst case of a call is set aside before it is made."""
+    budget_warning: Dollars | None = None
+    """What the run may have cost before a person is told; 80 % of the budget where it is not given."""
+    prices: dict[str, PriceEntry] = Field(default_factory=dict)
+    """Prices of models, by `PROVIDER:NAME` or NAME, before those that are known."""
+    context_window: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Tokens that request and reply may have together, where that is not known of the model."""
+    policy: PolicyRules = Field(default_factory=PolicyRules)
+    """Which calls of tools are allowed, asked about or denied."""
+    shell: ShellSettings = Field(default_factory=ShellSettings)
+    mcp_servers: Annotated[dict[str, McpServer], BeforeValidator(servers_from)] = Field(default_factory=dict)
+    bedrock: BedrockSettings = Field(default_factory=BedrockSettings)
+    otel: bool = False
+    """Whether traces and metrics go to OpenTelemetry, as its own environment variables say."""
+    otel_content: bool = False
+    """Whether they hold what was asked and answered."""
+
+    @property
+    def models(self) -> list[str]:
+        """The models in the order in which they are used; none where none is configured."""
+        return [self.model] if isinstance(self.model, str) else list(self.model or ())
+
     @model_validator(mode="wrap")
     @classmethod
     def _in_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             return handler(data)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-        key = str(first["loc"][0]) if first["loc"] else ""
+            failure = error
+        loc = failure.errors(include_url=False, include_context=False)[0]["loc"]
+        key = str(loc[0]) if loc else ""
         if key not in KEYS:
             raise UsageError(f"RunConfig has no field {key!r}{nearest(key, KEYS)}")
-        raise UsageError(f"{key!r} of RunConfig must be {EXPECTED[key]}; got {shown(data[key])}")
+        raise UsageError(wrong(key, f"{key!r} of RunConfig", data[key], failure))
 
 
 def runs_directory(config: RunConfig | None = None) -> Path:

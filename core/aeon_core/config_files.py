@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from aeon_core.checks import close, is_server_url, nearest, shown
 from aeon_core.errors import UsageError
 from aeon_core.places import PROJECT_FOLDER, find_project_root
 
@@ -22,21 +23,33 @@ ENVIRONMENT_PREFIX = "AEON_"
 MAX_BYTES = 1_000_000
 
 EXPECTED = {
-    "model": "text of the form PROVIDER:NAME",
+    "model": "text of the form PROVIDER:NAME, or a list of such texts",
     "base_url": "the address of a server, http://HOST:PORT/v1 or https://…",
     "ttl": "a whole number of cycles, 0 or more",
     "single_pass": "true or false",
-    "tools": "a list of texts of the form module:attribute",
+    "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
-    "approve": "'none', all there is in this version",
+    "approve": "'tool' or 'none', all there is in this version",
     "durability": "one of full, normal, off",
     "runs_dir": "text, a folder",
     "max_tokens": "a whole number of tokens, 1 or more",
     "timeout": "a number of seconds above 0",
     "prompts_dir": "text, a folder",
+    "budget": "an amount in US dollars, 0 or more",
+    "budget_warning": "an amount in US dollars, 0 or more",
+    "prices": "models with their prices, MODEL: {input: …, output: …}, US dollars for a million tokens",
+    "context_window": "a whole number of tokens, 1 or more",
+    "policy": "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
+    "shell": "settings of the Bash tool: safety_mode, blocklist, timeout, network, env",
+    "mcp_servers": "names of servers with their settings, a command or a url",
+    "bedrock": "any of region, profile and role_arn, each a text",
+    "otel": "true or false",
+    "otel_content": "true or false",
 }
 KEYS = tuple(EXPECTED)
 """The fields of RunConfig, in its order."""
+MAPPINGS = frozenset({"prices", "policy", "shell", "mcp_servers", "bedrock"})
+"""Keys that only files and Python can give."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ def load_values(
     values = loaded.values
 
     def add(layer: Mapping[str, Any], source: str) -> None:
-        values.update(layer)
+        values.update({key: _joined(values.get(key), value) for key, value in layer.items()})
         loaded.sources.update(dict.fromkeys(layer, source))
 
     def add_file(path: Path) -> None:
@@ -116,6 +129,13 @@ def load_values(
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     values["project_root"] = root
     return loaded
+
+
+def _joined(before: Any, value: Any) -> Any:
+    """Return what two layers say together: rules add up, prices and servers are told apart by name, else the later."""
+    if hasattr(before, "joined"):
+        return before.joined(value)
+    return {**before, **value} if isinstance(before, dict) else value
 
 
 def _exists(path: Path) -> bool:
@@ -187,27 +207,18 @@ def _yaml(path: Path, where: str) -> Any:
         raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML") from None
 
 
-def nearest(name: str, known: tuple[str, ...]) -> str:
-    """Return the end of a message that names the nearest known name, or all of them where none is near."""
-    close = _close(name, known, 0.5)
-    return f"; did you mean {close!r}?" if close else f"; the known ones are {', '.join(known)}"
-
-
-def _close(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=cutoff)), None)
-
-
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, tuple[str, Any]] = {}
     known = tuple(f"{ENVIRONMENT_PREFIX}{key.upper()}" for key in KEYS)
     for name, value in environ.items():
         if name in known and value.strip():
-            found[f"the environment variable {name}"] = (name.removeprefix(ENVIRONMENT_PREFIX).lower(), value)
+            key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
+            if key in MAPPINGS:
+                raise UsageError(f"the environment variable {name!r} is not read; give {key!r} in a config file")
+            found[f"the environment variable {name}"] = (key, value)
         # Other programs may own variables of that prefix: only what looks like a slip is an error.
-        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (close := _close(name, known, 0.85)):
-            raise UsageError(f"the environment variable {name!r} is unknown; did you mean {close!r}?")
+        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
+            raise UsageError(f"the environment variable {name!r} is unknown; did you mean {near!r}?")
     return _texts(found)
 
 
@@ -221,7 +232,7 @@ def _texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
             raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
         if key in ("tools", "approve"):
             value = listed(value)
-        elif key in ("ttl", "max_tokens") and isinstance(value, str):
+        elif key in ("ttl", "max_tokens", "context_window") and isinstance(value, str):
             value = _whole_number(value)
         checked = _checked(key, value, where)
         values[key] = _folder(checked, Path.cwd(), where) if key in PATH_KEYS else checked
@@ -247,25 +258,14 @@ def listed(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def is_server_url(value: Any) -> bool:
-    """Return whether a value is a text that names a server to speak HTTP with."""
-    if type(value) is not str or not value.isprintable() or " " in value.strip():
-        return False
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(value.strip())
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 def _is_text(value: Any) -> bool:
     return type(value) is str
 
 
 PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
     "model": _is_text,
+    "otel": lambda value: type(value) is bool,
+    "otel_content": lambda value: type(value) is bool,
     "base_url": is_server_url,
     "ttl": lambda value: type(value) is int and value >= 0,
     "single_pass": lambda value: type(value) is bool,
@@ -288,16 +288,23 @@ def _checked(key: str, value: Any, where: str) -> Any:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", Annotated[info.annotation, info]))
         return adapter.validate_python(value)
-    except (ValidationError, RecursionError):
-        raise UsageError(f"{where} must be {EXPECTED[key]}; got {shown(value)}") from None
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}") from None
+    except (ValidationError, RecursionError) as error:
+        raise UsageError(wrong(key, where, value, error)) from None
 
 
-def shown(value: Any) -> str:
-    """Return a value for a message: clipped, and what looks like a key or a password left out."""
-    from aeon_core.redaction import redact_text
+def wrong(key: str, where: str, value: Any, error: Exception) -> str:
+    """Return the message for a value that does not fit; where only a part of it does not, that part is named."""
+    from pydantic import ValidationError
 
-    text = redact_text(repr(value))
-    return text if len(text) <= 80 else f"{text[:80]}…"
+    part = ""
+    if key in MAPPINGS and isinstance(value, Mapping) and isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False)[0]
+        if place := [str(name) for name in first["loc"] if name != key]:
+            what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
+            part = f", {'.'.join(place)!r} {what}"
+    return f"{where} must be {EXPECTED[key]}; got {shown(value)}{part}"
 
 
 def _kind(value: Any) -> str:

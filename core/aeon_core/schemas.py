@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from aeon_core.config_files import nearest
+from aeon_core.checks import nearest
 from aeon_core.entities import Entity, Timestamp
 from aeon_core.errors import UsageError
 from aeon_core.journal import records

@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.config import RunConfig, find_project_root, runs_directory
-from aeon_core.config_files import KEYS, PLAINLY_RIGHT, LoadedConfig, load_config, load_values, read_config_file
+from aeon_core.config_files import (
+    KEYS,
+    MAPPINGS,
+    PLAINLY_RIGHT,
+    LoadedConfig,
+    load_config,
+    load_values,
+    read_config_file,
+)
 from aeon_core.errors import UsageError
+from aeon_core.policy import PolicyRules
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-2, 2) | st.integers() | st.floats() | st.characters() | st.just("\udcff")
@@ -130,8 +139,13 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         "max_tokens": "9",
         "timeout": "1.5",
         "prompts_dir": str(layers.project / "p"),
+        "budget": "1.5",
+        "budget_warning": "1",
+        "context_window": "8000",
+        "otel": "true",
+        "otel_content": "false",
     }
-    assert set(texts) == set(KEYS)
+    assert set(texts) == set(KEYS) - MAPPINGS
     expected = RunConfig(
         model="simulated:default",
         base_url="http://127.0.0.1:1",
@@ -145,6 +159,11 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         max_tokens=9,
         timeout=1.5,
         prompts_dir=layers.project / "p",
+        budget=1.5,
+        budget_warning=1.0,
+        context_window=8000,
+        otel=True,
+        otel_content=False,
     )
     assert layers.load(dict(texts)).config == expected
     assert layers.load(environ={f"AEON_{key.upper()}": text for key, text in texts.items()}).config == expected
@@ -152,6 +171,24 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         "\n".join(f"{key}: {text}" for key, text in texts.items() if key != "tools") + "\ntools: [a:b]\n"
     )
     assert layers.load(config_file=file).config == expected
+
+
+def test_what_only_a_file_can_say_is_read_and_the_layers_add_up(layers: Layers) -> None:
+    layers.user("policy: {deny: [Bash]}\nprices: {a: {input: 1, output: 2}}\nmcp_servers: {one: {command: x}}")
+    layers.own("policy: {allow: ['Read']}\nprices: {b: {input: 3, output: 4}}\nshell: {network: true}")
+    extra = layers.extra(
+        "mcp_servers: {two: {url: 'http://127.0.0.1:1/mcp'}}\nmodel: ['a:b', 'c:d']\nbedrock: {region: r}"
+    )
+    config = layers.load({"policy": {"allow": ["Write"]}}, config_file=extra).config
+    assert config.policy == PolicyRules(allow=("Read", "Write"), deny=("Bash",))
+    assert {name: (price.input, price.output) for name, price in config.prices.items()} == {"a": (1, 2), "b": (3, 4)}
+    assert list(config.mcp_servers) == ["one", "two"]
+    assert (config.shell.network, config.bedrock.region, config.models) == (True, "r", ["a:b", "c:d"])
+
+
+def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
+    with pytest.raises(UsageError, match="'AEON_POLICY' is not read; give 'policy' in a config file"):
+        layers.load(environ={"AEON_POLICY": "x"})
 
 
 def test_several_tools_come_from_a_repeated_option_or_commas_in_the_environment(layers: Layers) -> None:
@@ -188,9 +225,17 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("ttl: -1", "must be a whole number of cycles, 0 or more; got -1"),
         ("ttl: 2.5", "must be a whole number"),
         ("ttl: true", "must be a whole number"),
-        ("tools: a:b", "must be a list of texts"),
-        ("model: 5", "must be text of the form PROVIDER:NAME; got 5"),
-        ("model: [a]", "must be text"),
+        ("tools: a:b", "must be a list of files, shell, mcp or texts"),
+        ("model: 5", "must be text of the form PROVIDER:NAME, or a list of such texts; got 5"),
+        ("model: []", "must be text"),
+        ("model: [5]", "must be text"),
+        ("budget: -1", "must be an amount in US dollars, 0 or more; got -1"),
+        ("policy: {alow: [Bash]}", "must be lists of rules"),
+        ("policy: {allow: ['Bash(x']}", "'allow'"),
+        ("shell: {timeout: 0}", "'timeout' is 0"),
+        ("prices: {m: {input: 1}}", "'m.output'"),
+        ("mcp_servers: {a: {comand: x}}", "unknown key 'comand'; did you mean 'command'?"),
+        ("bedrock: {zone: x}", "'zone' is unknown"),
         ("single_pass: maybe", "must be true or false; got 'maybe'"),
         ("durability: often", "must be one of full, normal, off; got 'often'"),
         ("timeout: .nan", "must be a number of seconds above 0"),
@@ -317,10 +362,10 @@ def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) 
     assert layers.load().config.approve == ["none"]
     assert RunConfig(approve=["none"]) == RunConfig()
     for wrong in ("plan", "none,tool"):
-        with pytest.raises(UsageError, match=r"AEON_APPROVE must be 'none', all there is in this version; got \["):
+        with pytest.raises(UsageError, match=r"AEON_APPROVE must be 'tool' or 'none', .*; got \["):
             layers.load(environ={"AEON_APPROVE": wrong})
     layers.own("approve: [pass]")
-    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be 'none'"):
+    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be 'tool' or 'none'"):
         layers.load()
 
 
@@ -349,7 +394,10 @@ def test_a_password_in_a_wrong_base_url_is_not_shown(layers: Layers) -> None:
         ({"approve": ["plan"]}, "'approve' of RunConfig must be 'none', all there is in this version; got ['plan']"),
         (
             {"tools": ["a:b", 5]},
-            "'tools' of RunConfig must be a list of texts of the form module:attribute; got ['a:b', 5]",
+            (
+                "'tools' of RunConfig must be a list of files, shell, mcp or texts of the form module:attribute; "
+                "got ['a:b', 5]"
+            ),
         ),
     ],
 )

@@ -32,13 +32,16 @@ class ApprovalDecision(Entity):
     edited: dict[str, Any] | None = None
 
 
+NOBODY = "nobody could be asked"
+"""The feedback of a decision that no person made."""
+
 Approver = Callable[[ApprovalRequest], ApprovalDecision]
 
 
 def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision:
     """Return what was decided; where nobody can be asked, or the approver fails, a `reject` that says so."""
     if approver is None:
-        return _reject("nobody could be asked; hand an approver to the Orchestrator")
+        return _reject(NOBODY)
     try:
         decision = approver(request)
     except RunEnding:

@@ -29,11 +29,12 @@ class ToolOutcome:
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """What one attempt of a model call gave: `response` or `error`, and how long it took in milliseconds."""
+    """What one attempt of a model call gave: `response` or `error`, its milliseconds, and US dollars where known."""
 
     response: LLMResponse | None
     error: LLMError | None
     latency_ms: float = 0.0
+    cost_usd: float | None = None
 
 
 def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> ModelOutcome:

@@ -9,184 +9,151 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import threading
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aeon_core.config import Durability
+from aeon_core.budget import CostCeilingReached
+from aeon_core.config import Durability, RunConfig
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask
 from aeon_core.effects.cursor import Cursor, RecordedModel
-from aeon_core.effects.perform import ModelOutcome, ToolOutcome, call_model, describe, invoke_tool
-from aeon_core.errors import LLMError, ReplayMismatchError, RunAborted
-from aeon_core.journal.records import (
-    ApprovalPoint,
-    ApprovalRecord,
-    LLMRecord,
-    MemoryRecord,
-    PassRecord,
-    Record,
-    RunFinished,
-    ToolRecord,
-)
+from aeon_core.effects.line import Line
+from aeon_core.effects.models import Call, Deltas, Models
+from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool
+from aeon_core.errors import ReplayMismatchError, RunAborted
+from aeon_core.journal.records import ApprovalPoint, ApprovalRecord, MemoryRecord, PolicyRecord, Record, ToolRecord
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.llm.retry import attempts
 from aeon_core.memory.base import Memory
 from aeon_core.plain import NotPlainError, clean_text, plain
+from aeon_core.policy import Policy
 from aeon_core.redaction import holds_secret, redact
-from aeon_core.tools.base import Tool
+from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.schema import Schema
 
 logger = logging.getLogger("aeon")
 
 
 class Effects:
-    """Performs, journals, remembers. One instance a run; used by the kernel's thread, `abort` by any."""
+    """Performs, journals, remembers. One instance a run; used by the kernel's thread, `abort` by any.
+
+    Raises UsageError where the configuration has a budget and a model no known price.
+    """
 
     def __init__(
         self,
         journal: JournalWriter,
         *,
         llm: LLMAdapter,
+        config: RunConfig,
         memory: Memory | None = None,
         approver: Approver | None = None,
         recorded: Cursor | None = None,
-        durability: Durability = "normal",
-        on_delta: Callable[[str | None, str], None] | None = None,
+        on_delta: Deltas | None = None,
     ) -> None:
+        self._line = Line(journal, recorded, config.durability)
+        first = recorded.first if recorded is not None else None
         self._journal = journal
         self._llm = llm
         self._memory = memory
         self._approver = approver
-        self._recorded = recorded
-        self._durability = durability
-        self._on_delta = on_delta
-        self._aborted = threading.Event()
-        self._calls = 0
         self._unstored: set[str] = set()
-        self._known: dict[str, Any] = recorded.first["memory"] if recorded is not None else self._read_memory()
-        self.usage = {"input_tokens": 0, "output_tokens": 0}
-        self.cost_usd: float | None = 0.0 if llm.simulated else None
+        self._known: dict[str, Any] = first["memory"] if first is not None else self._read_memory()
+        self.models = Models(
+            self._line, llm, config, recorded=first, on_delta=on_delta, ask_to_lift=self._lifted_ceiling
+        )
 
     @property
     def now(self) -> str:
         """The kernel's clock: the stamp of the last line, ISO 8601 UTC."""
-        return self._recorded.stamp if self._recorded is not None and self._recording else self._journal.stamp
+        return self._line.now
 
     @property
     def memory(self) -> dict[str, Any]:
         """What the memory is known to hold."""
         return self._known
 
-    @property
-    def _recording(self) -> bool:
-        return self._recorded is not None and not self._recorded.exhausted
-
     def abort(self) -> None:
         """Ask the run to end: at the next cycle, or within a second where a model call is in flight."""
-        self._aborted.set()
+        self._line.aborted.set()
 
     def control(self) -> None:
         """Act on what a person did meanwhile; polled at the top of a cycle. Raises RunAborted."""
-        self._follow_abort(in_a_cycle=False)
-        if self._aborted.is_set() and not self._recording:
+        self._line.follow_abort(in_a_cycle=False)
+        if self._line.aborted.is_set() and not self._line.recording:
             raise RunAborted("the run was aborted")
-
-    def _follow_abort(self, *, in_a_cycle: bool) -> None:
-        if self._recorded is not None and self._recording:
-            message = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
-            if message is not None:
-                raise RunAborted(message)
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
-        if self._recording:
-            assert self._recorded is not None
-            return self._recorded.expect(record)
-        seq = self._journal.append(record)
-        if self._durability != "off" and isinstance(record, PassRecord | RunFinished):
-            self._journal.sync()
-        return seq
+        return self._line.emit(record)
 
     def complete(self, request: LLMRequest, *, pass_number: int, step_id: str | None) -> LLMResponse:
-        """Return the model's reply after at most three attempts (core FR-048). Raises LLMError, RunAborted."""
-        call_id = self._call_id()
-        record = partial(LLMRecord, call_id=call_id, purpose=request.purpose, pass_number=pass_number, step_id=step_id)
-        described = _describe(request)
-        outcome = ModelOutcome(None, None)
-        number = 0
+        """Return a model's reply (core FR-048). Raises LLMError, RunAborted, CostCeilingReached."""
+        return self.models.complete(Call(self._line.call_id(), request, pass_number, step_id))
 
-        def attempt(attempt_number: int) -> LLMResponse:
-            nonlocal outcome, number
-            number = attempt_number
-            self.emit(record(state="started", attempt=number, request=described))
-            outcome = self._model_outcome(request, call_id, number, step_id)
-            if outcome.response is None:
-                raise outcome.error or LLMError("the model gave neither a reply nor an error")
-            return outcome.response
-
-        def finished(**fields: Any) -> None:
-            self.emit(record(state="finished", attempt=number, latency_ms=outcome.latency_ms, **fields))
-            self._sync("full")
-
-        def failed(error: LLMError, wait: float | None) -> None:
-            self._count(error.usage)
-            more = {} if wait is None else {"retry_in_s": wait}
-            finished(error=_describe_error(error), usage=error.usage, cost_usd=None, **more)
-
-        try:
-            response = attempts(
-                attempt,
-                on_retry=lambda _, error, wait: failed(error, wait),
-                sleep=self._wait,
-            )
-        except LLMError as error:
-            failed(error, None)
-            raise
-        usage = dict(response.usage) if response.usage is not None else None
-        self._count(usage)
-        cost_usd = 0.0 if self._llm.simulated else None
-        finished(response=response.model_dump(exclude_none=True), usage=usage, cost_usd=cost_usd)
-        return response
-
-    def _count(self, usage: Mapping[str, Any] | None) -> None:
-        for kind, tokens in (usage or {}).items():
-            self.usage[kind] = self.usage.get(kind, 0) + tokens
-
-    def _model_outcome(self, request: LLMRequest, call_id: str, attempt: int, step_id: str | None) -> ModelOutcome:
-        self._follow_abort(in_a_cycle=True)
-        key = {"call_id": call_id, "state": "finished", "attempt": attempt}
-        if line := self._recorded_outcome("llm", key):
-            latency_ms = line.get("latency_ms", 0.0)
-            if "error" in line:
-                return ModelOutcome(None, _recorded_error(line["error"], line.get("usage")), latency_ms)
-            return ModelOutcome(LLMResponse.model_validate(line["response"]), None, latency_ms)
-        if isinstance(self._llm, RecordedModel):
-            self._llm.complete(request)
-        if (listener := self._on_delta) is not None:
-            request.on_delta = _guarded(listener, step_id)
-        return call_model(self._llm, request, self._aborted)
+    def _lifted_ceiling(self, ceiling: CostCeilingReached, call: Call) -> float | None:
+        """Ask a person at the cost ceiling; return the new limit in US dollars, None where the old one stands."""
+        needed = sum(ceiling.context[part] for part in ("spent_usd", "held_usd", "reserved_usd"))
+        proposed = max(2 * ceiling.context["limit_usd"], math.ceil(100 * needed) / 100)
+        asker = {"model": self.models.model.model, "purpose": call.request.purpose}
+        subject = {**ceiling.context, **asker, "proposed_usd": proposed}
+        answer = self.decide("budget", subject, pass_number=call.pass_number, step_id=call.step_id)
+        if answer.decision == "abort":
+            raise RunAborted("the question for a larger budget was answered with abort")
+        if answer.decision == "edit":
+            limit = (answer.edited or {}).get("limit_usd")
+            return float(limit) if isinstance(limit, int | float) else None
+        return proposed if answer.decision == "approve" else None
 
     def invoke(
-        self, tool: Tool, arguments: dict[str, Any], output_schema: Schema, *, pass_number: int, step_id: str
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        output_schema: Schema,
+        *,
+        pass_number: int,
+        step_id: str,
     ) -> ToolOutcome:
         """Return what the tool gave. The tool gets a copy of the validated arguments."""
-        call_id = self._call_id()
+        call_id = self._line.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
         self.emit(record(state="started", arguments=arguments, effect=tool.effect))
-        self._follow_abort(in_a_cycle=True)
-        if line := self._recorded_outcome("tool", {"call_id": call_id, "state": "finished"}):
+        self._line.follow_abort(in_a_cycle=True)
+        if line := self._line.outcome("tool", {"call_id": call_id, "state": "finished"}):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
         elif isinstance(self._llm, RecordedModel):
             raise ReplayMismatchError(f"the tool call {call_id!r} was not recorded")
         else:
-            self._sync(needed)
+            self._line.sync(needed)
             outcome = invoke_tool(tool, plain(arguments), output_schema)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
-        self._sync(needed)
+        self._line.sync(needed)
         return outcome
+
+    def judge(
+        self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], *, pass_number: int, step_id: str
+    ) -> Verdict:
+        """Return what the policy says of a call; journaled, since it hangs on the file system and on the machine."""
+        if self._line.recording:
+            line = self._line.ahead()
+            noted = line.get("type") == "policy"
+            verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
+        else:
+            verdict = policy.verdict(tool, arguments)
+            noted = tool.needs_approval or verdict.answer != "allow"
+        if noted:
+            self.emit(
+                PolicyRecord(
+                    pass_number=pass_number,
+                    step_id=step_id,
+                    tool_name=tool.name,
+                    answer=verdict.answer,
+                    reason=verdict.reason,
+                )
+            )
+        return verdict
 
     def decide(
         self, point: ApprovalPoint, subject: dict[str, Any], *, pass_number: int, step_id: str | None = None
@@ -195,19 +162,19 @@ class Effects:
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
         record = partial(ApprovalRecord, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
-        if line := self._recorded_outcome("approval", {"digest": digest, "state": "decided"}):
+        if line := self._line.outcome("approval", {"digest": digest, "state": "decided"}):
             decision = ApprovalDecision(
                 decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
             )
         else:
-            self._sync("normal")
+            self._line.sync("normal")
             decision = ask(
                 self._approver,
                 ApprovalRequest(point=point, pass_number=pass_number, step_id=step_id, subject=subject, digest=digest),
             )
         self._journal.redacts |= holds_secret(decision.model_dump_json())
         self.emit(record(state="decided", **decision.model_dump()))
-        self._sync("normal")
+        self._line.sync("normal")
         return decision
 
     def remember(self, key: str, value: Any) -> str | None:
@@ -219,8 +186,8 @@ class Effects:
 
     def recall(self) -> dict[str, Any]:
         """Return what the memory holds, by key. What others wrote to it meanwhile is journaled first."""
-        if self._recording:
-            while line := self._recorded_external():
+        if self._line.recording:
+            while (line := self._line.ahead()).get("type") == "memory" and line["source"] == "external":
                 self._learn(line["key"], line["value"])
         elif (found := self._read_memory(self._known)) is not self._known:
             for key in [*found, *(key for key in self._known if key not in found)]:
@@ -235,15 +202,10 @@ class Effects:
             del self._known[key]
         self.emit(MemoryRecord(key=key, value=value, source="external"))
 
-    def _recorded_external(self) -> dict[str, Any] | None:
-        assert self._recorded is not None
-        line = self._recorded.peek()
-        return line if line is not None and line["type"] == "memory" and line["source"] == "external" else None
-
     def _store(self, key: str, value: Any) -> str | None:
         if self._memory is None:
             return None
-        if line := self._recorded_outcome("memory", {"key": key}):
+        if line := self._line.outcome("memory", {"key": key}):
             return line.get("error")
         try:
             self._memory.write(key, plain(value))
@@ -270,56 +232,3 @@ class Effects:
             return known
         # What the store refused to keep is known all the same.
         return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
-
-    def _recorded_outcome(self, tag: str, key: dict[str, Any]) -> dict[str, Any] | None:
-        return self._recorded.outcome(tag, key) if self._recorded is not None and self._recording else None
-
-    def _call_id(self) -> str:
-        self._calls += 1
-        return f"c{self._calls}"
-
-    def _wait(self, seconds: float) -> None:
-        self._follow_abort(in_a_cycle=True)
-        if self._recording:
-            return
-        if self._aborted.wait(seconds):
-            raise RunAborted("the run was aborted while it waited to repeat a model call")
-
-    def _sync(self, needed: Durability) -> None:
-        if not self._recording and (self._durability == "full" or self._durability == needed):
-            self._journal.sync()
-
-
-def _describe(request: LLMRequest) -> dict[str, Any]:
-    described = {"system": request.system, "messages": request.messages, "max_tokens": request.max_tokens}
-    if request.tools:
-        described["tools"] = request.tools
-    if request.schema is not None:
-        described["schema"] = request.schema
-    return described
-
-
-def _describe_error(error: LLMError) -> dict[str, Any]:
-    described = {**error.as_dict(), "retryable": error.retryable, "retry_after": error.retry_after}
-    if error.exit_code != 1:
-        described["exit_code"] = error.exit_code
-    return {key: value for key, value in described.items() if value is not None}
-
-
-def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> LLMError:
-    rest = {key: value for key, value in described.items() if (key, value) != ("error_type", "LLMError")}
-    return LLMError(
-        rest.pop("message"), rest.pop("retryable", False), rest.pop("retry_after", None), usage=usage, **rest
-    )
-
-
-def _guarded(listener: Callable[[str | None, str], None], step_id: str | None) -> Callable[[str], None]:
-    """Return what hands text on to a listener, whose failure is no failure of the call."""
-
-    def listen(text: str) -> None:
-        try:
-            listener(step_id, text)
-        except Exception:
-            logger.exception("a listener to replies failed; the run goes on")
-
-    return listen

@@ -268,6 +268,21 @@ def _approval(view: RunView, record: Record) -> None:
     view.add_line("warning" if asked else "info", "approval", text)
 
 
+def _policy(view: RunView, record: Record) -> None:
+    answer, reason = _str(record.get("answer")), log_text.brief(_str(record.get("reason")), 400)
+    where = f"{log_text.brief(record.get('step_id'), 40)} · {log_text.brief(record.get('tool_name'), 60)}"
+    view.add_line(
+        "warning" if answer == "deny" else "info", "policy", f"{where} · {log_text.brief(answer, 10)}: {reason}"
+    )
+
+
+def _notice(view: RunView, record: Record) -> None:
+    data = _dict(record.get("data")) or {}
+    if record.get("kind") == "model_fallback":
+        view.model = _str(data.get("model")) or view.model
+    view.add_line("warning", "notice", log_text.brief(_str(record.get("message")), 400))
+
+
 def _cycle(view: RunView, _: Record) -> None:
     view.cycles += 1
 
@@ -303,6 +318,8 @@ _HANDLERS: dict[str, Callable[[RunView, Record], None]] = {
     "memory": _memory,
     "ttl": _ttl,
     "approval": _approval,
+    "notice": _notice,
+    "policy": _policy,
     "cycle": _cycle,
     "pass": _pass,
     "run_finished": _run_finished,

@@ -49,6 +49,10 @@ class RunStarted(Record):
     config: dict[str, Any]
     model: str
     simulated: bool = False
+    models: list[dict[str, Any]] | None = None
+    """The models in the order in which they are used: `model`, `price` (USD per million tokens), `context_window`."""
+    prices: str | None = None
+    """Where prices come from, and of which date they are."""
     tools: list[dict[str, Any]]
     versions: dict[str, str]
     memory: dict[str, Any]
@@ -115,6 +119,8 @@ class LLMRecord(Record):
     pass_number: PassNumber
     step_id: str | None = None
     attempt: int
+    model: str | None = None
+    """The model that is asked, where the run has several."""
     request: dict[str, Any] | None = None
     reserved_usd: float | None = None
     response: dict[str, Any] | None = None
@@ -192,6 +198,28 @@ class ApprovalRecord(Record):
     digest: str
 
 
+class PolicyRecord(Record):
+    """What the policy says of a call that needs approval, or that a rule or the tool itself holds back, and why."""
+
+    type: Literal["policy"] = Field(default="policy", exclude=True)
+    pass_number: PassNumber
+    step_id: str
+    tool_name: str
+    answer: Literal["allow", "ask", "deny"]
+    reason: str
+
+
+class NoticeRecord(Record):
+    """Something to know of that stops nothing: another model is used, a budget or a context window is nearly full."""
+
+    type: Literal["notice"] = Field(default="notice", exclude=True)
+    kind: Literal["model_fallback", "budget_warning", "context_window", "provider"]
+    pass_number: PassNumber
+    step_id: str | None = None
+    message: str
+    data: dict[str, Any] | None = None
+
+
 class CycleRecord(LogEntry, Record):
     """One orchestration cycle: exactly LogEntry."""
 
@@ -247,6 +275,8 @@ AnyRecord = Annotated[
     | MemoryRecord
     | TTLRecord
     | ApprovalRecord
+    | NoticeRecord
+    | PolicyRecord
     | CycleRecord
     | PassRecord
     | TextRecord
@@ -266,9 +296,11 @@ __all__ = [
     "JournalRecovered",
     "LLMRecord",
     "MemoryRecord",
+    "NoticeRecord",
     "PassRecord",
     "PhaseRecord",
     "PlanRecord",
+    "PolicyRecord",
     "Record",
     "RunFinished",
     "RunResumed",

@@ -9,14 +9,16 @@ from typing import Any, Literal
 
 from aeon_core.config import RunConfig
 from aeon_core.effects.faces import PortMemory, PortModel
+from aeon_core.effects.gate import permitted
 from aeon_core.effects.port import Effects
 from aeon_core.entities import ExecutionMode, SupervisorAction, ToolCall
-from aeon_core.errors import AeonError, LLMError, RunAborted, RunEnding, SupervisorError, ToolError
+from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plain import plain
 from aeon_core.plan.models import Plan, PlanStep, StepStatus, Subplan
+from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import (
     memory_section,
@@ -52,6 +54,7 @@ class Executor:
     def __post_init__(self) -> None:
         self.llm = PortModel(self.effects, lambda: (self.state.pass_number, self.state.current_step_id), self._replied)
         self.memory = PortMemory(self.effects)
+        self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(
             self.llm,
             registry=self.registry,
@@ -113,7 +116,7 @@ class Executor:
 
     def emit_ttl(self, reason: str) -> None:
         """Journal the TTL and the running totals."""
-        usage, cost_usd = dict(self.effects.usage), self.effects.cost_usd
+        usage, cost_usd = dict(self.effects.models.usage), self.effects.models.cost_usd
         ttl = self.state.ttl.model_dump()
         self.effects.emit(TTLRecord(**ttl, reason=reason, usage=usage, cost_usd=cost_usd))
 
@@ -263,12 +266,15 @@ class Executor:
         tool = self.registry.get(step.tool or "")
         if tool is None:
             raise ToolError(f"tool {step.tool!r} is not registered any more", tool_name=step.tool)
-        arguments = self._approved(step, tool, self._arguments(step, tool))
+        number, schema = self.state.pass_number, self.registry.input_schema(tool.name)
+        arguments = permitted(
+            self.effects, self.policy, tool, step, self._arguments(step, tool), schema=schema, pass_number=number
+        )
         outcome = self.effects.invoke(
             tool,
             arguments,
             self.registry.output_schema(tool.name),
-            pass_number=self.state.pass_number,
+            pass_number=number,
             step_id=step.step_id,
         )
         call = ToolCall(
@@ -310,23 +316,6 @@ class Executor:
             "results": results_section(self.plan, self.state.outputs, self.state.failures),
             "memory": memory_section(self.effects.recall(), shown=self.state.outputs),
         }
-
-    def _approved(self, step: PlanStep, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments a person agrees to, where the tool needs that. Raises ToolError, RunAborted."""
-        if not tool.needs_approval:
-            return arguments
-        subject = {"tool_name": tool.name, "arguments": arguments, "description": step.description}
-        answer = self.effects.decide("tool", subject, pass_number=self.state.pass_number, step_id=step.step_id)
-        if answer.decision == "abort":
-            raise RunAborted(f"the call of {tool.name!r} was answered with abort")
-        if answer.decision == "edit" and answer.edited is not None:
-            arguments = answer.edited
-            if problems := self.registry.input_schema(tool.name).errors(arguments):
-                raise ToolError(f"the edited arguments do not fit: {'; '.join(problems)}", tool_name=tool.name)
-        elif answer.decision != "approve":
-            why = answer.feedback or f"the answer was {answer.decision}, without anything edited"
-            raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
-        return arguments
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
         output = response.model_dump(exclude_none=True)

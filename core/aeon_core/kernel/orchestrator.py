@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from aeon_core.budget import CostCeilingReached
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
@@ -68,6 +69,7 @@ class Orchestrator:
         """The state of the current or last run (core FR-011)."""
         self._approver = approver
         self._journal = journal
+        self._on_record = on_record
         self._listener = fan_out([on_line, as_dicts(on_record)])
         self._on_delta = on_delta
         self._recorded = recorded
@@ -79,6 +81,12 @@ class Orchestrator:
         self._abort_asked = True
         if self._effects is not None:
             self._effects.abort()
+
+    def close(self) -> None:
+        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
+        for held in (self.llm, self.tools, self._on_record):
+            if close := getattr(held, "close", None):
+                close()
 
     def run(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
         """Run a task, with a given plan or one the model makes, and return how it ended, whatever happens.
@@ -100,7 +108,7 @@ class Orchestrator:
                 memory=self.memory,
                 approver=self._approver,
                 recorded=self._recorded,
-                durability=self.config.durability,
+                config=self.config,
                 on_delta=self._on_delta,
             )
             self._effects = effects
@@ -153,6 +161,8 @@ class _Run:
             config=plain(config),
             model=self.progress.model,
             simulated=self.progress.simulated,
+            models=[known.described() for known in self.effects.models.known],
+            prices=self.effects.models.prices,
             tools=self.executor.registry.export_tools_for_llm(),
             versions=versions(),
             memory=self.effects.memory,
@@ -174,7 +184,9 @@ class _Run:
         return run_result(self.state, self.progress, status, error)
 
     def _count(self) -> None:
-        self.progress.usage, self.progress.cost_usd = dict(self.effects.usage), self.effects.cost_usd
+        models = self.effects.models
+        self.progress.usage, self.progress.cost_usd = dict(models.usage), models.cost_usd
+        self.progress.model, self.progress.simulated = models.model.model, models.simulated
 
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
@@ -185,6 +197,8 @@ class _Run:
             raise
         except RunAborted as abort:
             return "aborted", self._cut_cycle(abort)
+        except CostCeilingReached as ceiling:
+            return "cost_ceiling", self._cut_cycle(ceiling)
         except KeyboardInterrupt:
             return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
         except AeonError as error:

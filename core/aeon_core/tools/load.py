@@ -6,8 +6,10 @@ import contextlib
 import importlib
 import importlib.machinery
 import inspect
+import logging
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +20,10 @@ from aeon_core.plain import clean_text
 from aeon_core.redaction import redact_text
 from aeon_core.tools.registry import ToolRegistry
 
-_RESERVED = ("files", "shell", "mcp")
+logger = logging.getLogger("aeon")
+
+GROUP = "aeon.tools"
+"""The entry points under which an installed package offers tools."""
 _MAX_REASON = 200
 
 
@@ -31,25 +36,42 @@ def load_tools(spec: str, registry: ToolRegistry, project_root: Path) -> None:
     module_name, attribute = _parts(spec)
     with _path_first(project_root), contextlib.redirect_stdout(sys.stderr):
         module = _module(spec, module_name, project_root)
-        value = _attribute(spec, module, attribute)
-        tools = list(value) if isinstance(value, (list, tuple, ToolRegistry)) else [value]
-        if not tools:
-            raise _error(spec, f"{attribute!r} holds no tools")
-        for tool in tools:
+        _register(spec, _attribute(spec, module, attribute), registry)
+
+
+def load_installed_tools(registry: ToolRegistry) -> None:
+    """Register what installed packages offer under the entry points `aeon.tools`, each a `module:attribute`.
+
+    A package whose tools cannot be loaded is left out with a warning in the log: it is not what was asked for.
+    """
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        spec = f"{point.name} = {point.value}"
+        with contextlib.redirect_stdout(sys.stderr):
             try:
-                registry.register(tool() if inspect.isclass(tool) else tool)
-            except AeonError as error:
-                raise _error(spec, error.message) from None
+                _register(spec, point.load(), registry)
+            except UsageError as error:
+                logger.warning("%s", error.message)
             except (Exception, SystemExit) as error:
-                raise _error(spec, f"making the tool raised {_reason(error)}") from None
+                logger.warning("tools %r: loading them raised %s", spec, _reason(error))
+
+
+def _register(spec: str, value: Any, registry: ToolRegistry) -> None:
+    tools = list(value) if isinstance(value, (list, tuple, ToolRegistry)) else [value]
+    if not tools:
+        raise _error(spec, "it holds no tools")
+    for tool in tools:
+        try:
+            registry.register(tool() if inspect.isclass(tool) else tool)
+        except AeonError as error:
+            raise _error(spec, error.message) from None
+        except (Exception, SystemExit) as error:
+            raise _error(spec, f"making the tool raised {_reason(error)}") from None
 
 
 def _parts(spec: str) -> tuple[str, str]:
-    if spec in _RESERVED:
-        raise _error(spec, "is not in this version; give tools as module:attribute")
     module_name, colon, attribute = spec.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
-        raise _error(spec, "expected module:attribute, such as my_tools:search")
+        raise _error(spec, "expected files, shell, mcp or module:attribute, such as my_tools:search")
     return module_name, attribute
 
 

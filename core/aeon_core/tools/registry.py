@@ -22,6 +22,7 @@ _MISSING = object()
 # Inside the class, `list` is its method.
 _Tools = list[Tool]
 _Export = list[dict[str, Any]]
+_Closing = list[Callable[[], None]]
 
 
 class ToolRegistry:
@@ -34,6 +35,7 @@ class ToolRegistry:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._version = 0
+        self._closing: _Closing = []
         self._export: tuple[int, str] | None = None
 
     def register(self, tool: Tool | Callable[..., Any] | object) -> None:
@@ -86,6 +88,16 @@ class ToolRegistry:
             self._export = (version, json.dumps([entry.export() for entry in entries.values()]))
         exported: _Export = json.loads(self._export[1])
         return exported
+
+    def closes_with(self, close: Callable[[], None]) -> None:
+        """Have `close` called by `close()`: it ends what tools hold open."""
+        self._closing.append(close)
+
+    def close(self) -> None:
+        """End what the tools hold open, the last opened first; any number of times, from any thread."""
+        closing, self._closing = self._closing, []
+        for close in reversed(closing):
+            close()
 
     @property
     def version(self) -> int:

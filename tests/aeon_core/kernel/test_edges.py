@@ -95,7 +95,7 @@ def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> N
 
 
 def test_network_errors_of_ones_own_adapter_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.effects.port.Effects._wait", lambda self, seconds: None)
+    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
     model = ScriptedModel(plan=[TimeoutError("slow"), ConnectionResetError("gone"), steps(add(1, 1))], answer="2")
     result, _ = run(model)
     assert result.status == "completed"
@@ -191,7 +191,7 @@ def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> Non
 @pytest.mark.parametrize(
     ("approver", "why"),
     [
-        (None, "hand an approver"),
+        (None, "nobody could be asked; allow it with --allow danger"),
         (lambda _: 1 / 0, "the approver failed: ZeroDivisionError"),
         (lambda _: "approve", "returned str"),
         (lambda _: ApprovalDecision(decision="edit"), "without anything edited"),

@@ -319,7 +319,7 @@ def test_an_empty_reply_or_a_refusal_fails_the_reasoning_step(reply: Any) -> Non
 
 def no_wait(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waits: list[float] = []
-    monkeypatch.setattr("aeon_core.effects.port.Effects._wait", lambda self, seconds: waits.append(seconds))
+    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: waits.append(seconds))
     return waits
 
 

@@ -1,0 +1,112 @@
+"""From a configuration to what a run needs: its model, and the tools it may call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aeon_core.config import RunConfig, find_project_root
+from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.policy import Policy
+from aeon_core.tools.registry import ToolRegistry, default_registry
+
+if TYPE_CHECKING:
+    from aeon_core.telemetry import OtelListener
+
+BUILT_IN = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
+"""The names of the tools of `files` and `shell`."""
+NO_MODEL = (
+    "no model is configured; name one with --model PROVIDER:NAME, the environment variable AEON_MODEL or "
+    "`model:` in a config file (--model simulated:default needs no key)"
+)
+
+
+def connected_model(config: RunConfig) -> LLMAdapter:
+    """Return the configured model.
+
+    Raises ModelUnavailableError where there is none, UsageError for a wrong name, or a budget without a known price.
+    """
+    from aeon_core.llm.connect import connect
+
+    if config.model is None:
+        raise ModelUnavailableError(NO_MODEL)
+    settings = config.bedrock.model_dump(exclude_none=True)
+    model = connect(config.model, base_url=config.base_url, timeout=config.timeout, bedrock=settings)
+    if config.budget is not None:
+        from aeon_core.effects.known import check_budget, known_models
+
+        check_budget(config, known_models(model, config))
+    return model
+
+
+def assembled_tools(config: RunConfig) -> ToolRegistry:
+    """Return the default tools, those of installed packages, and those that the configuration names.
+
+    What they hold open, such as MCP servers, ends with the registry's `close()`. Raises UsageError, one line, for tools
+    that cannot be loaded and for policy rules that are slips.
+    """
+    from aeon_core.tools.load import load_installed_tools, load_tools
+
+    root = config.project_root if config.project_root is not None else find_project_root()
+    registry, policy = default_registry(), Policy(config.policy)
+    try:
+        load_installed_tools(registry)
+        for spec in dict.fromkeys(config.tools):
+            if spec == "files":
+                _load_files(registry, root, policy)
+            elif spec == "shell":
+                _load_shell(registry, root, config)
+            elif spec == "mcp":
+                _load_mcp(registry, root, config)
+            else:
+                load_tools(spec, registry, root)
+        policy.check([*BUILT_IN, *(tool.name for tool in registry)])
+    except BaseException:
+        registry.close()
+        raise
+    return registry
+
+
+def telemetry(config: RunConfig) -> OtelListener | None:
+    """Return the listener that sends a run to OpenTelemetry, None where that is off. Raises UsageError."""
+    if not config.otel:
+        return None
+    from aeon_core.telemetry import otel_listener
+
+    return otel_listener(content=config.otel_content)
+
+
+def _load_files(registry: ToolRegistry, root: Path, policy: Policy) -> None:
+    from aeon_core.tools.files.text_files import file_tools
+
+    for tool in file_tools(root, policy.hides):
+        _register(registry, tool, "files")
+
+
+def _load_shell(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
+    from aeon_core.tools.shell.bash import shell_tools
+
+    for tool in shell_tools(root, config.shell):
+        _register(registry, tool, "shell")
+
+
+def _load_mcp(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
+    if not config.mcp_servers:
+        raise UsageError(
+            "tools 'mcp': no server is configured; name one under `mcp_servers:` in a config file, with a command or "
+            "a url"
+        )
+    from aeon_core.tools.mcp.servers import McpTools
+
+    servers = McpTools(config.mcp_servers, project_root=root)
+    registry.closes_with(servers.close)
+    for tool in servers.connect():
+        _register(registry, tool, "mcp")
+
+
+def _register(registry: ToolRegistry, tool: object, spec: str) -> None:
+    try:
+        registry.register(tool)
+    except AeonError as error:
+        raise UsageError(f"tools {spec!r}: {error.message}") from None

@@ -1,0 +1,61 @@
+"""What stands before a tool's call: the policy, and a person where it says so. Bound to the final arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from aeon_core.effects.approval import NOBODY
+from aeon_core.effects.port import Effects
+from aeon_core.errors import RunAborted, ToolError
+from aeon_core.plan.models import PlanStep
+from aeon_core.policy import Policy
+from aeon_core.tools.base import Tool
+from aeon_core.tools.schema import Schema
+
+
+def permitted(
+    effects: Effects,
+    policy: Policy,
+    tool: Tool,
+    step: PlanStep,
+    arguments: Mapping[str, Any],
+    *,
+    schema: Schema,
+    pass_number: int,
+) -> dict[str, Any]:
+    """Return the arguments to call the tool with.
+
+    A person may edit the arguments: what was edited is judged anew, and asked about no second time. Raises ToolError
+    where the call is denied or not approved, RunAborted where a person ended the run.
+    """
+    judge = partial(effects.judge, policy, tool, pass_number=pass_number, step_id=step.step_id)
+    verdict = judge(arguments)
+    if verdict.answer == "allow":
+        return dict(arguments)
+    if verdict.answer == "deny":
+        raise ToolError(f"the call of {tool.name!r} is denied: {verdict.reason}", tool_name=tool.name)
+    subject = {
+        "tool_name": tool.name,
+        "arguments": dict(arguments),
+        "description": step.description,
+        "reason": verdict.reason,
+    }
+    answer = effects.decide("tool", subject, pass_number=pass_number, step_id=step.step_id)
+    if answer.decision == "abort":
+        raise RunAborted(f"the call of {tool.name!r} was answered with abort")
+    if answer.decision == "approve":
+        return dict(arguments)
+    if answer.decision != "edit" or answer.edited is None:
+        why = answer.feedback or f"the answer was {answer.decision}, without anything edited"
+        if why == NOBODY:
+            how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
+            why = f"{verdict.reason} and {why}; {how}"
+        raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
+    if problems := schema.errors(answer.edited):
+        raise ToolError(f"the edited arguments do not fit: {'; '.join(problems)}", tool_name=tool.name)
+    edited = judge(answer.edited)
+    if edited.answer == "deny":
+        raise ToolError(f"the edited call of {tool.name!r} is denied: {edited.reason}", tool_name=tool.name)
+    return answer.edited

@@ -1,0 +1,67 @@
+"""What is known of a run's models when it starts: prices and context windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aeon_core.config import RunConfig
+from aeon_core.errors import UsageError
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_of
+from aeon_core.llm.chain import ModelChain
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """What is known of a model when the run starts; as recorded, where it is recorded."""
+
+    model: str
+    simulated: bool
+    price: ModelPrice | None
+    context_window: int | None
+
+    def described(self) -> dict[str, Any]:
+        """Return it as `run_started` holds it."""
+        price = None if self.price is None else {"input": self.price.input, "output": self.price.output}
+        return {
+            "model": self.model,
+            "simulated": self.simulated,
+            "price": price,
+            "context_window": self.context_window,
+        }
+
+
+def known_models(llm: LLMAdapter, config: RunConfig) -> list[KnownModel]:
+    """Return what is known of a run's models: by the configuration, by the adapters, by the catalogue."""
+    return [_known(adapter, config) for adapter in adapters_of(llm)]
+
+
+def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
+    """Return the models of a chain, or the one that stands alone."""
+    return list(llm.models) if isinstance(llm, ModelChain) else [llm]
+
+
+def _known(adapter: LLMAdapter, config: RunConfig) -> KnownModel:
+    price = FREE if adapter.simulated else price_of(adapter.model, config.prices)
+    window = config.context_window or adapter.context_window or context_window_of(adapter.model)
+    return KnownModel(adapter.model, adapter.simulated, price, window)
+
+
+def recorded_model(entry: Mapping[str, Any]) -> KnownModel:
+    """Return what `run_started` says of a model."""
+    price, simulated = entry.get("price"), entry.get("simulated") is True
+    known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
+    return KnownModel(entry["model"], simulated, known, entry.get("context_window"))
+
+
+def check_budget(config: RunConfig, models: Sequence[KnownModel]) -> None:
+    """Raise UsageError where there is a budget and the price of a model is not known: it could not be kept."""
+    unpriced = [known.model for known in models if known.price is None]
+    if config.budget is not None and unpriced:
+        raise UsageError(
+            f"no price is known for the model {unpriced[0]!r}, so a budget cannot be kept; leave it out, or give the "
+            f"price under `prices:` in a config file, in US dollars for a million tokens: "
+            f"'{unpriced[0]}: {{input: 3, output: 15}}'"
+        )

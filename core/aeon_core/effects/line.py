@@ -1,0 +1,73 @@
+"""The line of a run's records: those that were recorded are gone over, those past them are appended."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from aeon_core.config import Durability
+from aeon_core.effects.cursor import Cursor
+from aeon_core.errors import RunAborted
+from aeon_core.journal.records import PassRecord, Record, RunFinished
+from aeon_core.journal.writer import JournalWriter
+
+
+class Line:
+    """Where the run is among its records, and whether a person has asked it to end."""
+
+    def __init__(self, journal: JournalWriter, recorded: Cursor | None, durability: Durability) -> None:
+        self.journal = journal
+        self.aborted = threading.Event()
+        self._recorded = recorded
+        self._durability = durability
+        self._calls = 0
+
+    @property
+    def recording(self) -> bool:
+        """Whether there are recorded lines ahead."""
+        return self._recorded is not None and not self._recorded.exhausted
+
+    @property
+    def now(self) -> str:
+        """The stamp of the last line, ISO 8601 UTC."""
+        return self._recorded.stamp if self._recorded is not None and self.recording else self.journal.stamp
+
+    def emit(self, record: Record) -> int:
+        """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
+        if self._recorded is not None and self.recording:
+            return self._recorded.expect(record)
+        seq = self.journal.append(record)
+        if self._durability != "off" and isinstance(record, PassRecord | RunFinished):
+            self.journal.sync()
+        return seq
+
+    def ahead(self) -> dict[str, Any]:
+        """Return the recorded line that comes next, {} where there is none."""
+        return (self._recorded.peek() if self._recorded is not None else None) or {}
+
+    def outcome(self, tag: str, key: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the recorded line of that type which holds all of `key`, None where none was recorded."""
+        return self._recorded.outcome(tag, key) if self._recorded is not None and self.recording else None
+
+    def call_id(self) -> str:
+        """Return the id of the next call."""
+        self._calls += 1
+        return f"c{self._calls}"
+
+    def follow_abort(self, *, in_a_cycle: bool) -> None:
+        """Raise RunAborted where the recorded run was aborted at this place."""
+        if self._recorded is not None and self.recording:
+            message = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
+            if message is not None:
+                raise RunAborted(message)
+
+    def wait(self, seconds: float) -> None:
+        """Wait before a model call is repeated; not at all where that was recorded. Raises RunAborted."""
+        self.follow_abort(in_a_cycle=True)
+        if not self.recording and self.aborted.wait(seconds):
+            raise RunAborted("the run was aborted while it waited to repeat a model call")
+
+    def sync(self, needed: Durability) -> None:
+        """Have the journal reach the disk where the durability asks for that at such a place."""
+        if not self.recording and (self._durability == "full" or self._durability == needed):
+            self.journal.sync()

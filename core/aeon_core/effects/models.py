@@ -1,0 +1,300 @@
+"""Asking the models of a run: attempts, the next model when one fails for good, what it costs, and whether it fits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from aeon_core.budget import (
+    Budget,
+    CostCeilingReached,
+    estimated_tokens,
+    money,
+    request_bytes,
+    request_tokens_at_most,
+)
+from aeon_core.config import RunConfig
+from aeon_core.effects.cursor import RecordedModel
+from aeon_core.effects.known import KnownModel, adapters_of, check_budget, known_models, recorded_model
+from aeon_core.effects.line import Line
+from aeon_core.effects.perform import ModelOutcome, call_model
+from aeon_core.errors import LLMError
+from aeon_core.journal.records import LLMRecord, NoticeRecord
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
+from aeon_core.llm.catalogue import price_date
+from aeon_core.llm.retry import attempts
+
+logger = logging.getLogger("aeon")
+
+NEARLY_FULL = 0.8
+"""The part of a context window from which on a person is told."""
+GENEROUS = 0.8
+"""The part of an estimate that is surely there, while no call has been measured."""
+LEAST_REPLY = 256
+"""Tokens that must be left for a reply."""
+
+Deltas = Callable[[str | None, str], None]
+AskToLift = Callable[[CostCeilingReached, "Call"], float | None]
+"""Asks a person at the ceiling; returns the new limit in US dollars, None where it stands."""
+
+
+@dataclass
+class Call:
+    """One model call: its request, its place, and how often it was tried."""
+
+    call_id: str
+    request: LLMRequest
+    pass_number: int
+    step_id: str | None
+    attempt: int = 0
+    outcome: ModelOutcome = field(default_factory=lambda: ModelOutcome(None, None))
+
+
+class Models:
+    """The models of one run. `usage` and `cost_usd` are the totals of all attempts, failed ones included."""
+
+    def __init__(
+        self,
+        line: Line,
+        llm: LLMAdapter,
+        config: RunConfig,
+        *,
+        recorded: Mapping[str, Any] | None,
+        on_delta: Deltas | None,
+        ask_to_lift: AskToLift,
+    ) -> None:
+        self._line = line
+        self._adapters = adapters_of(llm)
+        self._on_delta = on_delta
+        self._ask_to_lift = ask_to_lift
+        if recorded is None:
+            self.known = known_models(llm, config)
+            self.prices = price_date() if any(known.price for known in self.known) else None
+            check_budget(config, self.known)
+        else:
+            self.known = [recorded_model(entry) for entry in recorded.get("models") or [recorded]]
+            self.prices = recorded.get("prices")
+            self._adapters = self._adapters if len(self._adapters) == len(self.known) else [llm] * len(self.known)
+        self._budget = Budget(config.budget, config.budget_warning)
+        self._index = 0
+        self._tokens_per_byte: float | None = None
+        self._told_of_window: set[int] = set()
+        self.usage = {"input_tokens": 0, "output_tokens": 0}
+        self.cost_usd: float | None = 0.0 if self.known[0].price is not None else None
+
+    @property
+    def model(self) -> KnownModel:
+        """The model in use."""
+        return self.known[self._index]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a model that was in use is no real one."""
+        return any(known.simulated for known in self.known[: self._index + 1])
+
+    def complete(self, call: Call) -> LLMResponse:
+        """Return the reply of the first model that gives one, each tried at most three times (core FR-048).
+
+        A model that failed for good is not asked again in this run. Raises LLMError, RunAborted, CostCeilingReached.
+        """
+        while True:
+            try:
+                return self._with_attempts(call)
+            except LLMError as error:
+                if self._index + 1 >= len(self.known):
+                    raise
+                failed, self._index = self.model.model, self._index + 1
+                message = f"{failed} failed: {error.message}; going on with {self.model.model}"
+                self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
+
+    def _with_attempts(self, call: Call) -> LLMResponse:
+        def failed(error: LLMError, wait: float | None) -> None:
+            if call.outcome.error is error:
+                more = {} if wait is None else {"retry_in_s": wait}
+                self._finish(call, error=_describe_error(error), usage=error.usage, **more)
+
+        try:
+            return attempts(
+                lambda _: self._attempt(call),
+                on_retry=lambda _, error, wait: failed(error, wait),
+                sleep=self._line.wait,
+            )
+        except LLMError as error:
+            failed(error, None)
+            raise
+
+    def _attempt(self, call: Call) -> LLMResponse:
+        call.outcome = ModelOutcome(None, None)
+        request = self._fitted(call)
+        described = _describe(request)
+        reserved = self._reserve(described, request, call)
+        call.attempt += 1
+        named = {"model": self.model.model} if len(self.known) > 1 else {}
+        priced = {} if reserved is None else {"reserved_usd": reserved}
+        self._line.emit(_record(call, "started", request=described, **named, **priced))
+        call.outcome = self._performed(call, request)
+        if call.outcome.response is None:
+            raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
+        response = call.outcome.response
+        self._learn(described, response.usage)
+        self._finish(call, response=response.model_dump(exclude_none=True), usage=response.usage)
+        for message in response.notices:
+            self._notice(call, "provider", message)
+        return response
+
+    def _performed(self, call: Call, request: LLMRequest) -> ModelOutcome:
+        self._line.follow_abort(in_a_cycle=True)
+        key = {"call_id": call.call_id, "state": "finished", "attempt": call.attempt}
+        if line := self._line.outcome("llm", key):
+            took, cost_usd = line.get("latency_ms", 0.0), line.get("cost_usd")
+            if "error" in line:
+                return ModelOutcome(None, _recorded_error(line["error"], line.get("usage")), took, cost_usd)
+            return ModelOutcome(LLMResponse.model_validate(line["response"]), None, took, cost_usd)
+        adapter = self._adapters[self._index]
+        if isinstance(adapter, RecordedModel):
+            adapter.complete(request)
+        if (listener := self._on_delta) is not None:
+            request.on_delta = _guarded(listener, call.step_id)
+        outcome = call_model(adapter, request, self._line.aborted)
+        usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
+        return replace(outcome, cost_usd=self._cost(usage))
+
+    def _cost(self, usage: Usage | None) -> float | None:
+        price = self.model.price
+        return None if price is None or usage is None else price.cost(usage)
+
+    def _finish(self, call: Call, *, usage: Mapping[str, Any] | None, **fields: Any) -> None:
+        outcome = call.outcome
+        for kind in self.usage:
+            self.usage[kind] += (usage or {}).get(kind, 0)
+        if self.model.price is None:
+            # A call that was answered and has no price leaves nothing to add up.
+            self.cost_usd = None if outcome.response is not None else self.cost_usd
+        elif self.cost_usd is not None:
+            self.cost_usd = round(self.cost_usd + (outcome.cost_usd or 0.0), 12)
+        self._budget.settle(0.0 if outcome.cost_usd is None and _is_free(outcome) else outcome.cost_usd)
+        told = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
+        self._line.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **told))
+        self._line.sync("full")
+        if self._budget.warning_due():
+            spent, limit = money(self._budget.spent_usd), money(self._budget.limit_usd or 0.0)
+            self._notice(call, "budget_warning", f"{spent} of the budget of {limit} are spent")
+
+    def _reserve(self, described: dict[str, Any], request: LLMRequest, call: Call) -> float | None:
+        """Set the worst case of the call aside; return it in US dollars. Raises CostCeilingReached."""
+        if self._budget.limit_usd is None:
+            return None
+        worst = self._recorded_reserve()
+        if worst is None:
+            price = self.model.price
+            tokens = request_tokens_at_most(described)
+            worst = price.worst_case(tokens, request.max_tokens) if price is not None else 0.0
+        while True:
+            try:
+                self._budget.reserve(worst)
+            except CostCeilingReached as ceiling:
+                limit = self._ask_to_lift(ceiling, call)
+                if limit is None or limit <= (self._budget.limit_usd or 0.0):
+                    raise
+                self._budget.limit_usd = limit
+            else:
+                return worst
+
+    def _recorded_reserve(self) -> float | None:
+        line = self._line.ahead() if self._line.recording else {}
+        held = line.get("subject", {}) if line.get("type") == "approval" else line
+        reserved = held.get("reserved_usd")
+        return float(reserved) if isinstance(reserved, int | float) else None
+
+    def _fitted(self, call: Call) -> LLMRequest:
+        """Return the request with room for a reply in the model's context window. Raises LLMError where there is none.
+
+        What a request has in tokens is an estimate, measured by the calls before it; so a person is told from 80 % on,
+        and it is refused only where even a generous reading leaves no room.
+        """
+        request, window = call.request, self.model.context_window
+        if window is None:
+            return request
+        tokens = estimated_tokens(_describe(request), self._tokens_per_byte)
+        least = min(request.max_tokens, LEAST_REPLY)
+        if tokens * (1.0 if self._tokens_per_byte else GENEROUS) + least > window:
+            raise LLMError(
+                f"{self.model.model}: the request has about {tokens:,} tokens, the model's context window has "
+                f"{window:,} for request and reply; shorten the task or what the steps give, or use a model with a "
+                "larger window",
+                context_too_long=True,
+            )
+        if tokens > NEARLY_FULL * window and self._index not in self._told_of_window:
+            self._told_of_window.add(self._index)
+            share = round(100 * tokens / window)
+            message = f"a request takes about {share} % of the {window:,} tokens of {self.model.model}'s context window"
+            self._notice(call, "context_window", message, {"tokens": tokens, "context_window": window})
+        return replace(request, max_tokens=max(least, min(request.max_tokens, window - tokens)))
+
+    def _learn(self, described: dict[str, Any], usage: Usage | None) -> None:
+        if self.model.context_window is not None and usage is not None and usage["input_tokens"] > 0:
+            self._tokens_per_byte = min(1.0, usage["input_tokens"] / request_bytes(described))
+
+    def _notice(self, call: Call, kind: Any, message: str, data: dict[str, Any] | None = None) -> None:
+        self._line.emit(
+            NoticeRecord(kind=kind, pass_number=call.pass_number, step_id=call.step_id, message=message, data=data)
+        )
+
+
+def _record(call: Call, state: Literal["started", "finished"], **fields: Any) -> LLMRecord:
+    return LLMRecord(
+        call_id=call.call_id,
+        state=state,
+        purpose=call.request.purpose,
+        pass_number=call.pass_number,
+        step_id=call.step_id,
+        attempt=call.attempt,
+        **fields,
+    )
+
+
+def _describe(request: LLMRequest) -> dict[str, Any]:
+    described = {"system": request.system, "messages": request.messages, "max_tokens": request.max_tokens}
+    if request.tools:
+        described["tools"] = request.tools
+    if request.schema is not None:
+        described["schema"] = request.schema
+    return described
+
+
+def _usage_of(error: LLMError | None) -> Usage | None:
+    return cast("Usage", error.usage) if error is not None and error.usage else None
+
+
+def _is_free(outcome: ModelOutcome) -> bool:
+    """Return whether a call that failed was not paid for: it was refused, or never reached a server."""
+    error = outcome.error
+    return error is not None and (error.status_code is not None or error.context.get("unsent") is True)
+
+
+def _describe_error(error: LLMError) -> dict[str, Any]:
+    described = {**error.as_dict(), "retryable": error.retryable, "retry_after": error.retry_after}
+    if error.exit_code != 1:
+        described["exit_code"] = error.exit_code
+    return {key: value for key, value in described.items() if value is not None}
+
+
+def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> LLMError:
+    rest = {key: value for key, value in described.items() if (key, value) != ("error_type", "LLMError")}
+    return LLMError(
+        rest.pop("message"), rest.pop("retryable", False), rest.pop("retry_after", None), usage=usage, **rest
+    )
+
+
+def _guarded(listener: Deltas, step_id: str | None) -> Callable[[str], None]:
+    """Return what hands text on to a listener, whose failure is no failure of the call."""
+
+    def listen(text: str) -> None:
+        try:
+            listener(step_id, text)
+        except Exception:
+            logger.exception("a listener to replies failed; the run goes on")
+
+    return listen

@@ -1,0 +1,144 @@
+"""Which tool calls may happen: rules that allow, ask or deny, by tool and by argument; deny over ask over allow."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from aeon_core.errors import UsageError
+from aeon_core.tools.base import Answer, Tool, Verdict
+
+_FORM = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_NAMED = re.compile(r"(?P<argument>\w+)=(?P<glob>.*)", re.DOTALL)
+_STRICTEST: tuple[Answer, ...] = ("deny", "ask", "allow")
+
+
+class PolicyRules(BaseModel):
+    """Rules as a configuration gives them: `TOOL`, `TOOL(GLOB)` or `TOOL(ARGUMENT=GLOB)`.
+
+    TOOL is a name or a glob of names. A GLOB alone is held against the tool's first argument; `*` stands for any text,
+    slashes included, `?` for one character, `[…]` for one of a set.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: tuple[str, ...] = Field(default=())
+    ask: tuple[str, ...] = Field(default=())
+    deny: tuple[str, ...] = Field(default=())
+
+    @field_validator("allow", "ask", "deny")
+    @classmethod
+    def _have_the_form(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            if _FORM.fullmatch(rule.strip()) is None:
+                raise ValueError(f"{rule!r} is no rule")
+        return rules
+
+    def joined(self, other: PolicyRules) -> PolicyRules:
+        """Return the rules of both: a later layer of the configuration adds rules, it takes none away."""
+        return PolicyRules(allow=self.allow + other.allow, ask=self.ask + other.ask, deny=self.deny + other.deny)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    answer: Answer
+    text: str
+    tool: str
+    pattern: str | None
+
+    def is_about(self, tool: Tool) -> bool:
+        return fnmatchcase(tool.name, self.tool)
+
+    def fits(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the arguments are among those that the rule is about."""
+        if self.pattern is None:
+            return True
+        names = list(tool.input_schema.get("properties", {}))
+        named = _NAMED.fullmatch(self.pattern)
+        if named is not None and named["argument"] in names:
+            argument, glob = named["argument"], named["glob"]
+        elif names:
+            argument, glob = names[0], self.pattern
+        else:
+            return False
+        if argument not in arguments:
+            return False
+        value = arguments[argument]
+        return fnmatchcase(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), glob)
+
+
+class Policy:
+    """Says whether a call is allowed, asked about or denied: by the rules, and by what the tool itself demands."""
+
+    def __init__(self, rules: PolicyRules | None = None) -> None:
+        given = rules if rules is not None else PolicyRules()
+        self._rules = [_rule(answer, text) for answer in _STRICTEST for text in getattr(given, answer)]
+
+    def verdict(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        """Return what is to happen with a call of these, its final arguments. The strictest word holds.
+
+        Without a rule about the call, a tool that needs approval is asked about and any other is allowed.
+        """
+        own = tool.verdict(dict(arguments))
+        ruled = self._ruled(tool, arguments)
+        if own is not None and _STRICTEST.index(own.answer) < _STRICTEST.index(ruled.answer):
+            return own
+        return ruled
+
+    def hides(self, path: str) -> bool:
+        """Return whether a rule denies to read the file at that path of the project: searches leave it out too."""
+        return any(
+            rule.answer == "deny"
+            and rule.pattern is not None
+            and fnmatchcase("Read", rule.tool)
+            and fnmatchcase(path, rule.pattern.removeprefix("file_path="))
+            for rule in self._rules
+        )
+
+    def check(self, known: Iterable[str]) -> None:
+        """Raise UsageError for a rule that names no known tool and looks like a slip: it would protect nothing."""
+        import difflib
+
+        names = sorted(known)
+        for rule in self._rules:
+            if any(fnmatchcase(name, rule.tool) for name in names):
+                continue
+            if near := difflib.get_close_matches(rule.tool, names, n=1, cutoff=0.75):
+                raise UsageError(
+                    f"the policy rule {rule.text!r} names no tool; did you mean {near[0]!r}? Tools' names are matched "
+                    "with upper and lower case"
+                )
+
+    def _ruled(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        rules = [rule for rule in self._rules if rule.is_about(tool)]
+        parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
+        seen = [arguments, *(parts or ())]
+        for rule in rules:
+            if rule.answer != "allow" and any(rule.fits(tool, part) for part in seen):
+                return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
+        if allowing := _allowing([rule for rule in rules if rule.answer == "allow"], tool, parts):
+            return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
+        if tool.needs_approval:
+            return Verdict("ask", f"{tool.name!r} needs approval")
+        return Verdict("allow", f"{tool.name!r} needs no approval")
+
+
+def _allowing(rules: list[_Rule], tool: Tool, parts: list[dict[str, Any]] | None) -> list[str]:
+    """Return the rules that together allow every part of a call; none where one part is left over."""
+    if whole := [rule.text for rule in rules if rule.pattern is None]:
+        return whole[:1]
+    used = [next((rule.text for rule in rules if rule.fits(tool, part)), None) for part in parts or ()]
+    return [] if None in used else list(dict.fromkeys(text for text in used if text is not None))
+
+
+def _rule(answer: str, text: str) -> _Rule:
+    found = _FORM.fullmatch(text.strip())
+    if found is None or answer not in get_args(Answer):
+        raise UsageError(f"the policy rule {text!r} must have the form TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB)")
+    return _Rule(answer, text.strip(), found["tool"], found["pattern"])  # type: ignore[arg-type]  # one of Answer

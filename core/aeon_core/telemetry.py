@@ -1,0 +1,344 @@
+"""A run as OpenTelemetry's spans and metrics, made from the journal's records as they are written.
+
+A listener of records: a span for the run, one for each attempt of a model call and one for each tool call, with the
+records' own times. It cannot harm the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.errors import UsageError
+from aeon_core.telemetry_fields import (
+    AGENT,
+    Fields,
+    evaluations,
+    event_fields,
+    metric_fields,
+    model_fields,
+    outcome_fields,
+    reply_fields,
+    request_fields,
+    result_fields,
+    run_fields,
+    tool_fields,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import Histogram, MeterProvider
+    from opentelemetry.sdk.metrics import MeterProvider as SDKMeterProvider
+    from opentelemetry.sdk.trace import TracerProvider as SDKTracerProvider
+    from opentelemetry.trace import Span, SpanKind, TracerProvider
+
+logger = logging.getLogger("aeon")
+
+SERVICE = "aeon-tui"
+FLUSH_SECONDS = 2.0
+"""The longest that the end of a run waits for a collector."""
+
+_SCOPE = "aeon"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOKEN_BUCKETS = [4.0**power for power in range(14)]
+_SECOND_BUCKETS = [0.01 * 2.0**power for power in range(14)]
+
+
+def otel_listener(
+    *,
+    content: bool = False,
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+) -> OtelListener:
+    """Return a listener that makes spans and metrics of records; `close` it after the last run.
+
+    Without a tracer provider it sends them by OTLP over HTTP, as the standard OTEL_* variables say, and delivers them
+    at the end of each run. `content` adds what was asked, answered, handed to tools, and the messages of errors.
+    Raises UsageError where the packages are missing, or the variables ask for what cannot be.
+    """
+    try:
+        from opentelemetry.trace import NoOpTracerProvider
+
+        own = _own_providers() if tracer_provider is None else _Own()
+    except ImportError:
+        raise UsageError("telemetry needs OpenTelemetry's packages: pip install 'aeon-tui[otel]'") from None
+    except ValueError as error:
+        raise UsageError(f"telemetry cannot be set up: {error}; set the OTEL_* variables right") from None
+    traces = tracer_provider or own.traces or NoOpTracerProvider()
+    return OtelListener(traces, meter_provider or own.metrics, content=content, deliver=own.deliver)
+
+
+@dataclass
+class _Call:
+    """A model or tool call in flight."""
+
+    span: Span
+    fields: Fields
+    began: int
+
+
+@dataclass
+class _Run:
+    """A run in flight: its span, and what its records have told so far."""
+
+    span: Span
+    context: Context
+    model: str | None
+    base_url: str | None
+    last: int
+    remaining: int | None = None
+    calls: dict[tuple[str, str, Any], _Call] = field(default_factory=dict)
+
+
+class OtelListener:
+    """Called with every record of a run, as a dict, in order, on one thread. An error of its own is logged once."""
+
+    def __init__(
+        self,
+        tracer_provider: TracerProvider,
+        meter_provider: MeterProvider | None = None,
+        *,
+        content: bool = False,
+        deliver: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._tracer = tracer_provider.get_tracer(_SCOPE)
+        self._meters = _Meters(meter_provider) if meter_provider is not None else None
+        self._content = content
+        self._deliver = deliver
+        self._run: _Run | None = None
+        self._failed = False
+        self._on: dict[str, Callable[[_Run, Mapping[str, Any]], None]] = {
+            "llm": self._llm,
+            "tool": self._tool,
+            "ttl": self._ttl,
+            "convergence": self._convergence,
+            "supervisor": self._event,
+            "notice": self._event,
+            "approval": self._event,
+            "run_finished": self._run_finished,
+        }
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """Take one record. Never raises."""
+        self._guarded(lambda: self._take(record))
+
+    def close(self) -> None:
+        """End the spans of a run that was cut, and deliver what is left. Never raises."""
+        self._guarded(self._end_cut_run)
+        if self._deliver is not None:
+            deliver, self._deliver = self._deliver, None
+            self._guarded(lambda: deliver(True))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:
+            if not self._failed:
+                logger.exception("telemetry failed; the run goes on, further failures are not told")
+            self._failed = True
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        kind, now = record["type"], _nanoseconds(record["ts"])
+        if kind in ("run_started", "run_resumed"):
+            self._end_cut_run()
+            self._run = self._begin(record, now)
+        elif self._run is not None:
+            self._run.last = now
+            if (handle := self._on.get(kind)) is not None:
+                handle(self._run, record)
+
+    def _begin(self, record: Mapping[str, Any], now: int) -> _Run:
+        from opentelemetry import trace
+
+        config = record.get("config") or record.get("options") or {}
+        named, base_url = record.get("model") or config.get("model"), config.get("base_url")
+        model = named[0] if isinstance(named, list) else named
+        fields = {**run_fields(record, content=self._content), **model_fields(model, base_url)}
+        span = self._tracer.start_span(f"invoke_agent {AGENT}", attributes=fields, start_time=now)
+        return _Run(span, trace.set_span_in_context(span), model, base_url, now)
+
+    def _llm(self, run: _Run, record: Mapping[str, Any]) -> None:
+        from opentelemetry.trace import SpanKind
+
+        key = ("llm", record["call_id"], record.get("attempt"))
+        if record["state"] == "started":
+            model = model_fields(record.get("model") or run.model, run.base_url)
+            name = f"chat {model.get('gen_ai.request.model', '')}".rstrip()
+            self._start(run, key, name, SpanKind.CLIENT, {**request_fields(record, content=self._content), **model})
+        elif (call := run.calls.pop(key, None)) is not None:
+            call.fields |= reply_fields(record, content=self._content)
+            self._end(call, run.last, record.get("error"))
+            if self._meters is not None:
+                took = record.get("latency_ms")
+                self._meters.record(call.fields, (run.last - call.began) / 1e9 if took is None else took / 1e3)
+
+    def _tool(self, run: _Run, record: Mapping[str, Any]) -> None:
+        from opentelemetry.trace import SpanKind
+
+        key = ("tool", record["call_id"], None)
+        if record["state"] == "started":
+            fields = tool_fields(record, content=self._content)
+            self._start(run, key, f"execute_tool {record['tool_name']}", SpanKind.INTERNAL, fields)
+        elif (call := run.calls.pop(key, None)) is not None:
+            call.fields |= outcome_fields(record, content=self._content)
+            self._end(call, run.last, record.get("error"))
+
+    def _start(self, run: _Run, key: tuple[str, str, Any], name: str, kind: SpanKind, fields: Fields) -> None:
+        if run.remaining is not None:
+            fields["aeon.ttl.remaining"] = run.remaining
+        span = self._tracer.start_span(name, context=run.context, kind=kind, attributes=fields, start_time=run.last)
+        run.calls[key] = _Call(span, fields, run.last)
+
+    def _end(self, call: _Call, now: int, error: Mapping[str, Any] | None) -> None:
+        call.span.set_attributes(call.fields)
+        self._fail(call.span, error)
+        call.span.end(now)
+
+    def _fail(self, span: Span, error: Mapping[str, Any] | None) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        if error is not None:
+            span.set_status(Status(StatusCode.ERROR, error.get("message") if self._content else None))
+
+    def _ttl(self, run: _Run, record: Mapping[str, Any]) -> None:
+        run.remaining = record.get("remaining")
+
+    def _convergence(self, run: _Run, record: Mapping[str, Any]) -> None:
+        for fields in evaluations(record):
+            run.span.add_event("gen_ai.evaluation.result", fields, run.last)
+
+    def _event(self, run: _Run, record: Mapping[str, Any]) -> None:
+        run.span.add_event(f"aeon.{record['type']}", event_fields(record, content=self._content), run.last)
+
+    def _run_finished(self, run: _Run, record: Mapping[str, Any]) -> None:
+        result = record["result"]
+        run.span.set_attributes(result_fields(result, content=self._content))
+        self._finish(run, result.get("error"))
+        if self._deliver is not None:
+            self._deliver(False)
+
+    def _end_cut_run(self) -> None:
+        if self._run is not None:
+            self._run.span.set_attribute("aeon.unfinished", True)
+            self._finish(self._run, {"message": "the run did not come to its end"})
+
+    def _finish(self, run: _Run, error: Mapping[str, Any] | None) -> None:
+        """End the run's span, and before it those of calls whose outcome was never told."""
+        self._run = None
+        for call in run.calls.values():
+            call.fields["aeon.unfinished"] = True
+            self._end(call, run.last, {"message": "the call did not come to its end"})
+        self._fail(run.span, error)
+        run.span.end(run.last)
+
+
+class _Meters:
+    """The client metrics of the conventions: tokens by kind, and how long calls took."""
+
+    def __init__(self, provider: MeterProvider) -> None:
+        meter = provider.get_meter(_SCOPE)
+        self._tokens: Histogram = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=_TOKEN_BUCKETS,
+        )
+        self._seconds: Histogram = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
+        )
+
+    def record(self, fields: Fields, seconds: float) -> None:
+        """Count one attempt of a model call."""
+        kept = metric_fields(fields)
+        self._seconds.record(seconds, kept)
+        for kind in ("input", "output"):
+            tokens = fields.get(f"gen_ai.usage.{kind}_tokens")
+            if tokens is not None:
+                self._tokens.record(tokens, {**kept, "gen_ai.token.type": kind})
+
+
+@dataclass
+class _Own:
+    """The providers that the listener itself set up, where the caller gave none."""
+
+    traces: SDKTracerProvider | None = None
+    metrics: SDKMeterProvider | None = None
+    _unreachable: bool = False
+
+    def deliver(self, last: bool) -> None:
+        """Send what is held, with `last` for good. Waits at most FLUSH_SECONDS, and once for a silent collector."""
+        providers = [provider for provider in (self.traces, self.metrics) if provider is not None]
+        works = [provider.shutdown if last else provider.force_flush for provider in providers]
+        threads = [threading.Thread(target=_quietly, args=(work,), daemon=True) for work in works]
+        deadline = time.monotonic() + (0.0 if self._unreachable else FLUSH_SECONDS)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if any(thread.is_alive() for thread in threads) and not self._unreachable:
+            self._unreachable = True
+            # No warning: without a handler Python would print it.
+            logger.info("telemetry: the collector did not answer in %s s; not waiting for it again", FLUSH_SECONDS)
+
+
+def _own_providers() -> _Own:
+    """Return providers that export by OTLP over HTTP as the environment says. Raises ImportError, ValueError."""
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    _check_environment()
+    # Without a handler Python prints what the exporters complain of.
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+    named = "service.name" in OTELResourceDetector().detect().attributes
+    resource = Resource.create({} if named else {"service.name": SERVICE})
+    own = _Own()
+    # The SDK's own shutdown at the interpreter's exit would wait for a collector that is not there.
+    if _is_wanted("OTEL_TRACES_EXPORTER"):
+        own.traces = TracerProvider(resource=resource, shutdown_on_exit=False)
+        own.traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    if _is_wanted("OTEL_METRICS_EXPORTER"):
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter())
+        own.metrics = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
+    return own
+
+
+def _check_environment() -> None:
+    """Raise ValueError for settings under which everything would silently be lost."""
+    for signal in ("", "TRACES_", "METRICS_"):
+        variable = f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
+        address = os.environ.get(variable, "").strip()
+        if address and not address.startswith(("http://", "https://")):
+            raise ValueError(f"{variable} is {address!r}, expected http://HOST:PORT or https://…")
+        variable = f"OTEL_EXPORTER_OTLP_{signal}PROTOCOL"
+        if os.environ.get(variable, "").strip() not in ("", "http/protobuf"):
+            raise ValueError(f"{variable} is {os.environ[variable]!r}, expected http/protobuf")
+
+
+def _quietly(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except Exception:
+        logger.info("telemetry was not delivered", exc_info=True)
+
+
+def _is_wanted(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() != "none"
+
+
+def _nanoseconds(stamp: str) -> int:
+    """Return an ISO 8601 stamp as nanoseconds since 1970."""
+    return (datetime.fromisoformat(stamp) - _EPOCH) // timedelta(microseconds=1) * 1000
