@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aeon_core.errors import AeonError
+from aeon_tui.desk import Desk
 from aeon_tui.feed import LiveFeed
 
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
+    from aeon_core.effects.approval import Approver
     from aeon_core.entities import RunResult
     from aeon_core.plan.models import Plan
+    from aeon_core.tools.registry import ToolRegistry
 
 logger = logging.getLogger("aeon")
 
@@ -32,7 +35,7 @@ GUIDE = (
 class StartRun:
     """What to run in the app: a task, how, a plan where it is given, and whether replies take a moment to watch.
 
-    `guide` is what a person is told about it on the screen.
+    `guide` is what a person is told about it on the screen; `tools` are made from the configuration where not given.
     """
 
     task: str
@@ -40,6 +43,9 @@ class StartRun:
     plan: Plan | None = None
     paced: bool = False
     guide: str = ""
+    tools: ToolRegistry | None = None
+    asks: bool = True
+    """Whether the person is asked where a rule or the budget says so; else such a call is refused."""
 
 
 class Stream:
@@ -77,28 +83,25 @@ class Kernel(Protocol):
 
     def run(self, task: str, plan: Plan | None = None) -> RunResult: ...
     def abort(self) -> None: ...
+    def close(self) -> None: ...
 
 
 OnLine = Callable[[bytes], None]
 OnDelta = Callable[[str | None, str], None]
-Build = Callable[[StartRun, Path, OnLine, OnDelta], Kernel]
+Build = Callable[[StartRun, Path, OnLine, OnDelta, "Approver | None"], Kernel]
 """Makes what is run, on the thread that will run it. Raises AeonError."""
 
 
-def build_orchestrator(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta) -> Kernel:
+def build_orchestrator(
+    start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None
+) -> Kernel:
     """Return the kernel with the model and the tools that the configuration names."""
-    from aeon_core.config import find_project_root
+    from aeon_core.assemble import assembled_tools, connected_model, telemetry
     from aeon_core.kernel.orchestrator import Orchestrator
-    from aeon_core.llm.connect import connect
-    from aeon_core.tools.load import load_tools
-    from aeon_core.tools.registry import default_registry
 
     config = start.config
-    tools = default_registry()
-    root = config.project_root if config.project_root is not None else find_project_root()
-    for spec in config.tools:
-        load_tools(spec, tools, root)
-    model = connect(config.model or "", base_url=config.base_url, timeout=config.timeout)
+    tools = start.tools if start.tools is not None else assembled_tools(config)
+    model = connected_model(config)
     if start.paced:
         from aeon_tui.paced import PacedModel
 
@@ -107,7 +110,9 @@ def build_orchestrator(start: StartRun, journal: Path, on_line: OnLine, on_delta
         model,
         tools=tools,
         config=config,
+        approver=approver,
         journal=journal,
+        on_record=telemetry(config),
         on_line=on_line,
         on_delta=on_delta,
     )
@@ -125,6 +130,7 @@ class Runner:
         self.journal = journal
         self.feed = LiveFeed(journal)
         self.stream = Stream()
+        self.desk = Desk()
         self.result: RunResult | None = None
         self.error: AeonError | None = None
         self.aborting = False
@@ -158,6 +164,7 @@ class Runner:
     def abort(self) -> None:
         """Ask the run to end; returns at once."""
         self.aborting = True
+        self.desk.close()
         orchestrator = self._orchestrator
         if orchestrator is not None:
             orchestrator.abort()
@@ -173,7 +180,7 @@ class Runner:
         from aeon_core.entities import RunResult, TTLState
 
         config = self.start_run.config
-        model = config.model or ""
+        model = next(iter(config.models), "")
         return RunResult(
             run_id=self.run_id,
             status="failed",
@@ -202,7 +209,8 @@ class Runner:
 
     def _work(self) -> None:
         try:
-            orchestrator = self._make(self.start_run, self.journal, self._on_line, self.stream.add)
+            approver = self.desk if self.start_run.asks else None
+            orchestrator = self._make(self.start_run, self.journal, self._on_line, self.stream.add, approver)
             self._orchestrator = orchestrator
             if self.aborting:
                 orchestrator.abort()
@@ -213,8 +221,16 @@ class Runner:
             logger.exception("the run failed before it had started")
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
+            self._release()
             self.feed.finish()
             self._done.set()
+
+    def _release(self) -> None:
+        try:
+            if self._orchestrator is not None:
+                self._orchestrator.close()
+        except Exception:
+            logger.exception("what the run held open could not be closed")
 
     def _on_line(self, line: bytes) -> None:
         if b'"type":"llm"' in line[:200]:

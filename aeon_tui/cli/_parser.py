@@ -109,7 +109,7 @@ def _common(parser: _Parser, default: Any = argparse.SUPPRESS) -> None:
 
 
 def _tools(parser: _Parser) -> None:
-    text = "further tools, MODULE:ATTRIBUTE from the project root; may be repeated"
+    text = "further tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; may be repeated"
     parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
 
 
@@ -130,8 +130,11 @@ def _demo(parser: _Parser) -> None:
     add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
     add("--single-pass", action="store_true", default=None, help="one pass, without evaluation")
     add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
-    add("--approve", metavar="WHAT", help="what a person is asked about; only 'none' in this version")
+    add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about (app: tool)")
     _tools(parser)
+    text = "let a tool's calls happen without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; may be repeated"
+    add("--allow", metavar="RULE", action="append", help=text)
+    add("--budget", metavar="USD", help="what the run may cost; it stops before a call that might cost more")
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced (default: normal)")
     _common(parser)
 

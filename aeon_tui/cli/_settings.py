@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aeon_core.config_files import KEYS, LoadedConfig, load_config, load_values
-from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory
-
-if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
-    from aeon_core.llm.base import LLMAdapter
-    from aeon_core.tools.registry import ToolRegistry
 
 
 def load(args: Namespace) -> LoadedConfig:
@@ -29,34 +24,14 @@ def runs_dir(args: Namespace) -> Path:
 
 
 def _options(args: Namespace) -> dict[str, Any]:
-    return {key: getattr(args, key, None) for key in KEYS}
+    given = {key: getattr(args, key, None) for key in KEYS}
+    if (rules := getattr(args, "allow", None)) is not None:
+        given["policy"] = {"allow": rules}
+    return given
 
 
 def _config_file(args: Namespace) -> Path | None:
     return Path(args.config).expanduser() if args.config is not None else None
-
-
-def tool_registry(config: RunConfig) -> ToolRegistry:
-    """Return the default tools and those the configuration names. Raises UsageError."""
-    from aeon_core.tools.load import load_tools
-    from aeon_core.tools.registry import default_registry
-
-    registry = default_registry()
-    for spec in config.tools:
-        load_tools(spec, registry, config.project_root or Path.cwd())
-    return registry
-
-
-def model(config: RunConfig) -> LLMAdapter:
-    """Return the configured model. Raises ModelUnavailableError where there is none, UsageError for a wrong name."""
-    from aeon_core.llm.connect import connect
-
-    if config.model is None:
-        raise ModelUnavailableError(
-            "no model is configured; name one with --model PROVIDER:NAME, the environment variable AEON_MODEL or "
-            "`model:` in a config file (--model simulated:default needs no key)"
-        )
-    return connect(config.model, base_url=config.base_url, timeout=config.timeout)
 
 
 def why_not_writable(directory: Path) -> str | None:

@@ -5,29 +5,16 @@ from __future__ import annotations
 import os
 import platform
 from argparse import Namespace
-from dataclasses import dataclass
-from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from aeon_core.assemble import connected_model
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.config_files import LoadedConfig, user_config_file
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.versions import versions
 from aeon_tui.cli import _settings
+from aeon_tui.cli._findings import Finding, extras, providers
 from aeon_tui.cli._output import Output, stdout
-
-PROVIDERS = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")}
-"""Each provider's package, and the variables that may hold its key."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report. `step` is what would make it usable, None where it is; `code` what that is to a run."""
-
-    name: str
-    text: str
-    step: str | None = None
-    code: int = 0
 
 
 def execute(args: Namespace) -> int:
@@ -41,9 +28,8 @@ def execute(args: Namespace) -> int:
         broken = None
     except UsageError as error:
         loaded, broken = LoadedConfig(RunConfig()), error
-    findings += [_config(loaded, broken), _model(loaded)]
-    findings += [_provider(name, variables, loaded.config.base_url) for name, variables in PROVIDERS.items()]
-    findings += [_simulated(), _runs(loaded)]
+    findings += [_config(loaded, broken), *_models(loaded)]
+    findings += [*providers(loaded.config), *extras(loaded.config), _runs(loaded)]
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         _print(out, finding, width)
@@ -66,40 +52,39 @@ def _config(loaded: LoadedConfig, broken: UsageError | None) -> Finding:
     return Finding("config", ", ".join(str(path) for path in loaded.files))
 
 
-def _model(loaded: LoadedConfig) -> Finding:
-    if loaded.config.model is None:
+def _models(loaded: LoadedConfig) -> list[Finding]:
+    config = loaded.config
+    if not config.models:
         step = "name one: --model PROVIDER:NAME, AEON_MODEL or `model:` in a config file"
-        return Finding("model", "none is configured", step)
-    url = loaded.config.base_url
-    at = f" at {_without_credentials(url)}" if url else ""
-    text = f"{loaded.config.model}{at}, from {loaded.sources['model']}"
-    try:
-        _settings.model(loaded.config).close()
-    except AeonError as error:
-        return Finding("model", text, error.message, error.exit_code)
-    return Finding("model", text)
+        return [Finding("model", "none is configured", step)]
+    at = f" at {_without_credentials(config.base_url)}" if config.base_url else ""
+    found = []
+    for number, model in enumerate(config.models):
+        text = f"{model}{at}, {_price(model, config)}, from {loaded.sources['model']}"
+        try:
+            connected_model(config.model_copy(update={"model": model})).close()
+        except AeonError as error:
+            found.append(Finding("fallback" if number else "model", text, error.message, error.exit_code))
+        else:
+            found.append(Finding("fallback" if number else "model", text))
+    return found
+
+
+def _price(model: str, config: RunConfig) -> str:
+    from aeon_core.llm.catalogue import price_date, price_of
+
+    price = price_of(model, config.prices)
+    if price is None:
+        return f"no known price ({price_date()}; a budget needs one under `prices:`)"
+    if not price.input and not price.output:
+        return "free"
+    source = price_date() if price.source == "genai-prices" else price.source
+    return f"${price.input:g} in and ${price.output:g} out for a million tokens ({source})"
 
 
 def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-
-
-def _provider(name: str, variables: tuple[str, ...], base_url: str | None) -> Finding:
-    if find_spec(name) is None:
-        return Finding(name, "its package is missing", "install aeon-tui again with its dependencies")
-    if found := next((variable for variable in variables if os.environ.get(variable)), None):
-        return Finding(name, f"usable: {found} is set")
-    if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
-        return Finding(name, "usable: a base URL is set, where a local server needs no key")
-    local = ", or --base-url for a local server" if name == "openai" else ""
-    return Finding(name, "no key", f"set {variables[0]}{local}")
-
-
-def _simulated() -> Finding:
-    from aeon_core.llm.simulated import SIMULATED_MODELS
-
-    return Finding("simulated", f"usable: built in, no key, no network ({', '.join(SIMULATED_MODELS)})")
 
 
 def _runs(loaded: LoadedConfig) -> Finding:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aeon_core.assemble import assembled_tools
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stdout
 from aeon_tui.prints import prints_on_stderr
@@ -22,7 +23,7 @@ def execute(args: Namespace) -> int:
     """Print the issues; return 1 where one is as severe as `--fail-on` says, else 0. Raises UsageError."""
     config = _settings.load(args).config
     with prints_on_stderr():
-        registry = _settings.tool_registry(config)
+        registry = assembled_tools(config)
     report = _report(Path(args.plan_file), registry)
     out = stdout()
     if args.json:

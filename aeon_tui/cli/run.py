@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
+from aeon_tui.cli._ask import TerminalApprover
 from aeon_tui.cli._output import is_terminal, stderr, stdout
 from aeon_tui.cli._progress import Progress
 from aeon_tui.cli._steps import print_answer, print_steps
@@ -46,23 +48,38 @@ def execute(args: Namespace) -> int:
     demo = args.command == "demo"
     if demo and args.model is None:
         args.model = DEMO_MODEL
-    config = _settings.load(args).config
+    loaded = _settings.load(args)
+    config, asks = loaded.config, "tool" in loaded.config.approve
+    if not args.headless:
+        asks = asks or "approve" not in loaded.sources
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
     with prints_on_stderr():
-        registry = _settings.tool_registry(config)
+        registry = assembled_tools(config)
+    try:
+        return _run(args, config, task, plan, registry, asks=asks)
+    finally:
+        registry.close()
+
+
+def _run(
+    args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry, *, asks: bool
+) -> int:
+    demo = args.command == "demo"
     directory = _settings.writable(runs_directory(config))
-    llm = _settings.model(config)
+    llm = connected_model(config)
+    llm.check()
     if not args.headless:
         llm.close()
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
-        return _live(StartRun(task, config, plan, paced, guide), directory)
+        return _live(StartRun(task, config, plan, paced, guide, registry, asks), directory)
     if demo:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}", ""):
             stderr().line((line, "bold"))
     with _diagnostics(args.debug):
-        return _headless(task, plan, config, llm, registry, as_json=args.json)
+        orchestrator = _orchestrator(config, llm, registry, asks=asks and is_terminal(sys.stdin))
+        return _headless(task, plan, *orchestrator, as_json=args.json)
 
 
 def _check(args: Namespace) -> None:
@@ -136,17 +153,30 @@ def _diagnostics(debug: bool) -> Iterator[None]:
         logger.propagate = propagate
 
 
-def _headless(
-    task: str, plan: Plan | None, config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, as_json: bool
-) -> int:
+def _orchestrator(
+    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool
+) -> tuple[Orchestrator, Progress]:
+    from aeon_core.journal.listening import as_dicts
     from aeon_core.kernel.orchestrator import Orchestrator
 
+    progress = Progress(stderr())
+    approver = TerminalApprover(stderr()) if asks else None
+    orchestrator = Orchestrator(
+        llm,
+        tools=registry,
+        config=config,
+        approver=approver,
+        on_record=telemetry(config),
+        on_line=as_dicts(progress),
+    )
+    return orchestrator, progress
+
+
+def _headless(task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool) -> int:
     out, err = stdout(), stderr()
-    progress = Progress(err)
-    orchestrator = Orchestrator(llm, tools=registry, config=config, on_record=progress)
     with _abort_on_signals(orchestrator), prints_on_stderr():
         result = orchestrator.run(task, plan)
-    llm.close()
+        orchestrator.close()
     if as_json:
         out.json(result.model_dump(mode="json"))
     else:

@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from typing import Any
 
+from aeon_core.assemble import assembled_tools
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import Output, stdout
 from aeon_tui.prints import prints_on_stderr
@@ -15,7 +16,9 @@ def execute(args: Namespace) -> int:
     """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
     config = _settings.load(args).config
     with prints_on_stderr():
-        exported = _settings.tool_registry(config).export_tools_for_llm()
+        registry = assembled_tools(config)
+        exported = registry.export_tools_for_llm()
+        registry.close()
     out = stdout()
     if args.json:
         out.json(exported)

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
+from aeon_core.effects.approval import ApprovalDecision
 from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import fit_footer
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
@@ -84,6 +87,11 @@ class RunScreen(Screen[None]):
     RunScreen.-wide {
         #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
         RepairsPane { height: 1fr; max-height: 100%; }
+    }
+    RunScreen.-asking {
+        Outcome { display: none; }
+        &.-low LogPane { display: none; }
+        &.-low #guide { display: none; }
     }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
     """
@@ -155,6 +163,8 @@ class RunScreen(Screen[None]):
             return str(self.view.result.status)
         if self._runner is not None and self._runner.aborting:
             return "aborting"
+        if self._runner is not None and self._runner.desk.waiting is not None:
+            return "waiting for you"
         if self._live:
             return "running"
         if self._reading:
@@ -191,6 +201,28 @@ class RunScreen(Screen[None]):
             self._show_step()
         self._show_header()
         self._say_what_went_wrong()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Show the question that the run waits with, and take away one that was decided."""
+        request = self._runner.desk.waiting if self._runner is not None else None
+        digest = request.digest if request is not None else None
+        for panel in self.query(ApprovalPanel):
+            if panel.digest == digest:
+                return
+            panel.remove()
+            self.query_one(PlanTree).focus()
+        self.set_class(request is not None, "-asking")
+        if request is not None:
+            if self.maximized is not None:
+                self.minimize()
+            self.mount(ApprovalPanel(request.point, request.subject, request.digest), before=self.query_one(LogPane))
+
+    @on(ApprovalPanel.Decided)
+    def _decided(self, event: ApprovalPanel.Decided) -> None:
+        event.stop()
+        if self._runner is not None:
+            self._runner.desk.decide(event.digest, ApprovalDecision(decision=event.answer, feedback=event.feedback))
 
     def _repaint(self, types: frozenset[str]) -> None:
         self.set_class(not self.view.repairs, "-no-repairs")

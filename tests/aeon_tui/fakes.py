@@ -42,6 +42,9 @@ class ScriptedKernel:
         self.aborted = False
         self.deaf = False
 
+    def close(self) -> None:
+        """Holds nothing open."""
+
     def run(self, task: str, plan: Plan | None = None) -> RunResult:
         for record in self._records:
             self._on_line(json.dumps(record).encode() + b"\n")
@@ -76,7 +79,7 @@ def build_scripted(
 ) -> Build:
     """Return a factory of scripted kernels; `keep` gets the one that is made."""
 
-    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta) -> Kernel:
+    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         kernel = ScriptedKernel(records, on_line, on_delta)
         keep(kernel)
         return kernel

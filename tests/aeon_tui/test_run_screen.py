@@ -140,6 +140,9 @@ class Journalless:
     def __init__(self, status: str) -> None:
         self.status = status
 
+    def close(self) -> None:
+        """Holds nothing open."""
+
     def run(self, task: str, plan: object = None) -> RunResult:
         if self.status == "unstarted":
             raise JournalError("the runs directory is full")

@@ -60,7 +60,7 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
     ],
 )
 def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
-    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta) -> Kernel:
+    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         raise raised
 
     runner = Runner(START, JOURNAL, build)

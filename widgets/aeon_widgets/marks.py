@@ -20,6 +20,7 @@ RUN_STYLES: dict[str, tuple[str, str]] = {
     "unreadable": ("✖", "failed"),
     "interrupted": ("…", "medium"),
     "aborting": ("◼", "medium"),
+    "waiting for you": ("?", "medium"),
     "converged": ("✔", "complete"),
     "accepted": ("✔", "complete"),
     "completed": ("✔", "complete"),

@@ -47,10 +47,10 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--json", "x"), "--json goes with --headless"),
         (
             ("run", "--headless", "--approve", "plan,tool", "x"),
-            "--approve must be 'none', all there is in this version",
+            "--approve must be 'tool' or 'none', all there is in this version",
         ),
         (("run", "--headless", "--config", "none.yml", "x"), "the config file 'none.yml' cannot be read"),
-        (("run", "--headless", "--tools", "shell", "x"), "tools 'shell': is not in this version"),
+        (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; name one under"),
         (("run", "--headless"), "no task was given"),
         (("run",), "no task was given"),
         (("run", "--headless", " "), "the task is empty"),

@@ -1,0 +1,107 @@
+"""What `doctor` finds of each provider and extra: usable, or the one step that would make it so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from aeon_core.config import RunConfig
+
+KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
+"""The variables that may hold a provider's key."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `step` is what would make it usable, None where it is; `code` what that is to a run."""
+
+    name: str
+    text: str
+    step: str | None = None
+    code: int = 0
+
+
+def providers(config: RunConfig) -> list[Finding]:
+    """Return what is found of each provider of models."""
+    keyed = [_keyed(name, variables, config.base_url) for name, variables in KEYS.items()]
+    return [*keyed, _bedrock(config), _llama_cpp(), _simulated()]
+
+
+def extras(config: RunConfig) -> list[Finding]:
+    """Return what is found of the tools and of what else is installed apart."""
+    return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config)]
+
+
+def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> Finding:
+    if find_spec(name) is None:
+        return Finding(name, "its package is missing", "install aeon-tui again with its dependencies")
+    if found := next((variable for variable in variables if os.environ.get(variable)), None):
+        return Finding(name, f"usable: {found} is set")
+    if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
+        return Finding(name, "usable: a base URL is set, where a local server needs no key")
+    local = ", or --base-url for a local server" if name == "openai" else ""
+    return Finding(name, "no key", f"set {variables[0]}{local}")
+
+
+def _bedrock(config: RunConfig) -> Finding:
+    from aeon_core.llm.bedrock import bedrock_status
+
+    missing = bedrock_status(**config.bedrock.model_dump())
+    if missing is None:
+        return Finding("bedrock", "usable: region and credentials are there")
+    return Finding("bedrock", "not usable", missing)
+
+
+def _llama_cpp() -> Finding:
+    if find_spec("xllamacpp") is None:
+        return Finding("llama-cpp", "its package is missing", "pip install 'aeon-tui[local]'")
+    return Finding("llama-cpp", "usable: --model llama-cpp:FILE.gguf")
+
+
+def _simulated() -> Finding:
+    from aeon_core.llm.simulated import SIMULATED_MODELS
+
+    return Finding("simulated", f"usable: built in, no key, no network ({', '.join(SIMULATED_MODELS)})")
+
+
+def _files() -> Finding:
+    how = "with ripgrep" if shutil.which("rg") else "in Python; ripgrep would make large searches faster"
+    return Finding("files", f"usable: --tools files; Grep searches {how}")
+
+
+def _shell(config: RunConfig) -> Finding:
+    from aeon_core.tools.shell.isolation import probe
+
+    isolation = probe(config.project_root or Path.cwd(), config.shell)
+    text = f"usable: --tools shell; {isolation.describe()}"
+    if isolation.name == "none":
+        return Finding("shell", text, "install bubblewrap, so that commands can be isolated")
+    return Finding("shell", text)
+
+
+def _mcp(config: RunConfig) -> Finding:
+    if find_spec("mcp") is None:
+        return Finding("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'")
+    if not config.mcp_servers:
+        return Finding("mcp", "installed; no server is configured", "name one under `mcp_servers:` in a config file")
+    return Finding("mcp", f"usable: --tools mcp starts {', '.join(config.mcp_servers)}")
+
+
+def _installed_tools() -> list[Finding]:
+    from aeon_core.tools.load import GROUP
+
+    names = sorted(f"{point.name} ({point.value})" for point in entry_points(group=GROUP))
+    return [Finding("packages", f"offer tools: {', '.join(names)}")] if names else []
+
+
+def _otel(config: RunConfig) -> Finding:
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
+        return Finding("otel", "its packages are missing", "pip install 'aeon-tui[otel]'")
+    if not config.otel:
+        return Finding("otel", "installed; off", "`otel: true` in a config file, or AEON_OTEL=true, turns it on")
+    content = "with" if config.otel_content else "without"
+    return Finding("otel", f"on, {content} what was asked and answered")
