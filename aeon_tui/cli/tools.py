@@ -18,6 +18,7 @@ def execute(args: Namespace) -> int:
     with prints_on_stderr():
         registry = assembled_tools(config)
         exported = registry.export_tools_for_llm()
+        asking = {tool.name for tool in registry if tool.needs_approval}
         registry.close()
     out = stdout()
     if args.json:
@@ -26,12 +27,12 @@ def execute(args: Namespace) -> int:
     for index, tool in enumerate(exported):
         if index:
             out.line()
-        _print(out, tool)
+        _print(out, tool, asks=tool["name"] in asking)
     return 0
 
 
-def _print(out: Output, tool: dict[str, Any]) -> None:
-    out.line((tool["name"], "bold"), (f"  {tool['effect']}", "dim"))
+def _print(out: Output, tool: dict[str, Any], *, asks: bool) -> None:
+    out.line((tool["name"], "bold"), (f"  {tool['effect']}{', needs approval' if asks else ''}", "dim"))
     out.block(tool["description"], indent="  ")
     for label, schema in (("takes", tool["input_schema"]), ("gives", tool["output_schema"])):
         properties = schema.get("properties") if isinstance(schema, dict) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
 from typing import Any, Literal
@@ -112,9 +113,13 @@ def context_window_of(label: str) -> int | None:
     return None if found is None else found.model.context_window
 
 
-def price_date() -> str:
-    """Return what prices are of, for people: the package that holds them, and its version. It never updates itself."""
-    return f"genai-prices {version('genai-prices')}"
+def price_date(now: datetime | None = None) -> str:
+    """Return what prices are of, for people: the package that holds them, its version, and the day they hold for.
+
+    It never updates itself; a price that begins later in its data is used from that day on.
+    """
+    day = (now or datetime.now(UTC)).date().isoformat()
+    return f"genai-prices {version('genai-prices')}, prices of {day}"
 
 
 def _found(label: str) -> Any:

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _KEY = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
 _FENCE = re.compile(r"\A\s*```\w*[ \t]*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 _BRACKETS = re.compile(r"[{}\[\]]")
-_ASIDE = re.compile(r"\[[^\[\]{}\"',:]*\]|\{[^\[\]{}\"',:]*\}")
+_ASIDE = re.compile(r"\[[^\[\]{}\"“”„',:]*\]|\{[^\[\]{}\"“”„',:]*\}")
 _QUOTED_KEY = re.compile(r"[\"'“”‘’]\s*:")
 _OMISSION = re.compile(r"\.\.\.|…")
 

@@ -137,6 +137,11 @@ plain_values = st.recursive(
 )
 
 
+def test_a_list_of_one_text_in_curly_quotes_is_no_aside() -> None:
+    assert repair_locally("[“a”]") == ["a"]
+    assert repair_locally("the list: [“”]") == [""]
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 @given(value=st.lists(plain_values, max_size=4) | st.dictionaries(plain_texts, plain_values, max_size=4))
 def test_every_damage_of_plain_text_is_undone(damage: str, value: Any) -> None:
