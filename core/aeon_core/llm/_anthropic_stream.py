@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
 from typing import Any
 
-from aeon_core.errors import AeonError, LLMError
+from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import failure, told_failure, unusable
+from aeon_core.llm._failure import failure, told_failure
+from aeon_core.llm._streamed import StreamedReply
 from aeon_core.llm._wire import Deltas, read_usage, with_cache
 from aeon_core.llm.base import Usage
-from aeon_core.plain import plain
-
-logger = logging.getLogger("aeon")
 
 _WRITTEN, _READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 _PARTS = {"text_delta": "text", "input_json_delta": "partial_json"}
@@ -27,32 +23,19 @@ def message_usage(usage: Any) -> Usage | None:
     return with_cache(tokens, read=usage.get(_READ), written=usage.get(_WRITTEN))
 
 
-class StreamedMessage:
+class StreamedMessage(StreamedReply):
     """The parts that have come so far."""
 
     def __init__(self, place: Endpoint, sdk: Any) -> None:
-        self._place = place
+        super().__init__(place)
         self._sdk = sdk
         self._blocks: dict[Any, dict[str, Any]] = {}
         self._parts: dict[Any, list[str]] = {}
-        self._stop: str | None = None
         self._usage: dict[str, Any] = {}
         self._model: Any = None
 
-    def read(self, events: Iterable[Any], deltas: Deltas) -> dict[str, Any]:
-        """Return the whole message. Raises LLMError, retryable, for a stream cut before its stop reason."""
-        try:
-            for event in events:
-                self._take(plain(event), deltas)
-        except AeonError:
-            raise
-        except Exception as error:
-            if self._stop is None:
-                raise failure(error, self._sdk, self._place, message_usage(self._usage)) from None
-            logger.warning("anthropic:%s: the stream broke after its reply: %s", self._place.name, type(error).__name__)
-        if self._stop is None:
-            raise self._unusable("the stream ended before its end event")
-        content = [self._whole(index, block) for index, block in self._blocks.items()]
+    def _whole(self) -> dict[str, Any]:
+        content = [self._block(index, block) for index, block in self._blocks.items()]
         return {"model": self._model, "usage": self._usage, "content": content, "stop_reason": self._stop}
 
     def _take(self, event: Any, deltas: Deltas) -> None:
@@ -88,7 +71,7 @@ class StreamedMessage:
         if key == "text":
             deltas(text)
 
-    def _whole(self, index: Any, block: dict[str, Any]) -> dict[str, Any]:
+    def _block(self, index: Any, block: dict[str, Any]) -> dict[str, Any]:
         text = "".join(self._parts[index])
         if block.get("type") == "text":
             begun = block.get("text")
@@ -111,5 +94,8 @@ class StreamedMessage:
             raise self._unusable(f"an event's index is of type {type(index).__name__}, expected a number")
         return index
 
-    def _unusable(self, why: str) -> LLMError:
-        return unusable(self._place, why, message_usage(self._usage))
+    def _tokens(self) -> Usage | None:
+        return message_usage(self._usage)
+
+    def _failed(self, error: Exception) -> LLMError:
+        return failure(error, self._sdk, self._place, self._tokens())

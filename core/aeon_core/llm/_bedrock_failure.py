@@ -8,7 +8,7 @@ from typing import Any
 
 from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import MAX_MESSAGE, one_line, retry_after, status_failure, too_long_failure, unusable
+from aeon_core.llm._failure import llm_error, one_line, retry_after, status_failure, too_long_failure, unusable
 from aeon_core.llm.base import Usage
 from aeon_core.redaction import REDACTED
 
@@ -65,18 +65,22 @@ def bedrock_failure(
     kind, url = type(error).__name__, place.shown_url
     detail = one_line(scrubbed(reason(error), secrets), place)[:_MAX_SAID]
     if kind in ("ReadTimeoutError", "TimeoutError"):
-        return _error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
+        return llm_error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
     if _UNREACHABLE_KIND.search(kind):
         hint = "check the network, the region" + (" and the base URL" if place.url else "")
-        return _error(f"{url} cannot be reached: {detail}; {hint}", place, True, usage=usage)
+        return llm_error(f"{url} cannot be reached: {detail}; {hint}", place, True, usage=usage, unsent=True)
     if kind in _BROKEN_FRAME:
         return unusable(place, f"an event of its stream is broken: {detail}", usage)
     if kind == "ParamValidationError":
-        return _error(f"the request is not as Converse takes it: {detail}", place, False, usage=usage)
+        return llm_error(f"the request is not as Converse takes it: {detail}", place, False, usage=usage)
     if _CREDENTIALS_KIND.search(kind):
-        return _error(f"the AWS credentials cannot be used: {detail}; {RENEW}", place, False, exit_code=3, usage=usage)
+        return llm_error(
+            f"the AWS credentials cannot be used: {detail}; {RENEW}", place, False, exit_code=3, usage=usage
+        )
     if _BROKEN_KIND.search(kind):
-        return _error(f"the connection to {url} broke before the reply was whole: {detail}", place, True, usage=usage)
+        return llm_error(
+            f"the connection to {url} broke before the reply was whole: {detail}", place, True, usage=usage
+        )
     return unusable(place, f"{kind}: {detail}", usage)
 
 
@@ -106,10 +110,10 @@ def _told_failure(response: dict[str, Any], place: Endpoint, secrets: Iterable[s
     quoted = one_line(f"{code[:60]}: {told}", place)[:_MAX_SAID]
     if _BAD_CREDENTIALS.search(code) or status == 401:
         message = f"{place.shown_url} refused the AWS credentials ({status}): {quoted}; {RENEW}"
-        return _error(message, place, False, status=status, exit_code=3, usage=usage)
+        return llm_error(message, place, False, status=status, exit_code=3, usage=usage)
     if status == 403:
         hint = "allow bedrock:InvokeModel, and access to the model, for these credentials"
-        return _error(
+        return llm_error(
             f"{place.shown_url} refused access (403): {quoted}; {hint}", place, False, status=403, usage=usage
         )
     if status == 400 and _TOO_LONG.search(told):
@@ -117,11 +121,11 @@ def _told_failure(response: dict[str, Any], place: Endpoint, secrets: Iterable[s
     if status == 400 and _UNKNOWN_MODEL.search(told):
         message = f"the model name {place.name[:60]!r} cannot be used at {place.shown_url} (400): {quoted}"
         hint = "give a model id, or an inference profile such as us.anthropic.…"
-        return _error(f"{message}; {hint}", place, False, status=status, exit_code=3, usage=usage)
+        return llm_error(f"{message}; {hint}", place, False, status=status, exit_code=3, usage=usage)
     headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
     if status == 424:
         message = f"the model at {place.shown_url} failed (424): {quoted}"
-        return _error(message, place, True, retry_after(headers), status=status, usage=usage)
+        return llm_error(message, place, True, retry_after(headers), status=status, usage=usage)
     return status_failure(status, told, place, headers, usage)
 
 
@@ -133,18 +137,3 @@ def _status(response: dict[str, Any]) -> int:
 
 def _message(response: dict[str, Any]) -> str:
     return str((response.get("Error") or {}).get("Message") or "")
-
-
-def _error(
-    message: str,
-    place: Endpoint,
-    retryable: bool,
-    wait: float | None = None,
-    *,
-    status: int | None = None,
-    exit_code: int | None = None,
-    usage: Usage | None = None,
-) -> LLMError:
-    text = one_line(f"{place.model[:80]}: {message}", place)
-    text = text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
-    return LLMError(text, retryable, wait, status_code=status, usage=usage, exit_code=exit_code)

@@ -10,7 +10,7 @@ from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import unusable
 from aeon_core.llm._schema import closed_schema
-from aeon_core.llm._wire import ToolNames, read_arguments, read_usage, tool_call, with_ids
+from aeon_core.llm._wire import ToolNames, read_arguments, read_usage, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.plain import NotPlainError, parse_json, plain
 
@@ -46,7 +46,7 @@ def converse_params(model_id: str, request: LLMRequest, tools: ConverseTools) ->
     """Return the parameters of a `converse` call, but for the structured output."""
     params: dict[str, Any] = {
         "modelId": model_id,
-        "messages": _turns(request.messages, tools.names),
+        "messages": turns(request.messages, lambda message: _blocks(message, tools.names)),
         "inferenceConfig": {"maxTokens": request.max_tokens},
     }
     if request.system.strip():
@@ -123,21 +123,6 @@ def _call(use: dict[str, Any], names: ToolNames) -> ToolCallDict:
     arguments = read_arguments(given)
     text = json.dumps(given, ensure_ascii=False) if arguments is None else arguments
     return tool_call(use.get("toolUseId"), names.real(use["name"]), text)
-
-
-def _turns(messages: list[Message], names: ToolNames) -> list[dict[str, Any]]:
-    """Return the conversation in turns: tool results are the user's, and neighbours of one role are one turn."""
-    turns: list[dict[str, Any]] = []
-    for message in with_ids(messages):
-        role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = _blocks(message, names)
-        if not blocks:
-            continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        else:
-            turns.append({"role": role, "content": blocks})
-    return turns
 
 
 def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:

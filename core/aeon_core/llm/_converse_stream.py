@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from aeon_core.errors import AeonError, LLMError
+from aeon_core.errors import LLMError
 from aeon_core.llm._converse import converse_usage
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import unusable
+from aeon_core.llm._streamed import StreamedReply
 from aeon_core.llm._wire import Deltas
 from aeon_core.llm.base import Usage
-from aeon_core.plain import plain
-
-logger = logging.getLogger("aeon")
 
 Failure = Callable[[Exception, Usage | None], LLMError]
 """Makes the LLMError for what the SDK raised and the usage that came before it."""
 
 
-class StreamedConverse:
+class StreamedConverse(StreamedReply):
     """The parts that have come so far."""
 
     def __init__(self, place: Endpoint, failure: Failure) -> None:
-        self._place = place
+        super().__init__(place)
         self._failure = failure
         self._texts: dict[int, list[str]] = {}
         self._uses: dict[int, dict[str, Any]] = {}
-        self._stop: str | None = None
         self._usage: Any = None
 
-    def read(self, events: Iterable[Any], deltas: Deltas) -> dict[str, Any]:
-        """Return the whole reply. Raises LLMError, retryable, for a stream cut before its stop reason."""
-        try:
-            for event in events:
-                self._take(plain(event), deltas)
-        except AeonError:
-            raise
-        except Exception as error:
-            if self._stop is None:
-                raise self._failure(error, converse_usage(self._usage)) from None
-            logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
-        if self._stop is None:
-            raise self._unusable("the stream ended before its end event")
+    def _whole(self) -> dict[str, Any]:
         indexes = sorted(self._texts.keys() | self._uses.keys())
         content = [self._block(index) for index in indexes]
         return {"output": {"message": {"content": content}}, "stopReason": self._stop, "usage": self._usage}
@@ -92,5 +75,8 @@ class StreamedConverse:
             raise self._unusable("an event has no number of the block that it belongs to")
         return index
 
-    def _unusable(self, why: str) -> LLMError:
-        return unusable(self._place, why, converse_usage(self._usage))
+    def _tokens(self) -> Usage | None:
+        return converse_usage(self._usage)
+
+    def _failed(self, error: Exception) -> LLMError:
+        return self._failure(error, self._tokens())

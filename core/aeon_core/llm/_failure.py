@@ -23,6 +23,8 @@ _MAX_SAID = 140
 _MAX_SAID_OF_LENGTH = 100
 _READ_AT_MOST = 20_000
 
+_NEVER_REACHED = ("ConnectTimeout", "ConnectError", "UnsupportedProtocol", "InvalidURL", "ProxyError")
+"""Kinds of failure before which nothing was sent, so that nothing can have been charged."""
 _RETRYABLE_4XX = (408, 409, 425, 429)
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -75,7 +77,9 @@ def status_failure(
     }.get(status, "")
     quoted = f": {one_line(told, place)[:_MAX_SAID]}" if told else ""
     retryable = status >= 500 or status in _RETRYABLE_4XX
-    return _error(f"{what}{quoted}{hint}", place, retryable, retry_after(headers) if retryable else None, status, usage)
+    return llm_error(
+        f"{what}{quoted}{hint}", place, retryable, retry_after(headers) if retryable else None, status, usage
+    )
 
 
 def too_long_failure(
@@ -85,7 +89,7 @@ def too_long_failure(
     detail = by_how_much(told, body) or one_line(told, place)[:_MAX_SAID_OF_LENGTH]
     code = f" ({status})" if status is not None else ""
     message = f"the request is too long for the model at {place.shown_url}{code}{': ' if detail else ''}{detail}"
-    return _error(f"{message}; {REMEDY}", place, False, status=status, usage=usage, context_too_long=True)
+    return llm_error(f"{message}; {REMEDY}", place, False, status=status, usage=usage, context_too_long=True)
 
 
 def told_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
@@ -95,12 +99,12 @@ def told_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLME
     if is_too_long(None, said(body), body):
         return too_long_failure(said(body), body, place, usage=usage)
     told = one_line(said(body), place)[:_MAX_SAID]
-    return _error(f"{place.shown_url} sent an error in place of a reply: {told}", place, True, usage=usage)
+    return llm_error(f"{place.shown_url} sent an error in place of a reply: {told}", place, True, usage=usage)
 
 
 def unusable(place: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
     """Return the LLMError for a reply that is none. Its usage, where known, is in the error's context."""
-    return _error(f"the reply of {place.shown_url} cannot be used: {one_line(why, place)}", place, True, usage=usage)
+    return llm_error(f"the reply of {place.shown_url} cannot be used: {one_line(why, place)}", place, True, usage=usage)
 
 
 def said(body: Any) -> str:
@@ -152,27 +156,29 @@ def _transport_failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage
         message = f"{url} cannot be reached: it did not answer in time; is the base URL right?"
     elif isinstance(error, sdk.APITimeoutError) or "Timeout" in kind:
         message = f"no answer from {url} within {place.timeout:g} s"
-    elif kind in ("ConnectError", "UnsupportedProtocol", "InvalidURL", "ProxyError"):
+    elif kind in _NEVER_REACHED:
         message = f"{url} cannot be reached: {detail}; is the server running, and is the base URL right?"
     elif isinstance(error, sdk.APIConnectionError) or re.search(r"Read|Write|Protocol|Closed|Network", kind):
         message = f"the connection to {url} broke before the reply was whole: {detail}"
     else:
         message = f"the reply of {url} cannot be used: {kind}: {detail}"
-    return _error(message, place, True, usage=usage)
+    unsent = True if kind in _NEVER_REACHED else None
+    return llm_error(message, place, True, usage=usage, unsent=unsent)
 
 
-def _error(
+def llm_error(
     message: str,
     place: Endpoint,
     retryable: bool,
     wait: float | None = None,
     status: int | None = None,
     usage: Usage | None = None,
-    context_too_long: bool | None = None,
+    **context: Any,
 ) -> LLMError:
+    """Return an LLMError whose message names the model, on one line, without a key, and of bounded length."""
     text = one_line(f"{place.model[:80]}: {message}", place)
     text = text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
-    return LLMError(text, retryable, wait, status_code=status, usage=usage, context_too_long=context_too_long)
+    return LLMError(text, retryable, wait, status_code=status, usage=usage, **context)
 
 
 def _told_status(body: Any) -> int | None:

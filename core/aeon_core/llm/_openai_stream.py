@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
 from typing import Any
 
-from aeon_core.errors import AeonError, LLMError
+from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import failure, told_failure, unusable
+from aeon_core.llm._failure import failure, told_failure
+from aeon_core.llm._streamed import StreamedReply
 from aeon_core.llm._wire import Deltas, read_usage, with_cache
 from aeon_core.llm.base import Usage
-from aeon_core.plain import plain
-
-logger = logging.getLogger("aeon")
 
 
 def completion_usage(usage: Any) -> Usage | None:
@@ -23,36 +19,17 @@ def completion_usage(usage: Any) -> Usage | None:
     return with_cache(tokens, read=details.get("cached_tokens") if isinstance(details, dict) else None)
 
 
-class StreamedCompletion:
+class StreamedCompletion(StreamedReply):
     """The parts that have come so far."""
 
     def __init__(self, place: Endpoint, sdk: Any) -> None:
-        self._place = place
+        super().__init__(place)
         self._sdk = sdk
         self._content: list[str] = []
         self._refusal: list[str] = []
         self._calls: dict[Any, dict[str, Any]] = {}
-        self._stop: str | None = None
         self._usage: Any = None
         self._model: Any = None
-
-    def read(self, events: Iterable[Any], deltas: Deltas) -> dict[str, Any]:
-        """Return the whole completion. Raises LLMError, retryable, for a stream cut before its end event.
-
-        A choice's `finish_reason` is the end event; what breaks after it costs at most the usage.
-        """
-        try:
-            for event in events:
-                self._take(plain(event), deltas)
-        except AeonError:
-            raise
-        except Exception as error:
-            if self._stop is None:
-                raise failure(error, self._sdk, self._place, completion_usage(self._usage)) from None
-            logger.warning("openai:%s: the stream broke after its reply: %s", self._place.name, type(error).__name__)
-        if self._stop is None:
-            raise self._unusable("the stream ended before its end event")
-        return self._completion()
 
     def _take(self, chunk: Any, deltas: Deltas) -> None:
         if not isinstance(chunk, dict):
@@ -99,7 +76,7 @@ class StreamedCompletion:
         elif arguments is not None:
             call["whole"] = arguments
 
-    def _completion(self) -> dict[str, Any]:
+    def _whole(self) -> dict[str, Any]:
         message = {
             "content": "".join(self._content),
             "refusal": "".join(self._refusal) or None,
@@ -117,5 +94,8 @@ class StreamedCompletion:
             "choices": [{"message": message, "finish_reason": self._stop}],
         }
 
-    def _unusable(self, why: str) -> LLMError:
-        return unusable(self._place, why, completion_usage(self._usage))
+    def _tokens(self) -> Usage | None:
+        return completion_usage(self._usage)
+
+    def _failed(self, error: Exception) -> LLMError:
+        return failure(error, self._sdk, self._place, self._tokens())

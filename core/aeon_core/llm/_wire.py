@@ -78,6 +78,24 @@ def with_ids(messages: list[Message]) -> list[Message]:
     return turns
 
 
+def turns(messages: list[Message], blocks: Callable[[Message], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the conversation in turns of content blocks, as providers want it that know two roles.
+
+    Tool results are the user's, neighbours of one role are one turn, and what makes no blocks is left out.
+    """
+    made: list[dict[str, Any]] = []
+    for message in with_ids(messages):
+        role = "assistant" if message["role"] == "assistant" else "user"
+        content = blocks(message)
+        if not content:
+            continue
+        if made and made[-1]["role"] == role:
+            made[-1]["content"] += content
+        else:
+            made.append({"role": role, "content": content})
+    return made
+
+
 def arguments_text(arguments: dict[str, Any] | str) -> str:
     """Return a tool call's arguments as the text that a model wrote or would write."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

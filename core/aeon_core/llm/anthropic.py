@@ -12,7 +12,7 @@ from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm._failure import told_failure, unusable
 from aeon_core.llm._remote import Option, RemoteModel, client_options
 from aeon_core.llm._schema import closed_schema
-from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, with_ids
+from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 
 DEFAULT_URL = "https://api.anthropic.com"
@@ -64,7 +64,7 @@ class AnthropicModel(RemoteModel):
         params: dict[str, Any] = {
             "model": self._place.name,
             "max_tokens": request.max_tokens,
-            "messages": _messages(request.messages, names),
+            "messages": turns(request.messages, lambda message: _blocks(message, names)),
         }
         if request.system:
             params["system"] = request.system
@@ -139,21 +139,6 @@ def _client(place: Endpoint, watch: Callable[[Any], None]) -> Any:
     if place.key_variable == "ANTHROPIC_AUTH_TOKEN":
         options["auth_token"] = options.pop("api_key")
     return anthropic.Anthropic(**options, open_telemetry=False)
-
-
-def _messages(messages: list[Message], names: ToolNames) -> list[dict[str, Any]]:
-    """Return the conversation in turns: tool results are the user's, and neighbours of one role are one turn."""
-    turns: list[dict[str, Any]] = []
-    for message in with_ids(messages):
-        role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = _blocks(message, names)
-        if not blocks:
-            continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        else:
-            turns.append({"role": role, "content": blocks})
-    return turns
 
 
 def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:

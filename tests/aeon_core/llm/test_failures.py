@@ -203,6 +203,7 @@ def test_an_unreachable_server_is_named_without_its_credentials(make: Make, serv
         error = failed(make, server, requests=0, base_url=url)
     assert error.retryable
     assert f"http://127.0.0.1:{port}/v1 cannot be reached" in error.message
+    assert error.context["unsent"] is True
     assert "hunter2" not in error.message
     assert "secret" not in error.message
 
