@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from textual.geometry import Offset
@@ -22,7 +26,7 @@ from aeon_core.config import RunConfig
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import fold
 from aeon_tui import app as app_module
-from aeon_tui.app import AeonApp, run_app
+from aeon_tui.app import AeonApp, _sized, run_app
 from aeon_tui.runner import Runner, StartRun
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
@@ -320,3 +324,28 @@ def test_a_termination_quits_the_app_in_order(tmp_path: Path) -> None:
         program.until(program.ended)
         assert "\x1b[?1049l" in program.shown
         assert (program.code, program.status()) == (1, "aborted")
+
+
+class OnDescriptor:
+    """Stands for a stream on a descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.fileno = lambda: descriptor
+
+
+def test_the_screen_is_as_large_as_its_own_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain:
+        def _get_terminal_size(self) -> tuple[int, int]:
+            return 80, 24
+
+    screen, other = pty.openpty()
+    try:
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 21, 60, 0, 0))
+        sized: Any = _sized(cast("Any", Plain))()
+        monkeypatch.setattr("sys.__stderr__", OnDescriptor(other))
+        assert sized._get_terminal_size() == (60, 21)
+        monkeypatch.setattr("sys.__stderr__", None)
+        assert sized._get_terminal_size() == (80, 24)
+    finally:
+        os.close(screen)
+        os.close(other)
