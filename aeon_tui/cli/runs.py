@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from aeon_core.journal.summary import RunSummary, list_runs
+from aeon_core.timing import local_time
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
 
@@ -34,7 +35,7 @@ def _print(out: Output, run: RunSummary, status_width: int, model_width: int) ->
         "  ",
         (run.status.ljust(status_width), STATUS_STYLES.get(run.status, "")),
         "  ",
-        (f"{run.started[:16].replace('T', ' ')}", "dim"),
+        (local_time(run.started, "%Y-%m-%d %H:%M"), "dim"),
         f"  {run.model.ljust(min(model_width, 40))}  ",
         task if len(task) <= TASK_CELLS else f"{task[: TASK_CELLS - 1]}…",
         cost,

@@ -1,8 +1,10 @@
-"""Durations between two stamps of the journal."""
+"""The stamps of a journal: durations between them, and a person's time of day."""
 
 from __future__ import annotations
 
 from datetime import datetime
+
+from aeon_core.visible import visible
 
 
 def seconds_between(start: str, end: str) -> float:
@@ -13,3 +15,11 @@ def seconds_between(start: str, end: str) -> float:
 def milliseconds_between(start: str, end: str) -> float:
     """Return the milliseconds from one ISO 8601 stamp to another, never negative."""
     return round(seconds_between(start, end) * 1000, 3)
+
+
+def local_time(stamp: str, pattern: str) -> str:
+    """Return a journal's UTC stamp in the person's time zone; as it is, on one line, where it is none."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
+    except (ValueError, OverflowError, OSError):
+        return visible(" ".join(stamp[:16].split()))

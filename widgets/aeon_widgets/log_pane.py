@@ -8,10 +8,11 @@ from typing import ClassVar
 from typing_extensions import override
 
 from aeon_core.journal.view import LogLine, RunView
+from aeon_core.timing import local_time
 from aeon_widgets.lines import LinesView, Piece
 from aeon_widgets.marks import LEVELS
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import count, fit, local_time, one_line
+from aeon_widgets.text import count, fit, one_line
 
 TYPE_WIDTH = 12
 

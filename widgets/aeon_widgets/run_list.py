@@ -8,9 +8,10 @@ from typing import Protocol
 from rich.cells import cell_len
 from typing_extensions import override
 
+from aeon_core.timing import local_time
 from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.marks import run_style
-from aeon_widgets.text import fit, local_time, one_line
+from aeon_widgets.text import fit, one_line
 
 
 class RunRow(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime
 from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -100,14 +99,6 @@ def duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, second = divmod(rest, 60)
     return f"{hours}:{minutes:02d}:{second:02d}" if hours else f"{minutes:02d}:{second:02d}"
-
-
-def local_time(stamp: str, pattern: str) -> str:
-    """Return a journal's UTC time stamp in the person's time zone; as it is where it is none."""
-    try:
-        return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
-    except (ValueError, OverflowError, OSError):
-        return one_line(stamp, 16)
 
 
 def span(milliseconds: float | None) -> str:
