@@ -141,16 +141,24 @@ class Budget:
             raise self._ceiling(worst_case, self._limit)
         self._held, self._open = self._unsettled, worst_case
 
-    def settle(self, cost_usd: float | None) -> None:
+    def settle(self, cost_usd: float | None, *, partly: bool = False) -> None:
         """End the last reserve with what the call cost, in US dollars; 0 where nothing was sent.
 
-        None leaves it held for good. Without an open reserve the cost is only added.
+        None leaves it held for good; `partly` what is left of it, since the call may have cost more than was told.
+        Without an open reserve the cost is only added.
         """
-        if cost_usd is None:
-            self._held = self._unsettled
-        else:
-            self._spent += _amount(cost_usd, ROUND_HALF_EVEN)
+        cost = _ZERO if cost_usd is None else _amount(cost_usd, ROUND_HALF_EVEN)
+        self._spent += cost
+        if (cost_usd is None or partly) and self._open is not None:
+            self._held += max(_ZERO, self._open - cost)
         self._open = None
+
+    def standing(self) -> str:
+        """Return what is spent, of which budget, and what is held, for people."""
+        # Rounded up, so that what is shown comes to more than the budget where it does.
+        limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
+        held = f" and {_up(self._unsettled)} held for calls whose cost was not told" if self._unsettled else ""
+        return f"{_up(self._spent)}{limit} are spent{held}"
 
     def warning_due(self) -> bool:
         """Return True once, when what is spent or held has reached the amount to warn at."""
@@ -170,12 +178,8 @@ class Budget:
         return self._limit * _WARN_SHARE
 
     def _ceiling(self, worst_case: Decimal, limit: Decimal) -> CostCeilingReached:
-        # Rounded up, so that what is shown comes to more than the budget, as it does.
-        next_call, spent, held = (_up(amount) for amount in (worst_case, self._spent, self._unsettled))
-        unknown = f" and {held} held for calls whose cost was not told" if self._unsettled else ""
         return CostCeilingReached(
-            f"the next call may cost up to {next_call}, {spent} of the budget of {money(float(limit))} are spent"
-            f"{unknown}; raise it with --budget",
+            f"the next call may cost up to {_up(worst_case)}, {self.standing()}; raise it with --budget",
             spent_usd=self.spent_usd,
             held_usd=self.held_usd,
             reserved_usd=float(worst_case),

@@ -29,7 +29,17 @@ from aeon_core.tools.shell.settings import ShellSettings
 DEFAULT_TTL = 50
 Durability = Literal["full", "normal", "off"]
 Approval = Literal["none", "tool"]
-Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _no_truth_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        # pydantic takes `yes` for 1.
+        raise ValueError("no number")
+    return value
+
+
+Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_truth_value)]
+Dollars = Annotated[Number, Field(ge=0)]
 
 
 def _server_url(url: str) -> str:
@@ -72,7 +82,7 @@ class RunConfig(BaseModel):
     runs_dir: Path | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
     """The longest reply asked for, in tokens."""
-    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
+    timeout: Annotated[Number, Field(gt=0)] = 120.0
     """Seconds a model may be silent."""
     prompts_dir: Path | None = None
     """A folder with prompts of one's own, `<purpose>.md`, in place of the built-in ones."""

@@ -110,7 +110,7 @@ def load_values(
         add(read_config_file(path), f"the file {str(path)!r}")
 
     from_environment = _environment(environ)
-    from_options = _texts({f"--{key.replace('_', '-')}": (key, value) for key, value in (options or {}).items()})
+    from_options = _texts({_option(key): (key, value) for key, value in (options or {}).items()})
     user = user_config_file(environ)
     if _exists(user):
         add_file(user)
@@ -124,11 +124,16 @@ def load_values(
     for key, value in from_environment.items():
         add({key: value}, f"the environment variable {ENVIRONMENT_PREFIX}{key.upper()}")
     for key, value in from_options.items():
-        add({key: value}, f"the option --{key.replace('_', '-')}")
+        add({key: value}, f"the option {_option(key)}")
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     values["project_root"] = root
     return loaded
+
+
+def _option(key: str) -> str:
+    """Return the option of the command line that gives the key; of a policy it gives the rules that allow."""
+    return "--allow" if key == "policy" else f"--{key.replace('_', '-')}"
 
 
 def _joined(before: Any, value: Any) -> Any:
@@ -301,7 +306,7 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
     part = ""
     if key in MAPPINGS and isinstance(value, Mapping) and isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
-        if place := [str(name) for name in first["loc"] if name != key]:
+        if place := [str(name) for name in first["loc"] if name not in (key, "[key]")]:
             what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
             part = f", {'.'.join(place)!r} {what}"
     return f"{where} must be {EXPECTED[key]}; got {shown(value)}{part}"

@@ -125,6 +125,11 @@ def test_each_layer_wins_over_the_ones_before_it(layers: Layers) -> None:
     assert loaded.sources == {"ttl": "the option --ttl", "max_tokens": f"the file {str(user)!r}"}
 
 
+def test_a_wrong_rule_of_the_command_line_is_named_by_its_option(layers: Layers) -> None:
+    with pytest.raises(UsageError, match=r"^--allow must be lists of rules"):
+        layers.load({"policy": {"allow": ["Run("]}})
+
+
 def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: Layers) -> None:
     texts = {
         "model": "simulated:default",
@@ -230,10 +235,13 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("model: []", "must be text"),
         ("model: [5]", "must be text"),
         ("budget: -1", "must be an amount in US dollars, 0 or more; got -1"),
+        ("budget: yes", "must be an amount in US dollars, 0 or more; got True"),
+        ("timeout: true", "must be a number of seconds above 0; got True"),
         ("policy: {alow: [Bash]}", "must be lists of rules"),
         ("policy: {allow: ['Bash(x']}", "'allow'"),
         ("shell: {timeout: 0}", "'timeout' is 0"),
         ("prices: {m: {input: 1}}", "'m.output'"),
+        ("prices: {4: {input: 1, output: 1}}", "'4' is 4$"),
         ("mcp_servers: {a: {comand: x}}", "unknown key 'comand'; did you mean 'command'?"),
         ("bedrock: {zone: x}", "'zone' is unknown"),
         ("single_pass: maybe", "must be true or false; got 'maybe'"),

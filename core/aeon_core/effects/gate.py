@@ -10,7 +10,7 @@ from aeon_core.effects.approval import NOBODY
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError
 from aeon_core.plan.models import PlanStep
-from aeon_core.policy import Policy
+from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
 
@@ -51,6 +51,8 @@ def permitted(
         why = answer.feedback or f"the answer was {answer.decision}, without anything edited"
         if why == NOBODY:
             how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
+            if verdict.reason != unruled(tool):
+                how = "no --allow lifts that; answer it at a terminal with --approve tool"
             why = f"{verdict.reason} and {why}; {how}"
         raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
     if problems := schema.errors(answer.edited):

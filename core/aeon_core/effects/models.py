@@ -7,33 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from aeon_core.budget import (
-    Budget,
-    CostCeilingReached,
-    estimated_tokens,
-    money,
-    request_bytes,
-    request_tokens_at_most,
-)
+from aeon_core.budget import Budget, CostCeilingReached, request_tokens_at_most
 from aeon_core.config import RunConfig
 from aeon_core.effects.cursor import RecordedModel
 from aeon_core.effects.known import KnownModel, adapters_of, check_budget, known_models, recorded_model
 from aeon_core.effects.line import Line
 from aeon_core.effects.perform import ModelOutcome, call_model
-from aeon_core.errors import LLMError
+from aeon_core.effects.window import ContextWindow
+from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.catalogue import price_date
 from aeon_core.llm.retry import attempts
 
 logger = logging.getLogger("aeon")
-
-NEARLY_FULL = 0.8
-"""The part of a context window from which on a person is told."""
-GENEROUS = 0.8
-"""The part of an estimate that is surely there, while no call has been measured."""
-LEAST_REPLY = 256
-"""Tokens that must be left for a reply."""
 
 Deltas = Callable[[str | None, str], None]
 AskToLift = Callable[[CostCeilingReached, "Call"], float | None]
@@ -49,6 +36,8 @@ class Call:
     pass_number: int
     step_id: str | None
     attempt: int = 0
+    begun: bool = False
+    """Whether text of the attempt's reply has arrived."""
     outcome: ModelOutcome = field(default_factory=lambda: ModelOutcome(None, None))
 
 
@@ -79,8 +68,7 @@ class Models:
             self._adapters = self._adapters if len(self._adapters) == len(self.known) else [llm] * len(self.known)
         self._budget = Budget(config.budget, config.budget_warning)
         self._index = 0
-        self._tokens_per_byte: float | None = None
-        self._told_of_window: set[int] = set()
+        self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
         self.usage = {"input_tokens": 0, "output_tokens": 0}
         self.cost_usd: float | None = 0.0 if self.known[0].price is not None else None
 
@@ -126,7 +114,7 @@ class Models:
             raise
 
     def _attempt(self, call: Call) -> LLMResponse:
-        call.outcome = ModelOutcome(None, None)
+        call.outcome, call.begun = ModelOutcome(None, None), False
         request = self._fitted(call)
         described = _describe(request)
         reserved = self._reserve(described, request, call)
@@ -138,7 +126,7 @@ class Models:
         if call.outcome.response is None:
             raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
         response = call.outcome.response
-        self._learn(described, response.usage)
+        self._windows[self._index].learn(described, response.usage)
         self._finish(call, response=response.model_dump(exclude_none=True), usage=response.usage)
         for message in response.notices:
             self._notice(call, "provider", message)
@@ -156,9 +144,11 @@ class Models:
         if isinstance(adapter, RecordedModel):
             adapter.complete(request)
         if (listener := self._on_delta) is not None:
-            request.on_delta = _guarded(listener, call.step_id)
+            request.on_delta = _guarded(listener, call)
         outcome = call_model(adapter, request, self._line.aborted)
         usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
+        if outcome.error is not None and (call.begun or (usage is not None and listener is not None)):
+            outcome.error.context["partial"] = True
         return replace(outcome, cost_usd=self._cost(usage))
 
     def _cost(self, usage: Usage | None) -> float | None:
@@ -170,17 +160,17 @@ class Models:
         for kind in self.usage:
             self.usage[kind] += (usage or {}).get(kind, 0)
         if self.model.price is None:
-            # A call that was answered and has no price leaves nothing to add up.
-            self.cost_usd = None if outcome.response is not None else self.cost_usd
+            # Tokens without a price leave nothing to add up.
+            self.cost_usd = None if outcome.response is not None or usage else self.cost_usd
         elif self.cost_usd is not None:
             self.cost_usd = round(self.cost_usd + (outcome.cost_usd or 0.0), 12)
-        self._budget.settle(0.0 if outcome.cost_usd is None and _is_free(outcome) else outcome.cost_usd)
+        free = outcome.cost_usd is None and _is_free(outcome)
+        self._budget.settle(0.0 if free else outcome.cost_usd, partly=_is_partial(outcome))
         told = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
         self._line.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **told))
         self._line.sync("full")
         if self._budget.warning_due():
-            spent, limit = money(self._budget.spent_usd), money(self._budget.limit_usd or 0.0)
-            self._notice(call, "budget_warning", f"{spent} of the budget of {limit} are spent")
+            self._notice(call, "budget_warning", self._budget.standing())
 
     def _reserve(self, described: dict[str, Any], request: LLMRequest, call: Call) -> float | None:
         """Set the worst case of the call aside; return it in US dollars. Raises CostCeilingReached."""
@@ -209,33 +199,15 @@ class Models:
         return float(reserved) if isinstance(reserved, int | float) else None
 
     def _fitted(self, call: Call) -> LLMRequest:
-        """Return the request with room for a reply in the model's context window. Raises LLMError where there is none.
-
-        What a request has in tokens is an estimate, measured by the calls before it; so a person is told from 80 % on,
-        and it is refused only where even a generous reading leaves no room.
-        """
-        request, window = call.request, self.model.context_window
-        if window is None:
-            return request
-        tokens = estimated_tokens(_describe(request), self._tokens_per_byte)
-        least = min(request.max_tokens, LEAST_REPLY)
-        if tokens * (1.0 if self._tokens_per_byte else GENEROUS) + least > window:
-            raise LLMError(
-                f"{self.model.model}: the request has about {tokens:,} tokens, the model's context window has "
-                f"{window:,} for request and reply; shorten the task or what the steps give, or use a model with a "
-                "larger window",
-                context_too_long=True,
-            )
-        if tokens > NEARLY_FULL * window and self._index not in self._told_of_window:
-            self._told_of_window.add(self._index)
-            share = round(100 * tokens / window)
-            message = f"a request takes about {share} % of the {window:,} tokens of {self.model.model}'s context window"
-            self._notice(call, "context_window", message, {"tokens": tokens, "context_window": window})
-        return replace(request, max_tokens=max(least, min(request.max_tokens, window - tokens)))
-
-    def _learn(self, described: dict[str, Any], usage: Usage | None) -> None:
-        if self.model.context_window is not None and usage is not None and usage["input_tokens"] > 0:
-            self._tokens_per_byte = min(1.0, usage["input_tokens"] / request_bytes(described))
+        """Return the request with room for a reply in the model's context window. Raises LLMError for one without."""
+        window = self._windows[self._index]
+        fitted = window.fitted(_describe(call.request))
+        if fitted is None:
+            return call.request
+        if fitted.notice is not None:
+            data = {"tokens": fitted.tokens, "context_window": window.tokens}
+            self._notice(call, "context_window", fitted.notice, data)
+        return replace(call.request, max_tokens=fitted.max_tokens)
 
     def _notice(self, call: Call, kind: Any, message: str, data: dict[str, Any] | None = None) -> None:
         self._line.emit(
@@ -269,9 +241,17 @@ def _usage_of(error: LLMError | None) -> Usage | None:
 
 
 def _is_free(outcome: ModelOutcome) -> bool:
-    """Return whether a call that failed was not paid for: it was refused, or never reached a server."""
+    """Return whether a call that failed was not paid for: it was refused, or never reached a model."""
     error = outcome.error
-    return error is not None and (error.status_code is not None or error.context.get("unsent") is True)
+    if error is None or _is_partial(outcome):
+        return False
+    unsent = error.context.get("unsent") is True or error.exit_code == ModelUnavailableError.exit_code
+    return unsent or error.status_code is not None
+
+
+def _is_partial(outcome: ModelOutcome) -> bool:
+    """Return whether a reply broke while it streamed in: its cost may be more than was told."""
+    return outcome.error is not None and outcome.error.context.get("partial") is True
 
 
 def _describe_error(error: LLMError) -> dict[str, Any]:
@@ -288,12 +268,13 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
     )
 
 
-def _guarded(listener: Deltas, step_id: str | None) -> Callable[[str], None]:
+def _guarded(listener: Deltas, call: Call) -> Callable[[str], None]:
     """Return what hands text on to a listener, whose failure is no failure of the call."""
 
     def listen(text: str) -> None:
+        call.begun = True
         try:
-            listener(step_id, text)
+            listener(call.step_id, text)
         except Exception:
             logger.exception("a listener to replies failed; the run goes on")
 

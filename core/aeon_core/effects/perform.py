@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
 from aeon_core.errors import AeonError, LLMError, RunAborted
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.plain import NotPlainError, clean_text, plain
 from aeon_core.redaction import redact, redact_text
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
+
+_MOST_TOKENS = 10**12
+"""No call has more: a larger count is no count."""
+_CLOSING = 0.25
+"""Seconds that an adapter is given to close in when a run is aborted; it may be busy with loading an SDK."""
+_USAGE: TypeAdapter[Usage] = TypeAdapter(Usage)
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> 
             break
         except queue.Empty:
             if abort.is_set():
-                llm.close()
+                _close(llm)
                 raise RunAborted("the run was aborted while a model call was in flight") from None
     latency_ms = round((time.perf_counter() - began) * 1000, 3)
     try:
@@ -68,19 +76,50 @@ def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> 
         return ModelOutcome(None, error, latency_ms)
 
 
+def _close(llm: LLMAdapter) -> None:
+    closing = threading.Thread(target=llm.close, name="aeon-model-close", daemon=True)
+    closing.start()
+    closing.join(_CLOSING)
+
+
 def _checked(reply: Any) -> LLMResponse:
     if isinstance(reply, AeonError):
-        reply.message = redact_text(clean_text(reply.message))
-        raise reply if isinstance(reply, LLMError) else LLMError(reply.message, exit_code=reply.exit_code)
+        raise _recordable(reply)
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
         raise LLMError(redact_text(f"the model adapter failed: {describe(reply)}")[:500], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
     try:
-        return LLMResponse.model_validate(redact(plain(reply.model_dump(exclude_none=True))))
+        checked = LLMResponse.model_validate(redact(plain(reply.model_dump(exclude_none=True))))
     except (NotPlainError, PydanticError) as error:
         raise LLMError(f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]) from None
+    return checked.model_copy(update={"usage": _usage(checked.usage)})
+
+
+def _recordable(error: AeonError) -> LLMError:
+    """Return the error as the journal can hold it, whatever an adapter put into it."""
+    error.message = redact_text(clean_text(str(error.message)))
+    if not isinstance(error, LLMError):
+        return LLMError(error.message, exit_code=error.exit_code)
+    error.usage = cast("dict[str, int] | None", _usage(error.usage))
+    if isinstance(error.retry_after, float) and not math.isfinite(error.retry_after):
+        error.retry_after = None
+    for key, value in list(error.context.items()):
+        try:
+            error.context[key] = redact(plain(value))
+        except NotPlainError:
+            del error.context[key]
+    return error
+
+
+def _usage(told: Any) -> Usage | None:
+    """Return the tokens that an adapter told, None where they are no counts."""
+    try:
+        usage = _USAGE.validate_python(told)
+    except PydanticError:
+        return None
+    return usage if all(count <= _MOST_TOKENS for count in cast("dict[str, int]", usage).values()) else None
 
 
 def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import math
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -103,7 +104,7 @@ class Effects:
             raise RunAborted("the question for a larger budget was answered with abort")
         if answer.decision == "edit":
             limit = (answer.edited or {}).get("limit_usd")
-            return float(limit) if isinstance(limit, int | float) else None
+            return float(limit) if isinstance(limit, int | float) and limit <= sys.float_info.max else None
         return proposed if answer.decision == "approve" else None
 
     def invoke(

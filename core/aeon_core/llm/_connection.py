@@ -18,17 +18,29 @@ class Connection:
     def __init__(self, make: Callable[[Watch], Any]) -> None:
         self._make = make
         self._lock = threading.Lock()
+        self._making = threading.Lock()
         self._client: Any = None
         self._sockets: list[socket.socket] = []
         self.closings = 0
         """How often `close()` was called: a call that sees it grow was cut."""
 
     def client(self) -> Any:
-        """Return the client. Raises what the SDK raises when it cannot be made."""
-        with self._lock:
-            if self._client is None:
-                self._client = self._make(self._watch)
-            return self._client
+        """Return the client. Raises what the SDK raises when it cannot be made, and where it was closed meanwhile.
+
+        Making it may import an SDK, which takes a second: `close()` does not wait for that.
+        """
+        with self._making:
+            with self._lock:
+                if self._client is not None:
+                    return self._client
+                closings = self.closings
+            made = self._make(self._watch)
+            with self._lock:
+                if closings == self.closings:
+                    self._client = made
+                    return made
+        made.close()
+        raise ConnectionAbortedError("the adapter was closed while it connected")
 
     def close(self) -> None:
         """Cut what is in flight and release the client; from any thread, any number of times."""

@@ -132,10 +132,11 @@ def test_at_the_ceiling_the_run_stops_cleanly_before_the_call() -> None:
         (ApprovalDecision(decision="edit", edited={"limit_usd": 100.0}), "completed"),
         (ApprovalDecision(decision="edit", edited={"limit_usd": 3.5}), "cost_ceiling"),
         (ApprovalDecision(decision="edit", edited={"limit_usd": "much"}), "cost_ceiling"),
+        (ApprovalDecision(decision="edit", edited={"limit_usd": 10**400}), "cost_ceiling"),
         (ApprovalDecision(decision="reject"), "cost_ceiling"),
         (ApprovalDecision(decision="abort"), "aborted"),
     ],
-    ids=["approve", "edit", "lower", "no amount", "reject", "abort"],
+    ids=["approve", "edit", "lower", "no amount", "no float", "reject", "abort"],
 )
 def test_a_person_may_lift_the_ceiling(decision: ApprovalDecision, status: str) -> None:
     model = ScriptedModel(reason=[reply("one", 1_000, 1_000), reply("two")], answer=reply("done"))
@@ -148,6 +149,18 @@ def test_a_person_is_told_once_when_the_budget_is_nearly_spent() -> None:
     model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
     _, records = run(model, budget=1_000.0, budget_warning=0.4)
     assert [record["message"] for record in of(records, "notice")] == ["$0.50 of the budget of $1,000.00 are spent"]
+
+
+def test_a_person_is_told_at_the_amount_to_warn_at_without_a_budget_too() -> None:
+    model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
+    _, records = run(model, budget_warning=0.4)
+    assert [record["message"] for record in of(records, "notice")] == ["$0.50 are spent"]
+
+
+def test_tokens_of_a_failed_call_without_a_price_leave_no_total(no_wait: None) -> None:
+    failed = LLMError("cut", usage={"input_tokens": 3, "output_tokens": 1})
+    result, _ = run(ModelChain([ScriptedModel(reason=LLMError("down")), other(reason=failed)]))
+    assert (result.status, result.cost_usd) == ("failed", None)
 
 
 def test_a_call_whose_cost_was_never_told_stays_reserved(no_wait: None) -> None:

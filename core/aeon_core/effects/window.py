@@ -1,0 +1,82 @@
+"""Whether a request fits a model: what it has in tokens is an estimate, measured by the calls before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aeon_core.budget import estimated_tokens, request_bytes
+from aeon_core.errors import LLMError
+from aeon_core.llm.base import Usage
+
+NEARLY_FULL = 0.8
+"""The part of a context window from which on a person is told."""
+GENEROUS = 0.8
+"""The part of an estimate that is surely there, while no call of such a size has been measured."""
+COMPARABLE = 2
+"""How many times as long as a measured request another may be and still be estimated by it."""
+LEAST_REPLY = 256
+"""Tokens that must be left for a reply."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A request that fits: the longest reply there is room for, the tokens it has, and what a person is told of it."""
+
+    max_tokens: int
+    tokens: int
+    notice: str | None = None
+
+
+class ContextWindow:
+    """The context window of one model, in tokens; None where it is not known. A person is told once."""
+
+    def __init__(self, model: str, tokens: int | None) -> None:
+        self.model = model
+        self.tokens = tokens
+        self._size: int | None = None
+        self._ratio = 0.0
+        self._told = False
+
+    def fitted(self, described: Mapping[str, Any]) -> Fitted | None:
+        """Return how the request fits, None where the window is not known.
+
+        A person is told from 80 % on; the request is refused only where even a generous reading leaves no room. Raises
+        LLMError.
+        """
+        if self.tokens is None:
+            return None
+        window, wanted = self.tokens, described["max_tokens"]
+        tokens, surely = self._estimated(described)
+        least = min(wanted, LEAST_REPLY)
+        if surely + least > window:
+            raise LLMError(
+                f"{self.model}: the request has about {tokens:,} tokens, the model's context window has {window:,} for "
+                "request and reply; shorten the task or what the steps give, or use a model with a larger window",
+                context_too_long=True,
+            )
+        notice = None
+        if tokens > NEARLY_FULL * window and not self._told:
+            self._told = True
+            share = round(100 * tokens / window)
+            notice = f"a request takes about {share} % of the {window:,} tokens of {self.model}'s context window"
+        return Fitted(max(least, min(wanted, window - tokens)), tokens, notice)
+
+    def learn(self, described: Mapping[str, Any], usage: Usage | None) -> None:
+        """Take the tokens that the provider counted as a measure of the requests to come."""
+        if self.tokens is not None and usage is not None and usage["input_tokens"] > 0:
+            self._size = request_bytes(described)
+            self._ratio = min(1.0, usage["input_tokens"] / self._size)
+
+    def _estimated(self, described: Mapping[str, Any]) -> tuple[int, float]:
+        """Return about how many tokens the request has, and how many of them are surely there.
+
+        What a provider adds to every request weighs less in a long one, so a short one says little of it.
+        """
+        typical = estimated_tokens(described)
+        if self._size is None:
+            return typical, GENEROUS * typical
+        tokens = estimated_tokens(described, self._ratio)
+        comparable = request_bytes(described) <= COMPARABLE * self._size
+        return tokens, tokens if comparable else GENEROUS * min(tokens, typical)

@@ -1,0 +1,150 @@
+"""What an adapter may put into its replies and errors, and a run that keeps its journal and its totals all the same."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig
+from aeon_core.effects.perform import call_model
+from aeon_core.errors import RunAborted
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from tests.aeon_core.effects.test_models import of, replayed, reply, run
+from tests.fakes import ScriptedModel, steps
+
+KEY = "sk-" + "ant-" + "q" * 30
+HUGE = 10**400
+"""More tokens than fit a float as dollars."""
+
+
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"input_tokens": -5, "output_tokens": 1},
+        {"input_tokens": "many", "output_tokens": 1},
+        {"input_tokens": None, "output_tokens": 1},
+        {"input_tokens": float("nan"), "output_tokens": 1},
+        {"input_tokens": HUGE, "output_tokens": 1},
+        {"output_tokens": 1},
+    ],
+    ids=["negative", "text", "null", "nan", "huge", "half"],
+)
+def test_tokens_of_an_error_that_are_no_counts_count_as_not_told(usage: Any) -> None:
+    model = ScriptedModel(reason=[LLMError("cut", True, usage=usage), reply("one"), reply("two")], answer=reply("done"))
+    result, records = run(model, budget=1_000.0)
+    assert (result.status, result.cost_usd) == ("completed", pytest.approx(0.06))
+    failed = of(records, "llm", state="finished")[0]
+    assert (failed["usage"], failed["cost_usd"]) == (None, None)
+    assert replayed(records, budget=1_000.0).model_dump() == result.model_dump()
+
+
+def test_a_reply_whose_tokens_are_no_count_stays_reserved() -> None:
+    model = ScriptedModel(reason=[reply("one", HUGE, 1), reply("two")], answer=reply("done"))
+    result, records = run(model, budget=15.0)
+    assert (result.status, result.usage.input_tokens) == ("cost_ceiling", 0)
+    assert of(records, "approval")[0]["subject"]["held_usd"] > 8
+    assert replayed(records, budget=15.0).model_dump() == result.model_dump()
+
+
+def test_what_an_error_holds_is_journaled_without_keys_and_without_what_is_no_json() -> None:
+    told = {"sent": {"authorization": KEY}, "cause": ValueError("x"), "text": "a\ud800"}
+    result, records = run(ScriptedModel(reason=LLMError(f"refused {KEY}", **told)))
+    assert result.error is not None
+    assert result.error["message"] == "refused [redacted]"
+    assert result.error["sent"] == {"authorization": "[redacted]"}
+    assert "cause" not in result.error
+    assert KEY not in str(records)
+    assert replayed(records).model_dump() == result.model_dump()
+
+
+@pytest.mark.parametrize("wish", [float("inf"), float("nan")])
+def test_a_wait_that_is_no_number_of_seconds_is_none(wish: float) -> None:
+    model = ScriptedModel(reason=[LLMError("busy", True, wish), reply("one"), reply("two")], answer=reply("done"))
+    result, records = run(model)
+    assert result.status == "completed"
+    assert of(records, "llm", state="finished")[0]["retry_in_s"] == 1.0
+    assert replayed(records).model_dump() == result.model_dump()
+
+
+class SlowToClose(LLMAdapter):
+    """Is busy with something that closing must wait for, such as loading its SDK."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.closed = threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.done.wait(20)
+        return LLMResponse(text="late")
+
+    def close(self) -> None:
+        self.done.wait(20)
+        self.closed.set()
+
+
+def test_an_adapter_that_is_slow_to_close_does_not_hold_up_an_abort() -> None:
+    model, abort = SlowToClose(), threading.Event()
+    abort.set()
+    began = time.monotonic()
+    with pytest.raises(RunAborted):
+        call_model(model, LLMRequest("reason", "", []), abort)
+    assert time.monotonic() - began < 1
+    model.done.set()
+    assert model.closed.wait(10)
+
+
+class Streaming(LLMAdapter):
+    """Lets some text arrive, then fails as told."""
+
+    model = "scripted:test"
+
+    def __init__(self, text: str, error: LLMError) -> None:
+        self.text = text
+        self.error = error
+        self.calls = 0
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.calls += 1
+        if request.on_delta is not None and self.text:
+            request.on_delta(self.text)
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "calls"),
+    [
+        ("so", LLMError("reset", True, usage={"input_tokens": 100, "output_tokens": 1}), 2),
+        ("", LLMError("reset", True, usage={"input_tokens": 100, "output_tokens": 1}), 2),
+        ("so", LLMError("overloaded", True, status_code=529), 2),
+        ("", LLMError("overloaded", True, status_code=529), 3),
+        ("", LLMError("refused", True, unsent=True), 3),
+        ("", LLMError("no credentials", True, exit_code=3), 3),
+    ],
+    ids=["cut", "cut before text", "overloaded midway", "overloaded", "unsent", "no model"],
+)
+def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than_was_told(
+    text: str, error: LLMError, calls: int
+) -> None:
+    # Each attempt may cost some 2 dollars; two that broke leave no room for a third.
+    prices = {"scripted:test": {"input": 1_000, "output": 2_000}}
+    given: dict[str, Any] = {"durability": "off", "prices": prices, "budget": 5.0, "max_tokens": 100}
+    records: list[dict[str, Any]] = []
+    model = Streaming(text, error)
+    result = Orchestrator(
+        model,
+        config=RunConfig(**given),
+        journal=False,
+        on_record=records.append,
+        on_delta=lambda step_id, delta: None,
+    ).run("a task", steps({"agent": "llm"}, {"agent": "llm"}))
+    assert model.calls == calls
+    assert result.status == ("cost_ceiling" if calls == 2 else "failed")
+    assert replayed(records, budget=5.0, max_tokens=100).model_dump() == result.model_dump()
