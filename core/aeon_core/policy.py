@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -73,6 +73,13 @@ class _Rule:
         return fnmatchcase(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), glob)
 
 
+@runtime_checkable
+class _Spelled(Protocol):
+    """A tool whose calls can be written in many ways: it gives the plain ones, which rules that ask or deny see too."""
+
+    def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]: ...
+
+
 class Policy:
     """Says whether a call is allowed, asked about or denied: by the rules, and by what the tool itself demands."""
 
@@ -118,15 +125,25 @@ class Policy:
     def _ruled(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
         rules = [rule for rule in self._rules if rule.is_about(tool)]
         parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
+        stricter = [rule for rule in rules if rule.answer != "allow"]
         seen = [arguments, *(parts or ())]
-        for rule in rules:
-            if rule.answer != "allow" and any(rule.fits(tool, part) for part in seen):
+        if isinstance(tool, _Spelled) and any(rule.pattern is not None for rule in stricter):
+            seen += tool.spellings(dict(arguments))
+        for rule in stricter:
+            if any(rule.fits(tool, part) for part in seen):
                 return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
+        if parts is None and stricter:
+            return Verdict("ask", f"what the call would do cannot be told, and may fit {stricter[0].text!r}")
         if allowing := _allowing([rule for rule in rules if rule.answer == "allow"], tool, parts):
             return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval:
-            return Verdict("ask", f"{tool.name!r} needs approval")
+            return Verdict("ask", unruled(tool))
         return Verdict("allow", f"{tool.name!r} needs no approval")
+
+
+def unruled(tool: Tool) -> str:
+    """Return why a call of a tool that needs approval is asked about where no rule is about it: one may allow it."""
+    return f"{tool.name!r} needs approval"
 
 
 def _allowing(rules: list[_Rule], tool: Tool, parts: list[dict[str, Any]] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from aeon_core.effects.cursor import Cursor
 from aeon_core.errors import UsageError
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.isolation import Isolation
 from tests.fakes import ScriptedModel, steps
 
 
@@ -74,6 +77,7 @@ def test_without_rules_a_tool_that_needs_approval_is_asked_about_and_any_other_a
         ({"deny": ["Run(*rm*)"]}, "echo $(rm x)", "deny"),
         ({"deny": ["run"]}, "ls", "ask"),
         ({"deny": ["*"]}, "ls", "deny"),
+        ({"allow": ["Run"], "deny": ["Run(rm *)"]}, "$unknown x", "ask"),
     ],
 )
 def test_the_rules_decide_by_tool_and_argument(rules: dict[str, Any], command: str, expected: str) -> None:
@@ -165,6 +169,16 @@ def test_where_nobody_can_be_asked_the_step_says_what_would_allow_it() -> None:
     assert result.steps[0].errors == [f"the call of 'Run' was not approved: {why}"]
 
 
+@pytest.mark.parametrize("by_rule", [True, False], ids=["rule", "tool"])
+def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule: bool) -> None:
+    tool = Run()
+    tool.own = None if by_rule else Verdict("ask", "it is destructive")
+    result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
+    reason = "the rule ask: Run" if by_rule else "it is destructive"
+    how = "no --allow lifts that; answer it at a terminal with --approve tool"
+    assert result.steps[0].errors == [f"the call of 'Run' was not approved: {reason} and nobody could be asked; {how}"]
+
+
 def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_anew() -> None:
     tool, asked = Run(), []
 
@@ -178,3 +192,34 @@ def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_anew() ->
     assert "the edited call of 'Run' is denied: the rule deny: Run(rm *)" in result.steps[0].errors[0]
     assert run(tool, approver)[0].status == "completed"
     assert tool.commands == ["rm x"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push origin", "A=b git push", "/usr/bin/git push", "git -C . push", "git --no-pager -c a=b push",
+        "verb=push; git $verb", "git {push,}", "f() { git $1; }; f push", "'git' pu\\sh", "env git push",
+        "ls; git push",
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_a_rule_that_denies_sees_a_command_however_it_is_written(tmp_path: Path, command: str) -> None:
+    tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
+    policy = Policy(PolicyRules(allow=("Bash",), deny=("Bash(git push*)",)))
+    assert policy.verdict(tool, {"command": command}).answer == "deny"
+    assert policy.verdict(tool, {"command": "git status"}).answer == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status > main.py", "git status >| main.py", "git status &> main.py", "git status 2> main.py",
+        "[[ 'a[$(rm x)]' -eq 0 ]] || git status", "git status $((x))", "git status ${x@P}", "git status ${a[x]}",
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_a_rule_that_allows_a_command_allows_nothing_besides(tmp_path: Path, command: str) -> None:
+    tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
+    policy = Policy(PolicyRules(allow=("Bash(git status*)",)))
+    assert policy.verdict(tool, {"command": command}).answer == "ask"
+    assert policy.verdict(tool, {"command": "git status --short 2>/dev/null 2>&1 | git status"}).answer == "allow"

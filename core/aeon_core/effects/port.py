@@ -225,7 +225,8 @@ class Effects:
         try:
             for key, value in self._memory.search(""):
                 try:
-                    found[clean_text(key)] = redact(plain(value))
+                    # With its key: `password` makes a secret of what is none alone.
+                    found.update(redact({clean_text(key): plain(value)}))
                 except NotPlainError as error:
                     logger.warning("memory holds under %r what is no JSON: %s", key, error)
         except Exception as error:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 import threading
 import weakref
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from aeon_core.errors import ToolError
 from aeon_core.plain import clean_text
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
-from aeon_core.tools.shell.commands import policy_texts
+from aeon_core.tools.shell.commands import policy_texts, spellings
 from aeon_core.tools.shell.environment import child_environment
 from aeon_core.tools.shell.hidden import hidden_places
 from aeon_core.tools.shell.isolation import Isolation, probe
@@ -30,6 +32,11 @@ _NO_NETWORK = re.compile(
     r"|getaddrinfo|\benotfound\b|\beai_again\b|dns error|no address associated",
     re.IGNORECASE,
 )
+_NOTICED = {
+    ".aeon": "made '.aeon', which configures Aeon's next run here: look at it before that",
+    ".git/config": "changed '.git/config', which may say what git runs: look at it before git is used",
+    ".git/commondir": "changed '.git/commondir', by which git takes hooks and settings from elsewhere: remove it",
+}
 _TEXT: dict[str, Any] = {"type": "string"}
 
 
@@ -79,6 +86,10 @@ class BashTool(Tool):
         texts = policy_texts(_command(arguments))
         return None if texts is None else [{**arguments, "command": text} for text in texts]
 
+    def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments once for each command in its plainest form, for rules that ask or deny."""
+        return [{**arguments, "command": text} for text in spellings(_command(arguments))]
+
     def invoke(self, command: str, timeout: float | None = None, description: str | None = None) -> dict[str, Any]:  # noqa: ARG002  # what the model says for people
         """Return stdout, stderr and exit_code of the command, whatever the code is (REQ-026).
 
@@ -91,11 +102,11 @@ class BashTool(Tool):
             raise self._error(f"the project root {str(self._root)!r} is no folder; create it or choose another one")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = Output(self._folders.outputs)
-        configured = os.path.lexists(self._root / ".aeon")
+        before = _acted_upon(self._root)
         ended = self._run(clean_text(command), seconds, output)
         notices = list(self._notices(ended, seconds, output))
-        if not configured and os.path.lexists(self._root / ".aeon"):
-            notices.append("the command made '.aeon', which configures Aeon's next run here: look at it before that")
+        after = _acted_upon(self._root)
+        notices += [f"the command {_NOTICED[name]}" for name in after if after[name] != before[name]]
         return _result(ended, output, notices, self.isolation.name)
 
     def close(self) -> None:
@@ -189,6 +200,19 @@ class _Folders:
 
     def shown(self) -> tuple[Path, ...]:
         return () if self._made is None else (self._made,)
+
+
+def _acted_upon(root: Path) -> dict[str, tuple[int, ...]]:
+    """Return what tells a change of the places that isolation leaves open though others act upon them."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name in _NOTICED:
+        found[name] = ()
+        with suppress(OSError):
+            status = (root / name).lstat()
+            # A folder changes with each file in it: that it is there is what counts.
+            is_folder = stat.S_ISDIR(status.st_mode)
+            found[name] = (1,) if is_folder else (status.st_ino, status.st_mtime_ns, status.st_size)
+    return found
 
 
 def _command(arguments: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from aeon_core.tools.shell.limits import Limits
@@ -10,6 +11,7 @@ from aeon_core.tools.shell.limits import Limits
 TEMP = "/tmp"  # noqa: S108  # the command's own, of which this is the place inside
 _UNSHARED = ("user", "ipc", "pid", "uts")
 _RUN = Path("/run")
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
 
 
 def bubblewrap(program: str, limits: Limits, status: int) -> list[str]:
@@ -22,9 +24,12 @@ def bubblewrap(program: str, limits: Limits, status: int) -> list[str]:
     line += [f"--unshare-{kind}" for kind in _UNSHARED]
     line += [] if limits.network else ["--unshare-net"]
     line += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    # Root may write to the kernel's settings without any capability: `core_pattern` names a program that it starts.
+    line += [word for place in _KERNEL for word in _bind("--ro-bind-try", place, place)]
     line += _runtime(limits.network)
     line += _bind("--bind", limits.scratch, TEMP) + _bind("--bind", limits.scratch, "/var/tmp")  # noqa: S108
-    for _, mount in sorted(_mounts(limits), key=lambda entry: len(entry[0].parts)):
+    for place, mount in sorted(_mounts(limits), key=lambda entry: len(entry[0].parts)):
+        _unlink_on_the_way(place, limits.scratch)
         line += mount
     # Only now: mounts on what lies beneath need their places made.
     for place in limits.hidden:
@@ -54,10 +59,25 @@ def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
     mounts += [(place, _bind("--ro-bind", place, place)) for place in limits.shown if place.is_dir()]
     # A mount cannot be renamed: without the first, hooks could be swapped with the whole of `.git`.
     mounts += [(root / ".git", _bind("--bind", root / ".git", root / ".git"))] if _is_folder(root / ".git") else []
-    for place in (root / ".git" / "hooks", root / ".aeon"):
+    # Aeon runs on this Python outside: what is put there would be, too.
+    interpreter = Path(sys.prefix).resolve()
+    inside = [interpreter] if interpreter != root and interpreter.is_relative_to(root) else []
+    for place in (root / ".git" / "hooks", root / ".aeon", *inside):
         if _is_folder(place):
             mounts.append((place, _bind("--ro-bind", place, place)))
     return mounts
+
+
+def _unlink_on_the_way(place: Path, scratch: Path) -> None:
+    """Remove the links that an earlier command left where a mount's place is made: bwrap would follow them outside."""
+    for temp in (Path(TEMP), Path("/var/tmp")):  # noqa: S108
+        if not place.is_relative_to(temp):
+            continue
+        inside = scratch
+        for part in place.relative_to(temp).parts:
+            inside /= part
+            if inside.is_symlink():
+                inside.unlink()
 
 
 def _hide(place: Path) -> list[str]:

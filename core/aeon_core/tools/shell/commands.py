@@ -14,8 +14,10 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from aeon_core.tools.shell.inner import Argv, Code, Script
+from aeon_core.tools.shell.evaluated import assigns_by_name, computes, hidden_scripts
+from aeon_core.tools.shell.inner import Argv, Code, Script, operand_start
 from aeon_core.tools.shell.mending import Root, all_nodes, leaves_out, mended
+from aeon_core.tools.shell.starters import GIT_OPTIONS
 from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
 from aeon_core.tools.shell.tree import MAX_WORDS, Place, TooMuchError, TreeWalker, assignment
 from aeon_core.tools.shell.words import MAX_VALUE, Node, Variables, Word, expand, has_guards, source_of
@@ -24,7 +26,7 @@ from aeon_core.tools.shell.wrappers import runs
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
-__all__ = ["Reading", "Redirect", "SimpleCommand", "policy_texts", "readings", "simple_commands"]
+__all__ = ["Reading", "Redirect", "SimpleCommand", "policy_texts", "readings", "simple_commands", "spellings"]
 
 MAX_TEXT = 50_000
 """How many bytes of script are read for one line, those inside of it counted again; a longer one is not told."""
@@ -41,6 +43,7 @@ MAX_SECONDS = 0.25
 """How long a script may take to parse; some that do not parse take time that grows with the square of their length."""
 
 _ALWAYS: Variables = {"HOME": "~", "PWD": ".", "IFS": " ", "SHELL": "bash", "BASH": "bash"}
+_SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 _SAFE = re.compile(r"[\w@%+=:,./~^-]+|\{\}")
 
 
@@ -53,6 +56,8 @@ class Reading:
     """Texts that would be run, but are in another language or could not be parsed."""
     exact: bool = True
     """False where not all that would run is among `commands`."""
+    computes: bool = False
+    """Whether bash computes something from what cannot be told, which may run anything."""
 
 
 def simple_commands(text: str) -> list[SimpleCommand] | None:
@@ -69,12 +74,46 @@ def policy_texts(text: str) -> list[str] | None:
     """Return a text like `git status --short` for each simple command that the line would run, for rules to match.
 
     Assignments before a command and redirections that write are part of its text; a command that runs another gives
-    both, `env rm x` also `rm x`. None where anything that would run cannot be told: then nothing may allow the line.
+    both, `env rm x` also `rm x`. A file that is written to also stands alone, as `> out`, so that what allows a command
+    does not let it overwrite files. None where anything that would run cannot be told: then nothing may allow the line.
     """
-    commands = simple_commands(text)
-    if commands is None or any(command.words and not command.literal[0] for command in commands):
+    reading = next(readings(text))
+    commands = reading.commands
+    if not reading.exact or reading.computes:
         return None
-    return list(dict.fromkeys(command.text for command in commands if command.text))
+    if any(command.words and (not command.literal[0] or assigns_by_name(command)) for command in commands):
+        return None
+    texts = (part for command in commands for part in (command.text, *_written(command)))
+    return list(dict.fromkeys(part for part in texts if part))
+
+
+def spellings(text: str) -> list[str]:
+    """Return each simple command that may run in its plainest form, for the rules that ask or deny.
+
+    `A=b /usr/bin/git -C x "$verb"` is `git push` where the line sets `verb` to that: without assignments, folder and
+    git's own options, and with what is known of variables, braces and arguments.
+    """
+    found: dict[str, None] = {}
+    for reading in readings(text):
+        for command in reading.commands:
+            for words in _plain_words(command):
+                found[" ".join(words)] = None
+    return list(found)
+
+
+def _plain_words(command: SimpleCommand) -> Iterator[tuple[str, ...]]:
+    if not command.words:
+        return
+    yield (command.program, *command.arguments)
+    if command.program == "git":
+        start = operand_start(command.words, GIT_OPTIONS)
+        yield ("git", *command.words[start:])
+
+
+def _written(command: SimpleCommand) -> Iterator[str]:
+    for redirect in command.redirects:
+        if redirect.writes and redirect.target not in _SINKS:
+            yield f"> {redirect.target}"
 
 
 def readings(text: str) -> Iterator[Reading]:
@@ -109,8 +148,11 @@ class _Reader:
         if root.has_error or leaves_out(root, source):
             self._give_up(text)
         known = self._assigned(root, variables)
+        self.reading.computes |= computes(root)
         try:
             self._walk(root, source, known, place, depth)
+            for script in hidden_scripts(root, text, known):
+                self.read(script, known, place, depth + 1)
         except TooMuchError:
             self._give_up(text)
 

@@ -16,6 +16,7 @@ from aeon_core.tools.shell.wrappers import SHELLS, is_interpreter, reads_stdin
 
 _DISK = re.compile(r"/dev/(?:sd|nvme|vd|hd|xvd|mmcblk|disk)")
 _EVERYTHING = {"/", "~", ".", "..", "*", "/*", "~/*", "./*", "../*", ".*", "./.*"}
+_HERE = re.compile(r"\$\(\s*pwd(?:\s+-[LP])?\s*\)|`\s*pwd(?:\s+-[LP])?\s*`|\$OLDPWD|\$\{OLDPWD\}")
 _NARROWS = re.compile(r"-(?:i?name|i?path|i?regex|i?wholename|[acm]?(?:newer|time|min)\w*|size|user|group|empty|perm)")
 _ALL_RIGHTS = re.compile(r"(?:0*[0-7]?777|(?:[ugo]*[ao][ugoa]*)?[+=](?=\w*r)(?=\w*w)(?=\w*[xX])[rwxXst]+)")
 _OPENS = re.compile(r"<\(|\$\(|`")
@@ -97,7 +98,7 @@ def _remove(command: SimpleCommand) -> Finding | None:
     force = _has(options, "f", "--force")
     open_options = any(command.is_open(index) for index in range(1, len(command.words)))
     for target in targets:
-        place = _normal(target)
+        place = "." if _HERE.fullmatch(target.rstrip("/*")) else _normal(target)
         everything = place in _EVERYTHING
         if not ((recursive and (force or everything)) or (open_options and everything)):
             continue

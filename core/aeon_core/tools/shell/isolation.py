@@ -78,7 +78,7 @@ class Isolation:
     def command(self, words: Sequence[str], limits: Limits, status: int) -> list[str]:
         """Return the words that run `words` within the limits and report the exit code to the descriptor `status`."""
         if self.name == "bubblewrap":
-            return [*bubblewrap(_bubblewrap_program(), limits, status), *words]
+            return [*bubblewrap(_bubblewrap_program(limits.root), limits, status), *words]
         return [*self._launcher(limits, status), *words] if self.supervised else list(words)
 
     def _launcher(self, limits: Limits, status: int) -> list[str]:
@@ -117,7 +117,7 @@ def _probed(root: Path, network: bool) -> Isolation:
 
 def fault_of(isolation: Isolation, root: Path) -> str | None:
     """Return what the isolation does not hold, or why it does not run; None where it does all that it is to do."""
-    if isolation.name == "bubblewrap" and not _bubblewrap_program():
+    if isolation.name == "bubblewrap" and not _bubblewrap_program(root):
         return "bwrap is not installed"
     shell = shutil.which("bash")
     if shell is None:
@@ -166,8 +166,11 @@ def _listen(listener: socket.socket) -> str:
     return ""
 
 
-def _bubblewrap_program() -> str:
-    return shutil.which("bwrap") or ""
+def _bubblewrap_program(root: Path) -> str:
+    """Return the path of `bwrap`; one in the project is not run, for a command could have put it there."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    outside = (folder for folder in folders if not Path(folder).resolve().is_relative_to(root))
+    return shutil.which("bwrap", path=os.pathsep.join(outside)) or ""
 
 
 def _has_launcher() -> bool:

@@ -19,6 +19,7 @@ PREFIXES: dict[str, Prefix] = {
     "env": Prefix("-u --unset -C --chdir -P"),
     "sudo": Prefix("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type"),
     "doas": Prefix("-u -C"),
+    "pkexec": Prefix("--user"),
     "nohup": Prefix(),
     "setsid": Prefix(),
     "exec": Prefix("-a"),

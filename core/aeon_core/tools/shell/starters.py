@@ -14,7 +14,8 @@ _COMMAND_OPTIONS = re.compile(
     r"(?:--(?:checkpoint-action=exec|to-command|use-compress-program|rsh|pre|preview)|(?:-o)?(?:Proxy|Local)Command)=(.+)"
 )
 _RUNNING = {"exec", "run", "dlx", "x"}
-_GIT_OPTIONS = {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"}
+GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
+"""Options of git itself, before its sub-command, whose value is the next word."""
 
 
 def _parallel(command: SimpleCommand) -> Iterator[Inner]:
@@ -79,12 +80,12 @@ def _awk(command: SimpleCommand) -> Iterator[Inner]:
 def _client(command: SimpleCommand) -> Iterator[Inner]:
     """Yield what a database client or an editor is told to hand to a shell, as in `\\! ls`, `.shell ls` or `:!ls`."""
     for text in (*command.arguments, command.input_text() or ""):
-        yield from (Script(found[1]) for found in re.finditer(r"(?m)(?:\\!|^\s*:?!|\.shell|\.system)\s*(.+)$", text))
+        yield from (Script(found[1]) for found in re.finditer(r"(?m)(?:\\!|^\s*\+?:?!|\.shell|\.system)\s*(.+)$", text))
 
 
 def _git(command: SimpleCommand) -> Iterator[Inner]:
     words = command.words
-    start = operand_start(words, frozenset(_GIT_OPTIONS))
+    start = operand_start(words, GIT_OPTIONS)
     for option, value in pairwise(words[1 : start + 1]):
         if option in {"-c", "--config-env"}:
             yield from _git_setting(*value.partition("=")[::2])
@@ -98,8 +99,20 @@ def _git(command: SimpleCommand) -> Iterator[Inner]:
             yield Script(" ".join(word for word in rest if not word.startswith("--")))
         case ("rebase", *_):
             yield from (Script(value) for _, value in option_values(("", *operands), ["-x", "--exec"]))
+        case ("difftool" | "mergetool" | "grep" | "clone" | "fetch" | "pull" | "ls-remote" | "push", *_):
+            yield from _git_programs(operands)
         case ("filter-branch", *rest):
             yield from (Script(word) for word in rest if not word.startswith("-"))
+
+
+def _git_programs(operands: tuple[str, ...]) -> Iterator[Inner]:
+    """Yield the programs that options of a sub-command name: `git difftool -x x`, `git grep -Ox`, `--upload-pack=x`."""
+    short = {"difftool": "-x", "clone": "-u", "grep": "-O"}.get(operands[0])
+    names = ["--extcmd", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"]
+    yield from (Script(value) for _, value in option_values(operands, names))
+    for index, word in enumerate(operands[1:], 1):
+        if short and word.startswith(short):
+            yield from (Script(value) for value in (word[2:], *operands[index + 1 : index + 2]) if value)
 
 
 def _git_setting(key: str = "", value: str = "") -> Iterator[Inner]:
@@ -109,6 +122,24 @@ def _git_setting(key: str = "", value: str = "") -> Iterator[Inner]:
         yield Script(value.lstrip("!"))
     elif key.startswith("alias."):
         yield Script(f"git {value}")
+
+
+def _with_option(*options: str) -> Callable[[SimpleCommand], Iterator[Inner]]:
+    """Return what yields the values of the options, and the scripts that `_optional` knows."""
+
+    def found(command: SimpleCommand) -> Iterator[Inner]:
+        yield from _optional(command)
+        yield from (Script(value) for _, value in option_values(command.words, list(options)))
+
+    return found
+
+
+def _made(command: SimpleCommand) -> Iterator[Inner]:
+    """Yield the shell that make is told to use, and a here-document with its rules."""
+    yield from (Script(word[6:]) for word in command.arguments if word.startswith("SHELL="))
+    text = command.input_text()
+    if text is not None:
+        yield Code(text)
 
 
 STARTERS: dict[str, Callable[[SimpleCommand], Iterator[Inner]]] = {
@@ -123,9 +154,19 @@ STARTERS: dict[str, Callable[[SimpleCommand], Iterator[Inner]]] = {
     "batch": _queued,
     "tmux": _terminal,
     "screen": _terminal,
-    **dict.fromkeys(("tar", "rsync", "ssh", "scp", "sftp", "rg", "fzf"), _optional),
+    **dict.fromkeys(("ssh", "sftp", "rg", "fzf"), _optional),
+    "tar": _with_option("-I", "--use-compress-program", "--to-command"),
+    "rsync": _with_option("-e", "--rsh"),
+    "scp": _with_option("-S"),
+    "man": _with_option("-P", "--pager"),
+    "zip": _with_option("-TT", "--unzip-command"),
+    "compgen": _with_option("-C"),
+    "mapfile": _with_option("-C"),
+    "readarray": _with_option("-C"),
+    "make": _made,
+    "gmake": _made,
     **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye", "bundle", "npm", "pnpm", "yarn"), _environment),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "vi", "vim", "nvim", "ex"), _client),
+    **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "vi", "vim", "nvim", "ex", "ed", "less"), _client),
 }
 """By the program's name."""

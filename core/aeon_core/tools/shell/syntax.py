@@ -9,6 +9,7 @@ from dataclasses import dataclass
 Finding = tuple[str, str]
 """The name of a blocklist pattern, and why a command matches it."""
 
+_ESCAPE = re.compile(r"\\([nt]|x[0-9a-fA-F]{1,2}|[0-7]{1,4})")
 _OPEN = re.compile(r"[$`]|[<>]\(")
 
 
@@ -79,4 +80,10 @@ def _printed(command: SimpleCommand) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    return text.replace("\\n", "\n").replace("\\t", "\t")
+    return _ESCAPE.sub(lambda found: _escaped(found[1]), text)
+
+
+def _escaped(code: str) -> str:
+    if code[0] == "x":
+        return chr(int(code[1:], 16))
+    return {"n": "\n", "t": "\t"}.get(code) or chr(int(code, 8) & 0xFF)

@@ -44,6 +44,9 @@ def runs(command: SimpleCommand) -> Iterator[Inner]:
     special = _BUILTINS.get(program) or STARTERS.get(program)
     if special:
         yield from special(command)
+    if program in SHELLS or program in {"source", "."}:
+        given = (*command.arguments, *(redirect.target for redirect in command.redirects))
+        yield from (Code(word) for word in given if word.startswith("<("))
     if program in PREFIXES and not (program == "command" and command.arguments[:1] in {("-v",), ("-V",)}):
         yield from _prefixed(command, PREFIXES[program])
     elif program in SHELLS:

@@ -173,6 +173,15 @@ def test_a_command_that_would_configure_aeon_is_told_of(tool: BashTool) -> None:
     assert "notices" not in tool.invoke("touch .aeon/config.yml")
 
 
+def test_a_changed_configuration_of_git_is_told(tool: BashTool, tmp_path: Path) -> None:
+    root = tool._root
+    (root / ".git").mkdir()
+    (root / ".git/config").write_text("")
+    assert "notices" not in tool.invoke("cat .git/config; touch .git/index")
+    assert "'.git/config'" in tool.invoke("echo x >> .git/config")["notices"][0]
+    assert "'.git/commondir'" in tool.invoke("echo ../x > .git/commondir")["notices"][0]
+
+
 def test_a_project_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"the project root '.*gone' is no folder; create it or choose another one"):
         BashTool(tmp_path / "gone", isolation=OPEN).invoke("ls")

@@ -216,7 +216,7 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
         ("env rm x", ["env rm x", "rm x"]),
         ("git status; rm x", ["git status", "rm x"]),
         ("git status $(rm x)", ["git status $(rm x)", "rm x"]),
-        ("git log > out", ["git log > out"]),
+        ("git log > out", ["git log > out", "> out"]),
         ("git log 2>&1 < in", ["git log"]),
         ("LD_PRELOAD=x git status", ["LD_PRELOAD=x git status"]),
         ("PATH=x; git status", ["PATH=x", "git status"]),
@@ -240,8 +240,11 @@ def test_a_rule_sees_every_command_with_what_it_sets_and_writes(text: str, texts
         'bash -c "$x"', "env $x git status", "eval $x", "if true; then", "git status )", "echo 'open",
         "(" * 10_000, "ls;" * 40_000, "sh -c 'ls )'", "\ue020ls", "sudo " * 100 + "ls", "x= $x; ls",
         "ls \\ a", "ls\n\\$x",
+        "(( 'a[$(x)]' ))", "[[ -v 'a[$(x)]' ]]; ls", "[[ $a -gt 1 ]]; ls", "ls $((x + 1))", "ls ${a[b]}", "ls ${a:b}",
+        "ls ${x@P}", "let a=1", "printf -v 'a[$(x)]' y", "printf -v $x y", "test -v 'a[0]'", "declare -i a; ls",
+        "read 'a[0]'", "for ((i = x; i < 1; i++)); do ls; done", "unset 'a[$(x)]'",
     ],
-    ids=range(20),
+    ids=range(35),
 )  # fmt: skip
 def test_no_rule_may_allow_what_cannot_be_told(text: str) -> None:
     assert policy_texts(text) is None

@@ -94,3 +94,10 @@ def test_no_key_ever_passes_unless_named(environ: dict[str, str]) -> None:
     made = child_environment(environ)
     assert not any(holds_secret(value) for name, value in made.items() if name not in ("PATH", "HOME"))
     assert child_environment(environ, allowed=list(environ)).items() >= environ.items()
+
+
+@pytest.mark.parametrize(
+    "name", ["SENTRY_DSN", "NPM_CONFIG__AUTH", "JWT", "SLACK_WEBHOOK_URL", "STORAGE_CONNECTION_STRING", "DB_PASS"]
+)
+def test_what_opens_a_service_is_withheld_by_its_name(name: str) -> None:
+    assert name not in child_environment({name: "value"})

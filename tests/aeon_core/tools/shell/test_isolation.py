@@ -212,3 +212,38 @@ def test_what_lies_deeper_is_mounted_later(tmp_path: Path) -> None:
         True,
         False,
     )
+
+
+def test_the_kernels_settings_stay_as_they_are(tool: BashTool) -> None:
+    # Opened and not written to, so that nothing changes where this fails.
+    command = "(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && echo open || echo closed"
+    assert said(tool, command) == "closed"
+
+
+@pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
+def test_the_python_that_runs_aeon_stays_as_it_is(tool: BashTool, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "project/venv/bin").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(home / "project/venv"))
+    tool.invoke("echo x > venv/bin/python; mv venv other")
+    assert list((home / "project/venv").rglob("*")) == [home / "project/venv/bin"]
+
+
+def test_a_program_in_the_project_does_not_isolate(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = home / "project/bin/bwrap"
+    own.parent.mkdir()
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert module._bubblewrap_program(home / "project") == ""
+    assert module._bubblewrap_program(home / "other") == str(own)
+
+
+@pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
+def test_a_link_among_the_temporary_files_leads_no_mount_outside(tool: BashTool, home: Path) -> None:
+    top = Path(*home.parts[:3])
+    if not top.is_relative_to("/tmp") or top == Path("/tmp"):
+        pytest.skip("the project does not stand among the temporary files")
+    (home / "victim").mkdir()
+    tool.invoke(f"mv {top} /tmp/other; ln -s ../../oldroot{home}/victim {top}")
+    assert said(tool, "echo works") == "works"
+    assert list((home / "victim").iterdir()) == []
