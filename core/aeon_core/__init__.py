@@ -6,7 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aeon_core.adaptive.profile import TaskProfile as TaskProfile
     from aeon_core.config import RunConfig as RunConfig
+    from aeon_core.convergence.criteria import ConvergenceCriteria as ConvergenceCriteria
+    from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.approval import ApprovalDecision as ApprovalDecision
     from aeon_core.effects.approval import ApprovalRequest as ApprovalRequest
     from aeon_core.entities import RunResult as RunResult
@@ -36,11 +39,14 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
     from aeon_core.validation.structural import ValidationResult as ValidationResult
     from aeon_core.validation.structural import validate_step_tool as validate_step_tool
+    from aeon_core.validation.validator import SemanticValidator as SemanticValidator
 
 _PUBLIC = {
     "AeonError": "errors",
     "ApprovalDecision": "effects.approval",
     "ApprovalRequest": "effects.approval",
+    "ConvergenceCriteria": "convergence.criteria",
+    "ConvergenceEngine": "convergence.engine",
     "ExecutionHistory": "journal.history",
     "InMemoryStore": "memory.store",
     "LLMAdapter": "llm.base",
@@ -54,9 +60,11 @@ _PUBLIC = {
     "PlanStep": "plan.models",
     "RunConfig": "config",
     "RunResult": "entities",
+    "SemanticValidator": "validation.validator",
     "Subplan": "plan.models",
     "Supervisor": "supervisor.supervisor",
     "SupervisorError": "errors",
+    "TaskProfile": "adaptive.profile",
     "Tool": "tools.base",
     "ToolError": "errors",
     "ToolRegistry": "tools.registry",

@@ -18,8 +18,11 @@ from aeon_core.tools.base import Effect
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTITIES = {
+    "AdaptiveDepthConfiguration": "adaptive.depth",
     "ApprovalDecision": "effects.approval",
     "ApprovalRequest": "effects.approval",
+    "ConvergenceAssessment": "convergence.assessment",
+    "ConvergenceCriteria": "convergence.criteria",
     "ExecutionHistory": "journal.history",
     "ExecutionPass": "journal.history",
     "LLMResponse": "llm.base",
@@ -28,12 +31,14 @@ _ENTITIES = {
     "OrchestrationState": "kernel.state",
     "Plan": "plan.models",
     "PlanStep": "plan.models",
+    "RefinementAction": "plan.refinement",
     "RunConfig": "config",
     "RunResult": "entities",
     "SemanticValidationReport": "validation.report",
     "StepResult": "entities",
     "Subplan": "plan.models",
     "SupervisorAction": "entities",
+    "TaskProfile": "adaptive.profile",
     "Tool": "schemas",
     "ToolCall": "entities",
     "ValidationIssue": "validation.report",

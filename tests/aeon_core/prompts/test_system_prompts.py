@@ -11,7 +11,7 @@ from aeon_core.errors import UsageError
 from aeon_core.llm.base import Purpose
 from aeon_core.prompts import build_request, system_prompt
 
-PURPOSES: list[Purpose] = ["plan", "tool_call", "reason", "fallback", "repair", "answer"]
+PURPOSES: list[Purpose] = ["plan", "tool_call", "reason", "fallback", "repair", "answer", "profile", "judge", "refine"]
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)

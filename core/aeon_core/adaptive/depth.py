@@ -1,0 +1,175 @@
+"""Adaptive depth: TTL and reasoning_mode from the TaskProfile, within the limit (adaptive FR-026 to FR-035, FR-077)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from pydantic import ConfigDict, Field
+
+from aeon_core.adaptive.evidence import DepthEvidence, easier, harder
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, moved, tier
+from aeon_core.adaptive.strategy import ReasoningMode
+from aeon_core.entities import Entity
+from aeon_core.plan.models import NonBlank
+
+_Score = Annotated[float, Field(ge=0, le=1)]
+
+_DEMAND = {
+    "reasoning_depth": 3,
+    "information_sufficiency": -3,
+    "expected_tool_usage": 1,
+    "output_breadth": 1,
+    "confidence_requirement": 1,
+}
+"""What a tier of each dimension adds to the demand; sufficiency takes away from it."""
+_MOST_DEMAND = sum(abs(weight) * (len(DIMENSIONS[dimension]) - 1) for dimension, weight in _DEMAND.items())
+_FIRST_PASS = 6
+"""Cycles of the first pass besides its steps: profile, plan, refining it, judge, answer, refinement."""
+_LATER_PASS = 4
+"""Cycles of a later pass besides its steps: refining the plan, judge, answer, refinement."""
+_PASSES = 2
+"""Passes that the most demanding profile gets beyond the one that every profile gets."""
+
+
+class AdaptiveDepthConfiguration(Entity):
+    """How deeply a pass reasons, and how many cycles the run may use (adaptive: Adaptive Depth Configuration)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    detected_complexity: _Score
+    ambiguity_score: _Score
+    """1 where information_sufficiency is low, 0 where it is high."""
+    uncertainty_score: _Score
+    """How far what is known falls short of the confidence that is required."""
+    allocated_ttl: Annotated[int, Field(ge=0)]
+    """Cycles of the whole run, those that are spent included; never above the limit."""
+    reasoning_mode: ReasoningMode
+    adjustment_reason: NonBlank
+    """Why it is as it is, with its cause (adaptive FR-078)."""
+    heuristics_used: list[str]
+
+
+class Revision(NamedTuple):
+    """A profile that was revised at a pass boundary, and what follows from it."""
+
+    profile: TaskProfile
+    configuration: AdaptiveDepthConfiguration
+    adjustment_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveDepth:
+    """Allocates cycles and chooses a reasoning_mode. `ttl_limit` is the most cycles a run may use (FR-077)."""
+
+    ttl_limit: int
+
+    def configure(
+        self,
+        profile: TaskProfile,
+        *,
+        steps: int | None,
+        pass_number: int = 1,
+        spent: int = 0,
+        cause: str = "inferred from the task",
+        heuristics: tuple[str, ...] = (),
+    ) -> AdaptiveDepthConfiguration:
+        """Return the configuration for a profile; TTL and mode never fall where a dimension asks for more (FR-029).
+
+        `steps` are those of the plan that are still to run, None before there is a plan; `spent` the cycles used so
+        far. The allocation covers one pass over them where the limit allows; a cap is said in adjustment_reason.
+        """
+        complexity = _complexity(profile)
+        to_run = steps if steps is not None else _expected_steps(profile)
+        one_pass = to_run + (_FIRST_PASS if pass_number <= 1 else _LATER_PASS)
+        wanted = spent + one_pass + round(_PASSES * complexity * one_pass)
+        allocated = max(0, min(wanted, self.ttl_limit))
+        mode = _reasoning_mode(profile)
+        return AdaptiveDepthConfiguration(
+            detected_complexity=round(complexity, 3),
+            ambiguity_score=_short_of(profile),
+            uncertainty_score=round((_short_of(profile) + tier(profile, "confidence_requirement") / 2) / 2, 3),
+            allocated_ttl=allocated,
+            reasoning_mode=mode,
+            adjustment_reason=self._reason(profile, mode, cause, wanted=wanted, least=spent + one_pass),
+            heuristics_used=_heuristics(profile, heuristics, capped=wanted > self.ttl_limit),
+        )
+
+    def revise(
+        self,
+        profile: TaskProfile,
+        evidence: DepthEvidence,
+        *,
+        steps: int | None,
+        pass_number: int,
+        spent: int = 0,
+    ) -> Revision | None:
+        """Return the profile that a pass boundary calls for, None where what was found changes nothing (FR-080).
+
+        Each dimension moves by at most one tier, up on what validation, convergence or the planner found, down where
+        the task proved simpler. The version counts on. `pass_number` is that of the pass to come.
+        """
+        causes, sources, steps_up = harder(evidence)
+        if not causes:
+            causes, sources, steps_up = easier(evidence)
+        moving = coherent(profile.model_copy(update=moved(profile, steps_up)))
+        changed = [name for name in DIMENSIONS if getattr(moving, name) != getattr(profile, name)]
+        if not changed:
+            return None
+        changes = ", ".join(f"{name} {getattr(profile, name)} → {getattr(moving, name)}" for name in changed)
+        reason = f"{'; '.join(causes)}: {changes}"
+        version = {"profile_version": profile.profile_version + 1, "raw_inference": f"Revised: {reason}."}
+        revised = moving.model_copy(update=version)
+        configuration = self.configure(
+            revised, steps=steps, pass_number=pass_number, spent=spent, cause=reason, heuristics=sources
+        )
+        return Revision(revised, configuration, configuration.adjustment_reason)
+
+    def _reason(self, profile: TaskProfile, mode: ReasoningMode, cause: str, *, wanted: int, least: int) -> str:
+        shown = ", ".join(f"{dimension} {getattr(profile, dimension)}" for dimension in DIMENSIONS)
+        said = f"{cause}. TaskProfile version {profile.profile_version}: {shown}; reasoning_mode {mode}"
+        if wanted <= self.ttl_limit:
+            return f"{said}, {wanted} of at most {self.ttl_limit} cycles."
+        short = f", which does not cover one pass ({least})" if least > self.ttl_limit else ""
+        return f"{said}; {wanted} cycles wanted, capped at the limit of {self.ttl_limit}{short}."
+
+
+def _complexity(profile: TaskProfile) -> float:
+    """Return what the profile demands, 0…1."""
+    demand = sum(
+        weight * tier(profile, dimension) if weight > 0 else -weight * _below_top(profile, dimension)
+        for dimension, weight in _DEMAND.items()
+    )
+    return demand / _MOST_DEMAND
+
+
+def _below_top(profile: TaskProfile, dimension: str) -> int:
+    return len(DIMENSIONS[dimension]) - 1 - tier(profile, dimension)
+
+
+def _short_of(profile: TaskProfile) -> float:
+    return _below_top(profile, "information_sufficiency") / 2
+
+
+def _expected_steps(profile: TaskProfile) -> int:
+    """Return how many steps to expect before there is a plan."""
+    return 2 + tier(profile, "expected_tool_usage") + tier(profile, "output_breadth") + tier(profile, "reasoning_depth")
+
+
+def _reasoning_mode(profile: TaskProfile) -> ReasoningMode:
+    if profile.reasoning_depth == "high" or profile.information_sufficiency == "low":
+        return "deep"
+    simple = profile.reasoning_depth == "low" and profile.information_sufficiency == "high"
+    if simple and profile.confidence_requirement != "high":
+        return "shallow"
+    return "balanced"
+
+
+def _heuristics(profile: TaskProfile, sources: tuple[str, ...], *, capped: bool) -> list[str]:
+    """Return what the decision rests on: the dimensions that demand something, what was found, the cap."""
+    demanding = [
+        dimension
+        for dimension, weight in _DEMAND.items()
+        if (tier(profile, dimension) if weight > 0 else _below_top(profile, dimension)) > 0
+    ]
+    return [*(demanding or ["reasoning_depth", "information_sufficiency"]), *sources, *(["ttl_cap"] if capped else [])]

@@ -1,0 +1,96 @@
+"""TaskProfile: what a task asks for, in five dimensions, coherent and versioned (adaptive FR-026 to FR-030)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import ConfigDict, Field
+
+from aeon_core.entities import Entity
+from aeon_core.plan.models import NonBlank
+
+Tier = Literal["low", "medium", "high"]
+ToolUsage = Literal["none", "minimal", "moderate", "extensive"]
+Breadth = Literal["narrow", "moderate", "broad"]
+
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "reasoning_depth": get_args(Tier),
+    "information_sufficiency": get_args(Tier),
+    "expected_tool_usage": get_args(ToolUsage),
+    "output_breadth": get_args(Breadth),
+    "confidence_requirement": get_args(Tier),
+}
+"""The tiers of each dimension, the lowest first."""
+
+_NEEDS_THOUGHT = {
+    "information_sufficiency": ("low", "low information_sufficiency: what is missing has to be found out"),
+    "expected_tool_usage": ("extensive", "extensive expected_tool_usage: many calls have to be planned"),
+    "output_breadth": ("broad", "broad output_breadth: many parts have to fit together"),
+}
+
+
+class TaskProfile(Entity):
+    """A task in five dimensions (adaptive: TaskProfile Schema). `profile_version` counts from 1 within a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile_version: Annotated[int, Field(ge=1)]
+    reasoning_depth: Tier
+    information_sufficiency: Tier
+    """How much of what is needed the task says; vague words and missing details lower it (adaptive FR-028)."""
+    expected_tool_usage: ToolUsage
+    output_breadth: Breadth
+    confidence_requirement: Tier
+    raw_inference: NonBlank
+    """How each dimension was determined (adaptive FR-NEW-005)."""
+
+
+def tier(profile: TaskProfile, dimension: str) -> int:
+    """Return the place of a dimension's value among its tiers, 0 for the lowest."""
+    return DIMENSIONS[dimension].index(getattr(profile, dimension))
+
+
+def contradictions(profile: TaskProfile) -> list[str]:
+    """Return what in a profile does not go together, one sentence each; none where it is coherent (FR-NEW-006)."""
+    if profile.reasoning_depth != "low":
+        return []
+    return [
+        f"low reasoning_depth does not go with {why}"
+        for dimension, (value, why) in _NEEDS_THOUGHT.items()
+        if getattr(profile, dimension) == value
+    ]
+
+
+def coherent(profile: TaskProfile) -> TaskProfile:
+    """Return the profile itself, or with the reasoning_depth that its other dimensions need; raw_inference says so."""
+    found = contradictions(profile)
+    if not found:
+        return profile
+    said = f"{profile.raw_inference} reasoning_depth was raised to medium: {'; '.join(found)}."
+    return profile.model_copy(update={"reasoning_depth": "medium", "raw_inference": said})
+
+
+def drift(before: TaskProfile, after: TaskProfile) -> TaskProfile:
+    """Return `after` with no dimension more than one tier from `before`, and coherent (FR-NEW-006, FR-NEW-007).
+
+    raw_inference names the dimensions that were held back.
+    """
+    held: dict[str, Any] = {}
+    for dimension, tiers in DIMENSIONS.items():
+        was, now = tier(before, dimension), tier(after, dimension)
+        if abs(now - was) > 1:
+            held[dimension] = tiers[was + (1 if now > was else -1)]
+    if held:
+        held["raw_inference"] = f"{after.raw_inference} Held to one tier of change: {', '.join(held)}."
+    return coherent(after.model_copy(update=held) if held else after)
+
+
+def moved(profile: TaskProfile, steps: dict[str, int]) -> dict[str, str]:
+    """Return the values that dimensions have after moving by so many tiers; those at their end stay out."""
+    values = {}
+    for dimension, by in steps.items():
+        tiers, place = DIMENSIONS[dimension], tier(profile, dimension)
+        target = min(max(place + by, 0), len(tiers) - 1)
+        if target != place:
+            values[dimension] = tiers[target]
+    return values

@@ -1,0 +1,158 @@
+"""Refinement as data: the action a planner asks for, the limits, the ledger (adaptive: Refinement Action)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from aeon_core.entities import Entity
+from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
+
+RefinementType = Literal["plan_update", "step_add", "step_remove", "step_modify", "subplan_create", "step_mark_invalid"]
+
+
+class RefinementAction(Entity):
+    """One modification of the plan during refinement (adaptive FR-073)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    type: RefinementType
+    target: NonBlank
+    """A step_id, or a section of the plan."""
+    changes: dict[str, JsonValue] = Field(default_factory=dict)
+    """The modified content."""
+    reason: NonBlank
+    semantic_validation_input: list[dict[str, JsonValue]] = Field(default_factory=list)
+    """The validation issues that triggered it."""
+    inconsistency_detected: bool = False
+    """Whether it does not go together with steps that were executed already (adaptive FR-069)."""
+
+
+class IssuePlace(Protocol):
+    """Where an issue was found."""
+
+    @property
+    def step_id(self) -> str | None: ...
+
+
+class Issue(Protocol):
+    """A validation issue as the planner sees one."""
+
+    @property
+    def issue_id(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def location(self) -> IssuePlace: ...
+    @property
+    def proposed_repair(self) -> str: ...
+
+
+def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
+    """Return what an action and an advisory keep of an issue."""
+    return {
+        "issue_id": issue.issue_id,
+        "type": issue.type,
+        "severity": issue.severity,
+        "description": issue.description,
+        "step_id": issue.location.step_id,
+        "proposed_repair": issue.proposed_repair,
+    }
+
+
+class ManualIntervention(Entity):
+    """A fragment that a person should look at; the run goes on with what there is (adaptive FR-065, FR-082)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step_id: NonBlank
+    cause: Literal["refinement_limit", "nesting_limit"]
+    reason: NonBlank
+    attempts: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementLimits:
+    """The most attempts for one fragment and in all, and the deepest nesting (adaptive FR-065, FR-066, FR-082)."""
+
+    per_fragment: int = 3
+    total: int = 10
+    nesting: int = MAX_NESTING_DEPTH
+
+
+class RefinementLedger(Entity):
+    """How often each fragment was refined, over the whole run. Plain JSON, so that a snapshot can hold it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    total: Annotated[int, Field(ge=0)] = 0
+    fragments: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Attempts by fragment: the step_id, of a step that replaces another the id of the first."""
+    manual_intervention: list[ManualIntervention] = Field(default_factory=list)
+
+    def attempts(self, fragment: str) -> int:
+        """Return how often a fragment was refined."""
+        return self.fragments.get(fragment, 0)
+
+    def refusal(self, fragment: str, limits: RefinementLimits) -> str | None:
+        """Return why the fragment may not be refined once more, or None where it may."""
+        if self.attempts(fragment) >= limits.per_fragment:
+            return f"{fragment!r} was refined {self.attempts(fragment)} times, the most for one fragment"
+        if self.total >= limits.total:
+            return f"the plan was refined {self.total} times, the most in all"
+        return None
+
+    def counted(self, fragment: str) -> RefinementLedger:
+        """Return the ledger with one more attempt."""
+        fragments = {**self.fragments, fragment: self.attempts(fragment) + 1}
+        return self.model_copy(update={"total": self.total + 1, "fragments": fragments})
+
+    def marked(
+        self, step_id: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str
+    ) -> RefinementLedger:
+        """Return the ledger with a fragment that needs a person; one that is there already for that cause stays."""
+        if any(entry.step_id == step_id and entry.cause == cause for entry in self.manual_intervention):
+            return self
+        entry = ManualIntervention(step_id=step_id, cause=cause, reason=reason, attempts=self.attempts(step_id))
+        return self.model_copy(update={"manual_intervention": [*self.manual_intervention, entry]})
+
+    def exhausted(self, fragment: str, limits: RefinementLimits) -> bool:
+        """Return whether the fragment is not to be refined any more."""
+        marked = any(entry.step_id == fragment for entry in self.manual_intervention)
+        return marked or self.refusal(fragment, limits) is not None
+
+
+def fragment_of(step_id: str, replaced: Mapping[str, str]) -> str:
+    """Return the fragment a step belongs to: itself, or the first of the steps that it replaces one after another.
+
+    `replaced` holds, by step_id, what a step replaces.
+    """
+    seen = {step_id}
+    while (earlier := replaced.get(step_id)) is not None and earlier not in seen:
+        seen.add(earlier)
+        step_id = earlier
+    return step_id
+
+
+def replaced_by_step(plan: Plan) -> dict[str, str]:
+    """Return, by step_id, what each step of a plan replaces."""
+    return {step.step_id: step.replaces for step in plan.walk() if step.replaces is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """A repair that validation proposed and the planner did not follow: the planner's refinement stands (FR-079)."""
+
+    step_id: str
+    issue: dict[str, JsonValue]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the advisory as plain JSON."""
+        return {"step_id": self.step_id, "issue": self.issue, "resolution": "the recursive planner's refinement stands"}

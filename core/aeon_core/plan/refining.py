@@ -1,0 +1,178 @@
+"""Asking a model how a plan is to be refined, and reading what it says (adaptive FR-009 to FR-013)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import pydantic
+
+from aeon_core.errors import ValidationError
+from aeon_core.llm.base import LLMRequest
+from aeon_core.plain import NotPlainError, parse_json, plain
+from aeon_core.plan.fields import shown
+from aeon_core.plan.fragments import Fragment
+from aeon_core.plan.models import Plan
+from aeon_core.plan.refinement import RefinementAction, RefinementLedger, RefinementLimits, RefinementType
+from aeon_core.plan.wire import WIRE_SCHEMA
+from aeon_core.prompts import build_request
+from aeon_core.prompts.sections import plan_section, results_section, to_line, tools_section, ttl_section
+
+_MAX_PROBLEMS = 20
+_MAX_QUESTIONS = 5
+_CHANGES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "after": {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"},
+        "goal": {"type": ["string", "null"], "description": "plan_update: a sharper goal, before anything ran"},
+        "steps": WIRE_SCHEMA["properties"]["steps"],
+    },
+    "required": ["after", "goal", "steps"],
+    "additionalProperties": False,
+}
+_ACTION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "enum": list(get_args(RefinementType))},
+        "target": {"type": "string", "description": "step_id of the step to refine; plan for the plan itself"},
+        "changes": _CHANGES,
+        "reason": {"type": "string", "description": "why it is needed"},
+    },
+    "required": ["type", "target", "changes", "reason"],
+    "additionalProperties": False,
+}
+REFINE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "actions": {"type": "array", "items": _ACTION},
+        "follow_up_questions": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["actions", "follow_up_questions"],
+    "additionalProperties": False,
+}
+"""The refinement as it is asked of a model: closed objects, flat steps, no recursion, so that strict modes take it."""
+
+
+def refinement_request(
+    task: str,
+    plan: Plan,
+    fragments: Iterable[Fragment],
+    *,
+    tools: Iterable[dict[str, Any]],
+    outputs: Mapping[str, dict[str, Any]],
+    failures: Mapping[str, list[str]],
+    assessment: Mapping[str, Any] | None = None,
+    ledger: RefinementLedger,
+    ttl_remaining: int,
+    ttl_limit: int,
+    max_tokens: int,
+    limits: RefinementLimits | None = None,
+    reasoning: str = "",
+    prompts_dir: Path | None = None,
+) -> LLMRequest:
+    """Return the request for refinement actions on the fragments that may still be refined.
+
+    `assessment` is what convergence found, `reasoning` how deeply to think. The plan, results and issues are shown as
+    data.
+    """
+    limits = limits if limits is not None else RefinementLimits()
+    open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
+    left = (
+        f"{max(0, limits.total - ledger.total)} refinements of the plan, {limits.per_fragment} of one fragment in all"
+    )
+    sections = {
+        "task": task,
+        "tools": tools_section(tools),
+        "plan": plan_section(plan),
+        "results": results_section(plan, outputs, failures),
+        "assessment": to_line(dict(assessment)) if assessment else "",
+        "fragments": "\n".join(map(to_line, open_ones)),
+        "limits": f"{left}; subplans nest at most {limits.nesting} deep",
+        "reasoning": reasoning,
+        "ttl": ttl_section(ttl_remaining, ttl_limit),
+    }
+    return build_request("refine", sections, schema=REFINE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementReply:
+    """What a reply asks for. `problems` says which actions could not be read, and why."""
+
+    actions: list[RefinementAction]
+    follow_up_questions: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_refinement(reply: Any) -> RefinementReply:
+    """Return the actions and questions of a reply: its text, or the value it holds.
+
+    Text where `changes` should be an object counts as {"text": …}. Actions that cannot be read are left out and named.
+    Raises ValidationError, with `problems`, where the reply has not the form at all or holds no action to use.
+    """
+    value = _object(reply)
+    given = value.get("actions")
+    if not isinstance(given, list):
+        raise _invalid([f"actions: expected an array of refinement actions, got {shown(given)}"])
+    actions: list[RefinementAction] = []
+    problems: list[str] = []
+    for index, item in enumerate(given):
+        try:
+            actions.append(_action(item))
+        except ValueError as error:
+            problems.append(f"actions[{index}]: {error}")
+    if problems and not actions:
+        raise _invalid(problems)
+    return RefinementReply(actions, _questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
+
+
+def _object(reply: Any) -> dict[str, Any]:
+    try:
+        value = parse_json(reply) if isinstance(reply, str) else plain(reply)
+    except NotPlainError as error:
+        raise _invalid([str(error)]) from None
+    except ValueError as error:
+        raise _invalid([f"not JSON: {error}"]) from None
+    if not isinstance(value, dict):
+        raise _invalid([f"expected an object with 'actions' and 'follow_up_questions', got {shown(value)}"])
+    return value
+
+
+def _action(item: Any) -> RefinementAction:
+    if not isinstance(item, dict):
+        raise ValueError(f"expected an object, got {shown(item)}")
+    made = {key: item[key] for key in RefinementAction.model_fields if item.get(key) is not None}
+    changes = made.get("changes")
+    if isinstance(changes, str):
+        made["changes"] = {"text": changes}
+    elif isinstance(changes, list):
+        made["changes"] = {"steps": changes}
+    elif isinstance(changes, dict):
+        made["changes"] = {key: value for key, value in changes.items() if value is not None}
+    made["semantic_validation_input"] = _cited(made.get("semantic_validation_input"))
+    made.pop("inconsistency_detected", None)
+    if not isinstance(made.get("reason"), str) or not made["reason"].strip():
+        made["reason"] = "the model gave no reason"
+    try:
+        return RefinementAction.model_validate(made)
+    except pydantic.ValidationError as error:
+        detail = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}") from None
+
+
+def _cited(value: Any) -> list[dict[str, Any]]:
+    """Return the issues a model names, by their id or in full."""
+    cited: Sequence[Any] = value if isinstance(value, list) else [value]
+    ids = [{"issue_id": item} for item in cited if isinstance(item, str)]
+    return [*ids, *(item for item in cited if isinstance(item, dict))]
+
+
+def _questions(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else []
+    said = [" ".join(item.split()) for item in listed if isinstance(item, str) and item.strip()]
+    return list(dict.fromkeys(said))[:_MAX_QUESTIONS]
+
+
+def _invalid(problems: list[str]) -> ValidationError:
+    return ValidationError(f"not a valid refinement: {problems[0]}", problems=problems[:_MAX_PROBLEMS])
