@@ -1,0 +1,51 @@
+"""What the convergence engine returns (adaptive: Convergence Assessment; FR-023 to FR-025)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from aeon_core.entities import Entity
+from aeon_core.plan.models import NonBlank
+
+
+@with_config(ConfigDict(extra="forbid"))
+class ConsistencyStatus(TypedDict):
+    """Which artifacts agree with the others.
+
+    `plan`: the plan with the goal and with what was executed. `step`: the steps' statuses and outputs with one
+    another. `answer`: the answer with the outputs. `memory`: the memory with both.
+    """
+
+    plan: bool
+    step: bool
+    answer: bool
+    memory: bool
+
+
+class ConvergenceAssessment(Entity):
+    """Whether a result is finished, and why (adaptive FR-023, FR-024, FR-025).
+
+    `reason_codes` of a converged result name the criteria that are met, those of another one only what stands in the
+    way; an additional criterion goes by its name in both. Scores are 0…1. `detected_issues` has one line an issue.
+    `metadata` holds `criteria`, `steps` (counts and ids), `goal_parts` and `additional`.
+    """
+
+    converged: bool
+    reason_codes: list[NonBlank] = Field(min_length=1)
+    completeness_score: Annotated[float, Field(ge=0, le=1)]
+    coherence_score: Annotated[float, Field(ge=0, le=1)]
+    consistency_status: ConsistencyStatus
+    detected_issues: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    def ended(self, code: Literal["no_progress", "ttl_expired"]) -> ConvergenceAssessment:
+        """Return the assessment of a run that ended for another reason than convergence: the code is added.
+
+        A converged assessment is returned as it is.
+        """
+        if self.converged or code in self.reason_codes:
+            return self
+        return self.model_copy(update={"reason_codes": [*self.reason_codes, code]})

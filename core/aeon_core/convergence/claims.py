@@ -1,0 +1,195 @@
+"""What the answer claims against what the steps gave: another number, date or name for the same thing (FR-021)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from aeon_core.convergence.artifacts import Artifacts, Fact
+from aeon_core.convergence.finding import CONTRADICTION, DOUBTFUL, Finding
+from aeon_core.convergence.known import Claim, Claims, Numbers
+from aeon_core.convergence.quantities import Quantity, derived, quantities
+from aeon_core.convergence.words import clauses, clauses_in, content_stems, frame, names, sentences, share
+
+_MOST_FINDINGS = 20
+_DERIVING = re.compile(
+    r"%|\b(?:differ\w*|increase\w*|decrease\w*|grew|growth|rose|fell|average|mean|per|ratio|total\w*|sum|combined|times"
+    r"|share|more|less|fewer|margin|remaining|left|together|altogether|twice|half|double|change\w*|saving\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def check_claims(artifacts: Artifacts) -> list[Finding]:
+    """Return the claims of the answer that the outputs contradict, and the numbers that nothing supports."""
+    findings = [*_wrong_numbers(artifacts), *_other_names(artifacts), *_against_itself(artifacts.answer)]
+    return list(dict.fromkeys(findings))[:_MOST_FINDINGS]
+
+
+def _wrong_numbers(artifacts: Artifacts) -> Iterator[Finding]:
+    given = Claims(fact for facts in artifacts.facts.values() for fact in facts)
+    known, untold = Numbers(artifacts.known), _untold_bare_numbers(artifacts)
+    told = quantities(artifacts.answer)
+    for sentence in sentences(artifacts.answer):
+        for clause in clauses_in(sentence):
+            for quantity in quantities(clause):
+                if known.has(quantity):
+                    claim = _swapped(quantity, clause, given)
+                    yield from () if claim is None else [_contradiction(quantity, claim)]
+                    continue
+                claim = _contradicted(quantity, clause, sentence, given) or _another_day(quantity, told, given)
+                if claim is not None:
+                    yield _contradiction(quantity, claim)
+                else:
+                    yield from _unsupported(quantity, sentence, untold, known)
+
+
+def _contradiction(quantity: Quantity, claim: Claim) -> Finding:
+    return Finding(
+        f"the answer says {quantity.text!r} where step {claim.source!r} gave {claim.quantity.text!r}",
+        code="contradiction_detected",
+        flag="answer",
+        weight=CONTRADICTION,
+    )
+
+
+def _contradicted(quantity: Quantity, clause: str, sentence: str, given: Claims) -> Claim | None:
+    """Return the claim of an output about the same thing, where its number is another one and the sentence omits it."""
+    if _DERIVING.search(sentence) and derived(quantity, [claim.quantity for claim in given.all]):
+        return None
+    said, stems = quantities(sentence), frame(clause)
+    whole = frame(sentence) if len(said) == 1 else stems
+    for claim in given.about(whole):
+        other = claim.quantity
+        if other.kind != quantity.kind or any(number.same(other) for number in said):
+            continue
+        if _same_thing(claim, stems) or _same_thing(claim, whole):
+            return claim
+    return None
+
+
+def _another_day(quantity: Quantity, told: tuple[Quantity, ...], given: Claims) -> Claim | None:
+    """Return a date, day or time that a step gave, where the answer tells none of those but an unknown one."""
+    same_kind = [claim for claim in given.all if claim.quantity.kind == quantity.kind != "number"]
+    if any(number.same(claim.quantity) for number in told for claim in same_kind):
+        return None
+    return next(iter(same_kind), None)
+
+
+def _same_thing(claim: Claim, stems: frozenset[str]) -> bool:
+    common = claim.stems & stems
+    if claim.keyed:
+        return bool(claim.stems) and common == claim.stems
+    return len(common) >= 2 and len(common) >= 0.5 * min(len(claim.stems), len(stems))
+
+
+def _swapped(quantity: Quantity, clause: str, given: Claims) -> Claim | None:
+    """Return the claim that the clause is about, where the number is right for something else that it is not about."""
+    if len(quantities(clause)) != 1 or quantity.small:
+        return None
+    stems = frame(clause)
+    others = [claim for claim in given.about(stems) if not quantity.same(claim.quantity)]
+    own = given.of(quantity) if others else []
+    if not own:
+        return None
+    supports = frozenset[str]().union(*(claim.stems | claim.subject for claim in own))
+    for claim in others:
+        if claim.quantity.kind != quantity.kind:
+            continue
+        distinctive = ((claim.subject or claim.stems) & stems) - supports
+        if distinctive and not (supports - claim.stems - claim.subject) & stems and _same_sort(claim, own, stems):
+            return claim
+    return None
+
+
+def _same_sort(claim: Claim, own: list[Claim], stems: frozenset[str]) -> bool:
+    """Return whether two numbers could be taken for each other: of one source, under one key, or called by the key."""
+    return any(claim.source == other.source or (claim.keyed and claim.stems == other.stems) for other in own) or (
+        claim.keyed and not claim.subject and claim.stems <= stems
+    )
+
+
+def _untold_bare_numbers(artifacts: Artifacts) -> list[Fact]:
+    """Return the bare final results that the answer does not state."""
+    said = quantities(artifacts.answer)
+    bare = [
+        fact
+        for step_id in sorted(artifacts.final_ids)
+        for fact in artifacts.facts[step_id]
+        if fact.quantities and not fact.about and len(fact.text.split()) <= 2
+    ]
+    single = [fact for fact in bare if sum(other.source == fact.source for other in bare) == 1]
+    return [fact for fact in single if not any(number.same(fact.quantities[0]) for number in said)]
+
+
+def _unsupported(quantity: Quantity, sentence: str, untold: list[Fact], known: Numbers) -> Iterator[Finding]:
+    for fact in untold:
+        if fact.quantities[0].kind == quantity.kind:
+            yield Finding(
+                f"the answer says {quantity.text!r} where step {fact.source!r} gave {fact.text!r}",
+                code="contradiction_detected",
+                flag="answer",
+                weight=CONTRADICTION,
+            )
+            return
+    if quantity.small or quantity.kind != "number" or derived(quantity, known.all):
+        return
+    yield Finding(
+        f"the answer says {quantity.text!r} ({sentence[:80]!r}), which no step gave", flag="answer", weight=DOUBTFUL
+    )
+
+
+def _other_names(artifacts: Artifacts) -> Iterator[Finding]:
+    """Yield where the answer puts a name that no artifact knows in the place of the one that a step gave."""
+    known = _known_words(artifacts)
+    told = content_stems(artifacts.answer)
+    for clause in clauses(artifacts.answer):
+        strange = sorted(name for name in names(clause) if not content_stems(name) & known)
+        if not strange:
+            continue
+        for fact in _named_facts(artifacts):
+            own = names(str(fact.value))
+            if any(content_stems(name) & told for name in own) or not own:
+                continue
+            about = content_stems(str(fact.value)) if fact.sentence else fact.about
+            common = about & content_stems(clause)
+            alone = not fact.about and not fact.sentence and fact.source in artifacts.final_ids
+            if alone or (fact.about and common == fact.about and not fact.sentence) or len(common) >= 2:
+                yield Finding(
+                    f"the answer names {strange[0]!r} where step {fact.source!r} gave {fact.text[:60]!r}",
+                    code="contradiction_detected",
+                    flag="answer",
+                    weight=CONTRADICTION,
+                )
+                break
+
+
+def _named_facts(artifacts: Artifacts) -> Iterator[Fact]:
+    for facts in artifacts.facts.values():
+        yield from (fact for fact in facts if isinstance(fact.value, str))
+
+
+def _known_words(artifacts: Artifacts) -> frozenset[str]:
+    texts = [artifacts.goal, artifacts.plan.goal, *(view.step.description for view in artifacts.steps)]
+    known = frozenset[str]().union(*map(content_stems, texts))
+    for facts in (*artifacts.facts.values(), artifacts.memory_facts):
+        known = known.union(*(content_stems(fact.text) | fact.about | fact.subject for fact in facts))
+    return known
+
+
+def _against_itself(answer: str) -> Iterator[Finding]:
+    """Yield where two clauses of one frame give different numbers."""
+    seen: dict[str, list[tuple[frozenset[str], Quantity]]] = defaultdict(list)
+    for clause in clauses(answer)[:200]:
+        numbers = quantities(clause)
+        if len(numbers) != 1 or len(frame(clause)) < 2:
+            continue
+        words, number = frame(clause), numbers[0]
+        for others, other in seen[number.kind]:
+            if share(words, others) >= 0.8 and not (number.same(other) or other.same(number)):
+                yield Finding(
+                    f"the answer contradicts itself: {other.text!r} and {number.text!r} for the same thing",
+                    code="contradiction_detected",
+                    weight=CONTRADICTION,
+                )
+        seen[number.kind].append((words, number))

@@ -1,0 +1,157 @@
+"""When a result counts as converged: the criteria, and the file they come from (adaptive FR-022)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from aeon_core.checks import nearest, shown
+from aeon_core.entities import Entity
+from aeon_core.errors import UsageError
+from aeon_core.plan.models import NonBlank
+
+Flag = Literal["plan", "step", "answer", "memory"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+
+ReasonCode = Literal[
+    "complete",
+    "coherent",
+    "consistent",
+    "incomplete",
+    "incoherent",
+    "inconsistent",
+    "missing_step",
+    "failed_step",
+    "contradiction_detected",
+    "hallucinated_tool",
+    "no_progress",
+    "ttl_expired",
+]
+REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
+
+MAX_BYTES = 1_000_000
+
+
+def _no_repeats(values: list[Any]) -> list[Any]:
+    names = [value if isinstance(value, str) else value.name for value in values]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} occurs twice")
+    return values
+
+
+def _no_reason_code(name: str) -> str:
+    if name in REASON_CODES:
+        raise ValueError(f"{name!r} is a reason code of its own")
+    return name
+
+
+Score = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+
+
+class AdditionalCriterion(Entity):
+    """A criterion of one's own, in words. Its name is the reason code where it is not met."""
+
+    name: Annotated[NonBlank, AfterValidator(_no_reason_code)]
+    description: NonBlank
+
+
+class ConvergenceCriteria(Entity):
+    """What a result must reach, beside what always holds: every step done, no contradiction, no invented tool.
+
+    `completeness` and `coherence` are least scores, 0…1. `consistency` lists the flags that must hold. The defaults
+    serve where nothing else is asked for (adaptive FR-022).
+    """
+
+    completeness: Score = 0.8
+    coherence: Score = 0.8
+    consistency: Annotated[list[Flag], AfterValidator(_no_repeats)] = Field(default_factory=lambda: list(FLAGS))
+    additional: Annotated[list[AdditionalCriterion], AfterValidator(_no_repeats)] = Field(default_factory=list)
+
+
+_EXPECTED = {
+    "completeness": "a number between 0 and 1",
+    "coherence": "a number between 0 and 1",
+    "consistency": f"a list of flags, each once, out of {', '.join(FLAGS)}",
+    "additional": "a list of {name: …, description: …}, both texts, each name once and none of the reason codes",
+}
+_KEYS = tuple(_EXPECTED)
+_CRITERION_KEYS = ("name", "description")
+
+
+def load_criteria(path: Path | str) -> ConvergenceCriteria:
+    """Return the criteria of a YAML or JSON file; a key that is left out keeps its default (contract: --criteria).
+
+    Raises UsageError in one line that names the file, and the key where one is wrong.
+    """
+    where = f"the criteria file {str(path)!r}"
+    data = _read(Path(path), where)
+    if data is None:
+        return ConvergenceCriteria()
+    if not isinstance(data, dict):
+        raise UsageError(f"{where} holds {shown(data)}, expected keys such as `completeness: 0.9`")
+    for key in data:
+        if key not in _KEYS:
+            raise UsageError(f"{where} has the unknown key {key!r}{nearest(str(key), _KEYS)}")
+    _check_additional_keys(data.get("additional"), where)
+    try:
+        return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
+    except ValidationError as error:
+        raise UsageError(_wrong(where, data, error)) from None
+
+
+def _check_additional_keys(criteria: Any, where: str) -> None:
+    for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
+        for key in criterion if isinstance(criterion, dict) else ():
+            if key not in _CRITERION_KEYS:
+                near = nearest(str(key), _CRITERION_KEYS)
+                raise UsageError(f"{where} has the unknown key {key!r} in 'additional[{number}]'{near}")
+
+
+def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    key = str(first["loc"][0])
+    place = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
+    detail = ""
+    if first["type"] == "missing":
+        detail = f", {place!r} is missing"
+    elif first["type"] == "value_error":
+        detail = f", {first['msg'].removeprefix('Value error, ')}"
+    elif place != key:
+        detail = f", {place!r} is {shown(first['input'])}"
+    return f"{key!r} in {where} must be {_EXPECTED[key]}; got {shown(data[key])}{detail}"
+
+
+def _read(path: Path, where: str) -> Any:
+    import yaml
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML or JSON")
+        node = yaml.compose(content, yaml.SafeLoader)
+        _refuse_repeated_keys(node, where)
+        return yaml.safe_load(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        raise UsageError(f"{where} cannot be read: {reason}; name a readable YAML or JSON file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        problem = " ".join(str(getattr(error, "problem", None) or "it cannot be parsed").split())
+        raise UsageError(f"{where}{line} is neither YAML nor JSON: {problem}") from None
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML or JSON") from None
+
+
+def _refuse_repeated_keys(node: Any, where: str) -> None:
+    """Raise UsageError for a top-level key that occurs twice: YAML would silently keep the last one."""
+    found: set[str] = set()
+    for key, _ in node.value if getattr(node, "id", "") == "mapping" else ():
+        if key.value in found:
+            raise UsageError(f"{where}, line {key.start_mark.line + 1}: the key {key.value!r} occurs twice; keep one")
+        found.add(key.value)

@@ -1,0 +1,46 @@
+"""What an answer tells of the outputs: their numbers, their short texts, the gist of their sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from aeon_core.convergence.artifacts import Fact
+from aeon_core.convergence.quantities import Quantity, quantities
+from aeon_core.convergence.words import content_stems
+
+TOLD_SHARE = 0.4
+"""The least share of the words of a text that an answer has in common with it where it tells it."""
+_SHORT_ANSWER = re.compile(r"\s*(?:yes|no|true|false)\b", re.IGNORECASE)
+
+
+class Told:
+    """The part of an answer that says something."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.stems = content_stems(text)
+        self._numbers = quantities(text)
+        self._exact = {(number.kind, number.value) for number in self._numbers}
+
+    def number(self, quantity: Quantity) -> bool:
+        """Return whether the answer states a number, rounded or not."""
+        exact = (quantity.kind, quantity.value) in self._exact
+        return exact or any(number.same(quantity) for number in self._numbers)
+
+    def any_of(self, facts: Iterable[Fact]) -> bool:
+        """Return whether the answer tells one of the facts, or there are none to tell."""
+        facts = tuple(facts)
+        return not facts or any(map(self._tells, facts))
+
+    def _tells(self, fact: Fact) -> bool:
+        if isinstance(fact.value, bool):
+            return not fact.about or bool(fact.about & self.stems) or _SHORT_ANSWER.match(self.text) is not None
+        if any(map(self.number, fact.quantities)):
+            return True
+        if not isinstance(fact.value, str):
+            return False
+        words = content_stems(fact.value)
+        if not words:
+            return not fact.quantities and fact.value.lower() in self.text.lower()
+        return len(words & self.stems) >= max(TOLD_SHARE * len(words), min(2, len(words)))

@@ -1,0 +1,238 @@
+"""Words of a text as stems, its clauses, and which way a clause points (affirmed or denied, good or bad)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+
+def listed(words: str) -> list[str]:
+    """Return the words of a list that is written as one text."""
+    return words.split()
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s+|\s+[–—]\s+")
+_CLAUSE_END = re.compile(
+    r"(?<!\d),\s+|(?<=\d),\s+(?!(?:19|20)\d{2}\b)|:\s+|\s+(?:and|but|while|whereas|although|however|yet)\s+",
+    re.IGNORECASE,
+)
+
+_STOP = frozenset(
+    listed(
+        """
+        a an the this that these those of in on at to for from by with without into onto over under per as is are
+        was were be been being am do does did done has have had having it its he she they them their his her our we
+        you your i me my us and or but nor so if then than when while where which who whom whose what how why there
+        here will would shall should can could may might must also all any both each every some such only just very
+        more most other another same not no none never up out about between within during through after before
+        because since until one please using use used via
+        """
+    )
+)
+_GENERIC = frozenset(
+    listed(
+        """
+        result value output text answer data response content body item list number field info detail summary
+        message name id key type kind unit note total step task goal thing way
+        """
+    )
+)
+_DENIAL = frozenset(listed("not no never none neither nor cannot without nothing nobody fails lacks lacking"))
+_OPPOSITES = (
+    ("open", "close"),
+    ("enable", "disable"),
+    ("pass", "fail"),
+    ("success", "failure"),
+    ("succeed", "fail"),
+    ("true", "false"),
+    ("yes", "no"),
+    ("up", "down"),
+    ("online", "offline"),
+    ("increase", "decrease"),
+    ("rise", "fall"),
+    ("grow", "shrink"),
+    ("high", "low"),
+    ("present", "absent"),
+    ("accept", "reject"),
+    ("approve", "reject"),
+    ("allow", "deny"),
+    ("full", "empty"),
+    ("early", "late"),
+    ("safe", "dangerous"),
+    ("positive", "negative"),
+    ("active", "inactive"),
+    ("valid", "broken"),
+    ("healthy", "degraded"),
+)
+_PREFIXES = ("un", "in", "im", "dis", "non", "ir", "il")
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """Return the stem of a lower-case word by a few suffix rules: plural, -ing, -ed, -ly, -ion and the like."""
+    if word.endswith(("ss", "us", "is")):
+        return word
+    for suffix, least, instead in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= least:
+            return _bare(word[: len(word) - len(suffix)] + instead)
+    return _bare(word)
+
+
+_SUFFIXES = (
+    ("'s", 2, ""),
+    ("’s", 2, ""),
+    ("ications", 3, "y"),
+    ("ication", 3, "y"),
+    ("ations", 3, ""),
+    ("ation", 3, ""),
+    ("ments", 4, ""),
+    ("ment", 4, ""),
+    ("ings", 3, ""),
+    ("ing", 3, ""),
+    ("ions", 4, ""),
+    ("ion", 4, ""),
+    ("ies", 2, "y"),
+    ("ied", 2, "y"),
+    ("sses", 2, "ss"),
+    ("ches", 2, "ch"),
+    ("xes", 2, "x"),
+    ("ed", 3, ""),
+    ("ly", 3, ""),
+    ("es", 3, "e"),
+    ("s", 3, ""),
+)
+
+
+def _bare(word: str) -> str:
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+@lru_cache(maxsize=4096)
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the words that carry meaning; `snake_case` and `camelCase` count as words apart."""
+    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
+    return frozenset(stem(word.lower()) for word in words if word.lower() not in _STOP and len(word) > 1)
+
+
+_GENERIC_STEMS = frozenset(map(stem, _GENERIC))
+
+
+def specific(stems: frozenset[str]) -> frozenset[str]:
+    """Return the stems that tell one thing from another: `result` and its like do not."""
+    return stems - _GENERIC_STEMS
+
+
+def subject(description: str) -> frozenset[str]:
+    """Return what a step is about: its description without the verb that it begins with."""
+    return specific(content_stems(description.partition(" ")[2]))
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences and lines of a text."""
+    return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
+
+
+def clauses(text: str) -> tuple[str, ...]:
+    """Return the clauses of a text: its sentences, cut at commas, colons and conjunctions."""
+    return tuple(part for line in sentences(text) for part in clauses_in(line))
+
+
+def clauses_in(sentence: str) -> list[str]:
+    """Return the clauses of one sentence."""
+    return [part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()]
+
+
+_POLES = {stem(word): (number, side) for number, pair in enumerate(_OPPOSITES) for side, word in enumerate(pair)}
+_POLES |= {stem("failure"): (3, 1), stem("failed"): (2, 1), stem("passed"): (2, 0), stem("fell"): (10, 1)}
+
+
+def denied(text: str) -> bool:
+    """Return whether a clause denies what it says: an odd number of denials."""
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    return len([word for word in words if word in _DENIAL or word.endswith("n't")]) % 2 == 1
+
+
+def opposed(one: str, other: str) -> bool:
+    """Return whether two stems are opposites: a known pair, or one is the other with un-, in-, dis- before it."""
+    left, right = _POLES.get(one), _POLES.get(other)
+    if left and right and left[0] == right[0]:
+        return left[1] != right[1]
+    short, long = sorted((one, other), key=len)
+    return len(short) >= 3 and any(long == prefix + short for prefix in _PREFIXES)
+
+
+@lru_cache(maxsize=4096)
+def opposites(one: str) -> frozenset[str]:
+    """Return the stems that are opposite to one, as far as they are known."""
+    pole = _POLES.get(one)
+    known = {other for other, place in _POLES.items() if pole and place[0] == pole[0] and place[1] != pole[1]}
+    known |= {prefix + one for prefix in _PREFIXES}
+    known |= {one.removeprefix(prefix) for prefix in _PREFIXES if one.startswith(prefix) and len(one) > len(prefix) + 2}
+    return frozenset(known)
+
+
+BAD = frozenset(
+    stem(word)
+    for word in listed(
+        "fail failed failure error broken unsuccessful exception crash crashed incomplete aborted denied refused "
+        "timeout rejected missing skipped unable unreachable unavailable invalid problem issue"
+    )
+)
+GOOD = frozenset(
+    stem(word)
+    for word in listed("succeed success successful successfully passed ok fine complete completed works working green")
+)
+
+
+def claims_success(text: str) -> bool:
+    """Return whether a clause says that something went well."""
+    stems = content_stems(text)
+    return bool(stems & GOOD) != denied(text) if stems & GOOD and not stems & BAD else _all_well(text)
+
+
+_WELL = re.compile(r"\b(?:no|without|zero|0)\s+(?:\w+\s+)?(?:errors?|failures?|problems?|issues?)\b", re.IGNORECASE)
+
+
+def _all_well(text: str) -> bool:
+    return _WELL.search(text) is not None
+
+
+def admits_failure(text: str) -> bool:
+    """Return whether a clause says that something went wrong, or was not done."""
+    if _all_well(text):
+        return False
+    stems = content_stems(text)
+    if stems & BAD:
+        return not denied(text) or bool(stems & {stem("unable"), stem("missing")})
+    return denied(text)
+
+
+_CAPITALISED = re.compile(r"(?<![.!?:\n])(?<=\s)[\"'“(]?([A-Z][^\W\d_]{2,})")
+
+
+@lru_cache(maxsize=4096)
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text that are written as names: capitalised, and not because a sentence begins."""
+    words = text.split()
+    found = {match[1].lower() for match in _CAPITALISED.finditer(text)}
+    if len(words) <= 3:
+        found |= {word.strip("\"'“”().,!?:;").lower() for word in words if word[:1].isupper() and len(word) > 2}
+    return frozenset(found - _STOP)
+
+
+@lru_cache(maxsize=4096)
+def frame(text: str) -> frozenset[str]:
+    """Return what a clause is about, single letters included: two clauses of one frame speak of the same thing."""
+    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
+    return frozenset(
+        stem(word.lower()) for word in words if word.lower() not in _STOP or (len(word) == 1 and word != "a")
+    )
+
+
+def share(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return how much two sets have in common, 0…1: the common part of both together."""
+    return len(one & other) / len(one | other) if one and other else 0.0

@@ -1,0 +1,96 @@
+"""Criteria: defaults, and the file of `--criteria` (adaptive FR-022)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria, load_criteria
+from aeon_core.errors import UsageError
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "criteria.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_defaults_ask_for_every_flag_and_nothing_of_ones_own() -> None:
+    criteria = ConvergenceCriteria()
+    assert criteria.model_dump() == {
+        "completeness": 0.8,
+        "coherence": 0.8,
+        "consistency": ["plan", "step", "answer", "memory"],
+        "additional": [],
+    }
+
+
+def test_a_yaml_file_and_a_json_file_say_the_same(tmp_path: Path) -> None:
+    values = {
+        "completeness": 0.95,
+        "consistency": ["answer"],
+        "additional": [{"name": "priced", "description": "every option has a price"}],
+    }
+    yaml = (
+        "completeness: 0.95\nconsistency: [answer]\n"
+        "additional:\n- name: priced\n  description: every option has a price\n"
+    )
+    as_json = tmp_path / "criteria.json"
+    as_json.write_text(json.dumps(values), encoding="utf-8")
+    assert load_criteria(written(tmp_path, yaml)) == load_criteria(as_json) == ConvergenceCriteria(**values)
+    assert load_criteria(as_json).coherence == 0.8
+
+
+def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
+    assert load_criteria(written(tmp_path, "# nothing yet\n")) == ConvergenceCriteria()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("completness: 0.9", "has the unknown key 'completness'; did you mean 'completeness'?"),
+        ("completeness: 1.5", "'completeness' in the criteria file {path} must be a number between 0 and 1; got 1.5"),
+        ("coherence: '0.9'", "'coherence' in the criteria file {path} must be a number between 0 and 1; got '0.9'"),
+        ("coherence: true", "must be a number between 0 and 1; got True"),
+        ("coherence: .nan", "must be a number between 0 and 1; got nan"),
+        ("consistency: [anser]", "got ['anser'], 'consistency[0]' is 'anser'"),
+        ("consistency: [plan, plan]", "'plan' occurs twice"),
+        ("additional: [{name: x}]", "'additional[0].description' is missing"),
+        (
+            "additional: [{name: x, desription: y}]",
+            "unknown key 'desription' in 'additional[0]'; did you mean 'description'?",
+        ),
+        ("additional: [{name: complete, description: y}]", "'complete' is a reason code of its own"),
+        ("additional: [{name: x, description: y}, {name: x, description: z}]", "'x' occurs twice"),
+        ("additional: [{name: ' ', description: y}]", "'additional[0].name' is ' '"),
+        ("- 1", "holds [1], expected keys such as `completeness: 0.9`"),
+        ("completeness: 1\ncompleteness: 0.5", "line 2: the key 'completeness' occurs twice"),
+        ("completeness: [", "is neither YAML nor JSON"),
+        ("a: !!python/object:os.system {}", "is neither YAML nor JSON"),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else None,
+)
+def test_what_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str, said: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        load_criteria(path)
+    assert said.replace("{path}", repr(str(path))) in caught.value.message
+    assert repr(str(path)) in caught.value.message
+    assert "\n" not in caught.value.message
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.yml' cannot be read: No such file or directory"):
+        load_criteria(tmp_path / "none.yml")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(UsageError, match="binary'"):
+        load_criteria(tmp_path / "binary")
+
+
+def test_a_criterion_must_not_take_the_name_of_a_reason_code() -> None:
+    with pytest.raises(ValidationError, match="reason code of its own"):
+        AdditionalCriterion(name="no_progress", description="x")
