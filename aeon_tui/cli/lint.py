@@ -43,9 +43,9 @@ def execute(args: Namespace) -> int:
 def _report(path: Path, registry: ToolRegistry) -> SemanticValidationReport:
     from aeon_core.plan.files import NotPlainDataError
     from aeon_core.plan.parsing import read_plan_data
-    from aeon_core.validation.lint import lint, lint_refusal
+    from aeon_core.validation.lint import lint_refusal, lint_report
 
     try:
-        return lint(read_plan_data(path), registry)
+        return lint_report(read_plan_data(path), registry)
     except NotPlainDataError as error:
         return lint_refusal(error.reason)

@@ -1,4 +1,4 @@
-"""Validation of a plan by its structure alone: no model is asked (core FR-010, FR-063, FR-070; contract: lint)."""
+"""Validation of a plan file by rules: no model is asked (core FR-010, FR-063, FR-070; contract: lint)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pydantic
+
 from aeon_core.plan.fields import shown
+from aeon_core.plan.models import Plan
 from aeon_core.plan.reading import Entry, Reading
 from aeon_core.validation.report import (
     IssueLocation,
@@ -19,6 +22,9 @@ from aeon_core.validation.report import (
     ValidationIssue,
     report_of,
 )
+from aeon_core.validation.semantic.hallucination import is_unknown_choice
+from aeon_core.validation.semantic.rules import plan_findings
+from aeon_core.validation.semantic.views import PlanView, ToolView, tool_views
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
@@ -39,10 +45,35 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     """Return every structural issue of a plan, as the file of a plan that is still to run.
 
     `data` may be anything a parser gives. What is malformed, a dependency on an unknown or a later step, and arguments
-    that do not fit are `consistency`, an unregistered tool is `hallucination`, all high; a step with neither tool nor
-    agent is `specificity`, medium, for it is repaired or reasoned about. At most MAX_ISSUES; never raises.
+    that do not fit are `consistency`; an unregistered tool and a choice that a tool does not offer are `hallucination`,
+    all high. A step with neither tool nor agent is `specificity`, medium, for it is repaired or reasoned about. At most
+    MAX_ISSUES; never raises.
     """
     reading = Reading(data, fresh=True, limit=MAX_ISSUES)
+    return _report(reading, _structural_findings(reading, registry, tool_views(registry)))
+
+
+def lint_report(data: Any, registry: ToolRegistry, *, task: str | None = None) -> SemanticValidationReport:
+    """Return every issue that rules find in a plan file: the structural ones of `lint`, then those of meaning.
+
+    A plan with structural faults is checked for meaning as far as its steps can be read. At most MAX_ISSUES; never
+    raises (adaptive FR-036 to FR-045).
+    """
+    reading = Reading(data, fresh=True, limit=MAX_ISSUES)
+    tools = tool_views(registry)
+    findings = _structural_findings(reading, registry, tools)
+    plan = _readable(reading)
+    if plan is not None:
+        vague = {finding.step_id for finding in findings if finding.type == "specificity"}
+        findings += [
+            _Finding(found.type, found.severity, found.description, found.repair, found.step_id)
+            for found in plan_findings(PlanView(plan, registry, tools, task))
+            if not found.structural and not (found.type == "specificity" and found.step_id in vague)
+        ]
+    return _report(reading, findings)
+
+
+def _structural_findings(reading: Reading, registry: ToolRegistry, tools: dict[str, ToolView]) -> list[_Finding]:
     findings = [
         _Finding("consistency", "high", str(problem), problem.repair, problem.step_id) for problem in reading.problems
     ]
@@ -51,8 +82,25 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     for entry in entries:
         if len(findings) >= MAX_ISSUES:
             break
-        findings += _tool_findings(entry, registry)
+        findings += _tool_findings(entry, registry, tools)
         findings += _dependency_findings(entry, order)
+    return findings
+
+
+def _readable(reading: Reading) -> Plan | None:
+    """Return the plan of the steps that can be read, substeps in place of their parent; None where none can."""
+    goal = reading.goal if reading.goal is not None else "an unknown goal"
+    steps: dict[str, dict[str, Any]] = {}
+    for entry in reading.walk():
+        if entry.step_id is not None and "description" in entry.fields and not entry.has_parts:
+            steps.setdefault(entry.step_id, entry.fields)
+    try:
+        return Plan.model_validate({"goal": goal, "steps": list(steps.values())})
+    except pydantic.ValidationError:
+        return None
+
+
+def _report(reading: Reading, findings: list[_Finding]) -> SemanticValidationReport:
     issues = [_issue(number, finding) for number, finding in enumerate(findings[:MAX_ISSUES], 1)]
     return report_of(_validation_id(reading, findings), "plan", issues)
 
@@ -76,7 +124,7 @@ def _issue(number: int, finding: _Finding) -> ValidationIssue:
     )
 
 
-def _tool_findings(entry: Entry, registry: ToolRegistry) -> Iterator[_Finding]:
+def _tool_findings(entry: Entry, registry: ToolRegistry, tools: dict[str, ToolView]) -> Iterator[_Finding]:
     tool, arguments = entry.fields.get("tool"), entry.fields.get("arguments")
     if tool is None:
         if "agent" not in entry.fields and not entry.has_parts and not entry.faulty & {"tool", "agent"}:
@@ -89,9 +137,10 @@ def _tool_findings(entry: Entry, registry: ToolRegistry) -> Iterator[_Finding]:
         yield _Finding("hallucination", "high", description, _tool_repair(entry, tool, registry), entry.step_id)
     elif arguments is not None:
         for error in registry.input_schema(tool).errors(arguments):
+            kind: IssueType = "hallucination" if is_unknown_choice(error, tools[tool], arguments) else "consistency"
             description = f"{entry.path}.arguments: {error}"
             repair = f"Change {entry.path}.arguments to fit the input_schema of {shown(tool)}: {error}."
-            yield _Finding("consistency", "high", description, repair, entry.step_id)
+            yield _Finding(kind, "high", description, repair, entry.step_id)
 
 
 def _tool_repair(entry: Entry, tool: str, registry: ToolRegistry) -> str:

@@ -169,10 +169,27 @@ def test_schema_lists_names_and_prints_one(cli: Cli) -> None:
 
 
 def test_lint_passes_a_sound_plan(cli: Cli) -> None:
-    plan = {"goal": "g", "steps": [{"step_id": "s1", "description": "think about it", "agent": "llm"}]}
-    Path("plan.json").write_text(json.dumps(plan))
+    arguments = {"operation": "add", "a": 5, "b": 10}
+    step = {"step_id": "s1", "description": "Add 5 and 10", "tool": "calculator", "arguments": arguments}
+    Path("plan.json").write_text(json.dumps({"goal": "add 5 and 10", "steps": [step]}))
     done = cli("lint", "plan.json")
     assert (done.code, done.out, done.err) == (0, "plan.json: no issues\n", "")
+
+
+def test_lint_names_a_step_that_says_nothing_and_one_that_says_what_it_does_not_do(cli: Cli) -> None:
+    arguments = {"operation": "add", "a": 5, "b": 3}
+    plan = {
+        "goal": "multiply 5 by 3",
+        "steps": [
+            {"step_id": "s1", "description": "Multiply 5 by 3", "tool": "calculator", "arguments": arguments},
+            {"step_id": "s2", "description": "Do the things", "agent": "llm"},
+        ],
+    }
+    Path("plan.json").write_text(json.dumps(plan))
+    done = cli("lint", "plan.json")
+    assert done.code == 1
+    assert "do_say_mismatch  s1: " in done.out
+    assert "specificity  s2: " in done.out
 
 
 def test_lint_fails_a_plan_with_severe_issues_and_prints_a_report(cli: Cli) -> None:

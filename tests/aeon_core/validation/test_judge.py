@@ -1,0 +1,130 @@
+"""The model judge: its request, what is taken of its reply, and that it never fails a validation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import LLMError, RunAborted
+from aeon_core.tools.registry import default_registry
+from aeon_core.validation.judge import JUDGE_SCHEMA, MAX_ISSUES
+from aeon_core.validation.validator import SemanticValidator
+from tests.aeon_core.validation.semantic.plans import plan
+from tests.fakes import Reply, ScriptedModel
+
+PLAN = plan("Count the rows of rows.csv", "Read rows.csv", "Do stuff")
+
+
+def issue(kind: str = "consistency", step_id: str | None = "s1", **changed: Any) -> dict[str, Any]:
+    return {
+        "issue_id": "j1",
+        "type": kind,
+        "severity": "medium",
+        "description": "rows.csv has no header",
+        "location": {"artifact": "plan", "step_id": step_id},
+        "proposed_repair": "Name the columns.",
+        **changed,
+    }
+
+
+def found(reply: Reply) -> list[tuple[str, str, str | None]]:
+    report = SemanticValidator(default_registry(), ScriptedModel(judge=reply)).validate_plan(PLAN)
+    return [(i.issue_id, i.type, i.location.step_id) for i in report.issues]
+
+
+RULES = [("issue-1", "specificity", "s2")]
+
+
+def test_what_the_judge_finds_is_added_to_the_rules() -> None:
+    assert found({"issues": [issue()]}) == [*RULES, ("issue-2", "consistency", "s1")]
+
+
+def test_what_the_rules_found_already_is_not_added() -> None:
+    assert found({"issues": [issue("specificity", "s2"), issue(), issue()]}) == [
+        *RULES,
+        ("issue-2", "consistency", "s1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LLMError("down"),
+        RuntimeError("broken adapter"),
+        "no JSON at all",
+        '{"issues": [',
+        {"issues": 5},
+        {"problems": []},
+        {"issues": []},
+        {"issues": [7, issue(step_id="s9"), issue("style"), issue(severity="fatal"), issue(description=" "), {}]},
+        {"issues": [issue(location="s1", type=None)]},
+        {"issues": [issue(step_id=7), issue(proposed_repair=None)]},
+    ],
+)
+def test_a_judge_that_fails_or_answers_nonsense_leaves_the_rules_alone(reply: Reply) -> None:
+    assert found(reply) == RULES
+
+
+@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>hm</think> {}", "Here: {} Done."])
+def test_text_around_the_reply_does_no_harm(around: str) -> None:
+    text = around.replace("{}", json.dumps({"issues": [issue(location=None)]}))
+    assert found(text) == [*RULES, ("issue-2", "consistency", None)]
+
+
+def test_what_ends_a_run_is_not_swallowed() -> None:
+    with pytest.raises(RunAborted):
+        found(RunAborted("stopped"))
+
+
+def test_the_number_of_issues_is_bounded() -> None:
+    many = [issue(kind, step) for kind in ("consistency", "relevance") for step in ("s1", "s2", None)] * MAX_ISSUES
+    assert len(found({"issues": many})) == 1 + 6
+
+
+def test_the_request_shows_plan_arguments_and_tools() -> None:
+    model = ScriptedModel(judge={"issues": []})
+    step = ("Add 2 and 3", "calculator", {"operation": "add", "a": 2, "b": 3})
+    SemanticValidator(default_registry(), model).validate_plan(plan("Add 2 and 3", step))
+    (request,) = model.requests
+    assert request.system.startswith("Aeon judge\n")
+    assert (request.purpose, request.schema) == ("judge", JUDGE_SCHEMA)
+    for shown in ('"goal": "Add 2 and 3"', '{"operation": "add", "a": 2, "b": 3}', '"name": "calculator"'):
+        assert shown in request.prompt
+    assert "<answer>" not in request.prompt
+
+
+def test_an_execution_is_judged_with_results_memory_and_answer() -> None:
+    model = ScriptedModel(judge={"issues": [issue(location={"artifact": "answer", "step_id": None})]})
+    report = SemanticValidator(default_registry(), model).validate_execution(
+        goal=PLAN.goal,
+        plan=PLAN,
+        results={"s1": "7 rows"},
+        answer="rows.csv holds 7 rows",
+        memory={"unit": "row"},
+        failures={"s2": ["no such file"]},
+    )
+    for shown in ('{"result": "7 rows"}', '"no such file"', '"key": "unit"', '"rows.csv holds 7 rows"'):
+        assert shown in model.requests[0].prompt
+    assert [(i.type, i.location.artifact) for i in report.issues] == [("consistency", "answer")]
+
+
+def test_of_a_step_only_what_is_about_it_is_kept() -> None:
+    model = ScriptedModel(judge={"issues": [issue(step_id="s1"), issue(step_id="s2")]})
+    report = SemanticValidator(default_registry(), model).validate_step(PLAN.steps[0], PLAN)
+    assert [(i.type, i.location.step_id) for i in report.issues] == [("consistency", "s1")]
+    assert "<step>" in model.requests[0].prompt
+
+
+def test_every_object_of_the_schema_is_closed_and_every_key_required() -> None:
+    def check(schema: Any) -> None:
+        if schema.get("type") == "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            for inner in schema["properties"].values():
+                check(inner)
+        elif schema.get("type") == "array":
+            check(schema["items"])
+
+    check(JUDGE_SCHEMA)

@@ -1,0 +1,221 @@
+"""The semantic validator: reports on plans, steps and executions, by rules alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.memory.store import InMemoryStore
+from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.validation.lint import lint, lint_report
+from aeon_core.validation.report import SemanticValidationReport
+from aeon_core.validation.validator import SemanticValidator
+from tests.aeon_core.validation.semantic.plans import plan
+
+VALIDATOR = SemanticValidator(default_registry())
+SUM = plan(
+    "Add 2 and 3, then multiply by 4",
+    ("Add 2 and 3", "calculator", {"operation": "add", "a": 2, "b": 3}),
+    ("Multiply the sum by 4", "calculator", None, ["s1"]),
+)
+RESULTS: dict[str, Any] = {"s1": {"result": 5}, "s2": {"result": 20}}
+
+
+def judged(**changed: Any) -> list[tuple[str, str, str, str | None]]:
+    given = {"goal": SUM.goal, "plan": SUM, "results": RESULTS, **changed}
+    report = VALIDATOR.validate_execution(**given)
+    return [(i.type, i.severity, i.location.artifact, i.location.step_id) for i in report.issues]
+
+
+def test_a_report_adds_up() -> None:
+    faulty = plan("Add 2 and 3", "Do stuff", ("Add 2 and 3", "adder"), ("Say the sum aloud", None, None, ["s9"]))
+    report = VALIDATOR.validate_plan(faulty)
+    assert [(i.issue_id, i.type, i.location.step_id) for i in report.issues] == [
+        ("issue-1", "specificity", "s1"),
+        ("issue-2", "hallucination", "s2"),
+        ("issue-3", "consistency", "s3"),
+    ]
+    assert (report.artifact_type, report.overall_severity) == ("plan", "high")
+    assert {kind: n for kind, n in report.issue_summary.items() if n} == {
+        "specificity": 1,
+        "hallucination": 1,
+        "consistency": 1,
+    }
+    assert report.proposed_repairs == [issue.proposed_repair for issue in report.issues]
+    assert SemanticValidationReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_the_plan_stays_as_it_was_and_the_same_plan_gets_the_same_report() -> None:
+    before = SUM.model_dump()
+    first = VALIDATOR.validate_plan(SUM)
+    assert SUM.model_dump() == before
+    assert first == SemanticValidator(default_registry()).validate_plan(Plan.model_validate(before))
+    assert first.validation_id != VALIDATOR.validate_plan(SUM, task="another task").validation_id
+
+
+def test_the_task_counts_as_part_of_the_goal() -> None:
+    steps = ["Read the query plan of the orders table", "Bake bread", "Create the index"]
+    odd = plan("Add an index to the orders table", *steps)
+    assert [i.type for i in VALIDATOR.validate_plan(odd).issues] == ["relevance"]
+    assert VALIDATOR.validate_plan(odd, task="Add an index, and bake bread").issues == []
+
+
+def test_a_tool_that_is_registered_later_is_known() -> None:
+    registry = ToolRegistry()
+    validator = SemanticValidator(registry)
+    step = plan("Say hello", ("Say hello", "echo", {"text": "hello"}))
+    assert [i.type for i in validator.validate_plan(step).issues] == ["hallucination"]
+    for tool in default_registry():
+        registry.register(tool)
+    assert validator.validate_plan(step).issues == []
+
+
+def test_a_step_that_has_run_is_not_blamed() -> None:
+    done = plan("Read parcels.csv", "Read parcels.csv", "Do stuff")
+    step = done.steps[1]
+    step.status = "running"
+    step.status = "complete"
+    assert VALIDATOR.validate_plan(done).issues == []
+
+
+def test_one_step_is_reported_on_within_its_plan() -> None:
+    whole = plan("Count the rows", "Do stuff", "Handle it")
+    report = VALIDATOR.validate_step(whole.steps[1], whole)
+    assert [(i.type, i.location.artifact, i.location.step_id) for i in report.issues] == [("specificity", "step", "s2")]
+    assert report.artifact_type == "step"
+
+
+@pytest.mark.parametrize("step_id", ["s2", "s3"])
+def test_a_step_that_is_only_proposed_is_looked_at_in_its_place(step_id: str) -> None:
+    whole = plan("Count the rows", "Read rows.csv", "Count the rows of rows.csv")
+    proposed = PlanStep(step_id=step_id, description="Do stuff", depends_on=["s8"])
+    report = VALIDATOR.validate_step(proposed, whole)
+    assert {(i.type, i.location.step_id) for i in report.issues} == {("specificity", step_id), ("consistency", step_id)}
+    assert [step.step_id for step in whole.steps] == ["s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, "20", "The result is 20.", "(2 + 3) * 4 = 20.0", "The sum is 5; times 4 that makes 20."]
+)
+def test_an_answer_that_agrees_has_no_issue(answer: str | None) -> None:
+    assert judged(answer=answer, memory=RESULTS) == []
+
+
+HIGH = ("consistency", "high")
+
+
+@pytest.mark.parametrize(
+    ("changed", "issue"),
+    [
+        ({"answer": "It comes to 42."}, (*HIGH, "answer", None)),
+        ({"answer": " "}, ("relevance", "high", "answer", None)),
+        ({"answer": "Bananas grow in warm countries."}, ("relevance", "high", "answer", None)),
+        ({"answer": "As step 7 shows, 20"}, ("hallucination", "medium", "answer", None)),
+        ({"memory": {"s1": {"result": 6}}}, (*HIGH, "memory", "s1")),
+        ({"results": {**RESULTS, "s9": {"result": 1}}}, ("consistency", "medium", "results", None)),
+        ({"results": {**RESULTS, "s1": {"result": 6}}}, (*HIGH, "results", "s1")),
+        ({"results": {**RESULTS, "s2": {"product": 20}}}, (*HIGH, "results", "s2")),
+        ({"failures": {"s2": ["boom"]}, "answer": "All steps succeeded: 20"}, (*HIGH, "answer", None)),
+        ({"results": {"s2": {"result": 20}}, "failures": {"s1": ["x"]}}, ("consistency", "medium", "results", "s2")),
+    ],
+)
+def test_what_contradicts_across_phases_is_found(changed: dict[str, Any], issue: tuple[str, ...]) -> None:
+    assert issue in judged(**changed)
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "contradicts"),
+    [
+        ({"text": "Paris"}, "The capital is Lyon.", True),
+        ({"text": "Paris"}, "The capital is Paris.", False),
+        ({"population": 2_148_271}, "The population is 3,400,000.", True),
+        ({"population": 2_148_271}, "The capital has 2.1 million people; the population is 2,148,271.", False),
+        ({"valid": False}, "The capital is valid.", True),
+        ({"valid": False}, "The capital is not valid.", False),
+        ({"share": 0.437}, "The share is 43.7% of the capital.", False),
+    ],
+)
+def test_labelled_values_and_names_are_compared(output: dict[str, Any], answer: str, contradicts: bool) -> None:
+    asked = plan("Find the capital of France", "Recall the capital of France")
+    report = VALIDATOR.validate_execution(goal=asked.goal, plan=asked, results={"s1": output}, answer=answer)
+    assert [i.type for i in report.issues] == (["consistency"] if contradicts else [])
+
+
+def test_an_honest_answer_on_a_failure_has_no_issue() -> None:
+    honest = "The sum is 5; the multiplication failed, so there is no product."
+    assert judged(results={"s1": {"result": 5}}, failures={"s2": ["boom"]}, answer=honest) == []
+
+
+def test_the_kind_of_report_says_what_was_compared() -> None:
+    alone = VALIDATOR.validate_execution(goal=SUM.goal, plan=SUM, results=RESULTS)
+    assert alone.artifact_type == "execution_artifact"
+    store = InMemoryStore()
+    store.write("s1", {"result": 6})
+    across = VALIDATOR.validate_execution(goal=SUM.goal, plan=SUM, results=RESULTS, memory=store)
+    assert (across.artifact_type, across.overall_severity) == ("cross_phase", "high")
+
+
+def test_lint_report_holds_structure_and_meaning_each_once() -> None:
+    data = {
+        "goal": "Add 2 and 3",
+        "steps": [
+            {"step_id": "a", "description": "Add 2 and 3", "tool": "adder", "depends_on": ["z"]},
+            {"step_id": "b", "description": "Do stuff"},
+            {"step_id": "c", "description": "Do things", "agent": "llm"},
+            {
+                "step_id": "d",
+                "description": "Add",
+                "tool": "calculator",
+                "arguments": {"operation": "x", "a": 1, "b": 2},
+            },
+        ],
+    }
+    issues = [(i.type, i.severity, i.location.step_id) for i in lint_report(data, default_registry()).issues]
+    assert issues == [
+        ("hallucination", "high", "a"),
+        ("consistency", "high", "a"),
+        ("specificity", "medium", "b"),
+        ("hallucination", "high", "d"),
+        ("specificity", "high", "c"),
+    ]
+
+
+def test_lint_report_reads_what_can_be_read_of_a_broken_plan() -> None:
+    data = {"steps": [{"step_id": "a", "description": "Do stuff", "agent": "llm"}, 7]}
+    kinds = [i.type for i in lint_report(data, default_registry()).issues]
+    assert kinds == ["consistency", "consistency", "specificity"]
+
+
+@given(st.recursive(st.none() | st.text(max_size=8), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=5), x)))
+def test_lint_report_of_any_data_begins_with_that_of_lint(data: Any) -> None:
+    structural = lint(data, default_registry()).issues
+    assert lint_report(data, default_registry()).issues[: len(structural)] == structural
+
+
+def test_the_report_does_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from tests.aeon_core.validation.labelled.score import labelled_plans, registry\n"
+        "from aeon_core.plan.models import Plan\n"
+        "from aeon_core.validation.validator import SemanticValidator\n"
+        "validator = SemanticValidator(registry())\n"
+        "for labelled in labelled_plans():\n"
+        "    print(validator.validate_plan(Plan.model_validate(labelled['plan'])).model_dump_json())\n"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
