@@ -24,6 +24,7 @@ from typing_extensions import override
 from aeon_themes import PALETTES, fallback_variables
 from aeon_tui.prints import screen_to_itself
 from aeon_tui.runner import Runner, StartRun
+from aeon_tui.terminal import notification, title, title_given_back
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
@@ -132,6 +133,13 @@ class AeonApp(App[None]):
         """Quit: nothing was selected, else the screen would have copied it."""
         await self.action_quit()
 
+    def tell_terminal(self, text: str, *, urgent: bool = False) -> None:
+        """Name the terminal so; what is urgent is a notification too, where the person looks elsewhere."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(title(text))
+            if urgent and not self.app_focus:
+                self._driver.write(notification(text))
+
     def quit_soon(self) -> None:
         """Quit; from any thread, and from a signal's handler."""
         if self._running_loop is not None:
@@ -156,7 +164,7 @@ def run_app(runs_dir: Path, start: StartRun | None = None) -> int:
         with screen_to_itself():
             app = AeonApp(runs_dir, runner)
             app.driver_class = _sized(app.driver_class)
-            with _ended_by_signals(app):
+            with _ended_by_signals(app), title_given_back():
                 app.run()
     finally:
         _let_end(runner)

@@ -84,10 +84,12 @@ def _shell(config: RunConfig) -> Finding:
 
 
 def _mcp(config: RunConfig) -> Finding:
+    code = 2 if "mcp" in config.tools else 0
     if find_spec("mcp") is None:
-        return Finding("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'")
+        return Finding("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'", code)
     if not config.mcp_servers:
-        return Finding("mcp", "installed; no server is configured", "name one under `mcp_servers:` in a config file")
+        step = "name one under `mcp_servers:` in a config file"
+        return Finding("mcp", "installed; no server is configured", step, code)
     return Finding("mcp", f"usable: --tools mcp starts {', '.join(config.mcp_servers)}")
 
 
@@ -100,7 +102,7 @@ def _installed_tools() -> list[Finding]:
 
 def _otel(config: RunConfig) -> Finding:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        return Finding("otel", "its packages are missing", "pip install 'aeon-tui[otel]'")
+        return Finding("otel", "its packages are missing", "pip install 'aeon-tui[otel]'", 2 if config.otel else 0)
     if not config.otel:
         return Finding("otel", "installed; off", "`otel: true` in a config file, or AEON_OTEL=true, turns it on")
     content = "with" if config.otel_content else "without"

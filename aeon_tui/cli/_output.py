@@ -24,6 +24,7 @@ STATUS_STYLES = {
     "failed": "bold red",
     "aborted": "yellow",
     "interrupted": "yellow",
+    "stopped": "yellow",
     "running": "cyan",
     "pending": "dim",
     "invalid": "dim",

@@ -26,8 +26,21 @@ def runs_dir(args: Namespace) -> Path:
 def _options(args: Namespace) -> dict[str, Any]:
     given = {key: getattr(args, key, None) for key in KEYS}
     if (rules := getattr(args, "allow", None)) is not None:
-        given["policy"] = {"allow": rules}
+        given["policy"] = {"allow": [_rule(rule) for rule in rules]}
     return given
+
+
+def _rule(rule: str) -> str:
+    from pydantic import ValidationError
+
+    from aeon_core.policy import PolicyRules
+
+    try:
+        PolicyRules.model_validate({"allow": [rule]})
+    except ValidationError:
+        form = "TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB)"
+        raise UsageError(f"--allow {rule!r} is no rule; write {form}, such as 'Bash(git status*)'") from None
+    return rule
 
 
 def _config_file(args: Namespace) -> Path | None:

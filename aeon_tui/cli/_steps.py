@@ -9,6 +9,7 @@ from aeon_core.journal.log_text import brief, change, message, route
 from aeon_core.journal.parts import RepairView, StepView
 from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import STATUS_STYLES, Output
+from aeon_widgets.marks import shown_status
 
 INDENT = "    "
 NOTE_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
@@ -17,7 +18,7 @@ NOTE_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 def print_steps(out: Output, view: RunView) -> None:
     """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
     for step in view.steps.values():
-        _print_step(out, step)
+        _print_step(out, step, shown_status(step.status, live=view.result is None))
 
 
 def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
@@ -34,13 +35,13 @@ def answer_title(simulated: bool) -> str:
     return f"Answer{' (simulated model)' if simulated else ''}"
 
 
-def _print_step(out: Output, step: StepView) -> None:
+def _print_step(out: Output, step: StepView, status: str) -> None:
     indent = "  " * min(step.depth, 5)
     out.line(
         indent,
         (step.step_id, "bold"),
         " ",
-        (step.status, STATUS_STYLES.get(step.status, "")),
+        (status, STATUS_STYLES.get(status, "")),
         (f" · {route(step)}", "dim"),
         f" · {step.description}",
     )

@@ -11,6 +11,7 @@ from aeon_core.assemble import connected_model
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.config_files import LoadedConfig, user_config_file
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.versions import versions
 from aeon_tui.cli import _settings
 from aeon_tui.cli._findings import Finding, extras, providers
@@ -19,7 +20,8 @@ from aeon_tui.cli._output import Output, stdout
 
 def execute(args: Namespace) -> int:
     """Print what was found; return what a run would end with for it: 2 for a configuration that cannot be used, a
-    place where no run can be kept or a model of an unknown provider, 3 for a model that cannot be used, else 0.
+    place where no run can be kept, a model of an unknown provider or without the price that a budget needs, tools or
+    traces that are asked for without their package; 3 for a model that cannot be used, else 0.
     """
     out = stdout()
     findings = [Finding("aeon", versions()["aeon"]), Finding("python", platform.python_version())]
@@ -61,18 +63,17 @@ def _models(loaded: LoadedConfig) -> list[Finding]:
     found = []
     for number, model in enumerate(config.models):
         text = f"{model}{at}, {_price(model, config)}, from {loaded.sources['model']}"
+        name = "fallback" if number else "model"
         try:
             connected_model(config.model_copy(update={"model": model})).close()
         except AeonError as error:
-            found.append(Finding("fallback" if number else "model", text, error.message, error.exit_code))
+            found.append(Finding(name, text, error.message, error.exit_code))
         else:
-            found.append(Finding("fallback" if number else "model", text))
+            found.append(Finding(name, text))
     return found
 
 
 def _price(model: str, config: RunConfig) -> str:
-    from aeon_core.llm.catalogue import price_date, price_of
-
     price = price_of(model, config.prices)
     if price is None:
         return f"no known price ({price_date()}; a budget needs one under `prices:`)"

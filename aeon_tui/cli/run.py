@@ -25,8 +25,8 @@ from aeon_tui.prints import prints_on_stderr
 from aeon_tui.runner import GUIDE, StartRun
 
 if TYPE_CHECKING:
-    from aeon_core.kernel.orchestrator import Orchestrator
     from aeon_core.llm.base import LLMAdapter
+    from aeon_core.kernel.orchestrator import Orchestrator
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
 
@@ -78,8 +78,13 @@ def _run(
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}", ""):
             stderr().line((line, "bold"))
     with _diagnostics(args.debug):
-        orchestrator = _orchestrator(config, llm, registry, asks=asks and is_terminal(sys.stdin))
+        orchestrator = _orchestrator(config, llm, registry, asks=asks and _somebody_is_there())
         return _headless(task, plan, *orchestrator, as_json=args.json)
+
+
+def _somebody_is_there() -> bool:
+    """Return whether a person can both see a question and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def _check(args: Namespace) -> None:

@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 
-from aeon_core.effects.approval import ApprovalDecision
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
@@ -110,6 +111,7 @@ class RunScreen(Screen[None]):
         Binding("3", "pane(3)", "Log", show=False),
         Binding("4", "pane(4)", "Repairs", show=False),
         Binding("5", "pane(5)", "Answer", show=False),
+        Binding("6", "pane(6)", "Decision", show=False),
         Binding("x", "hide_guide", "Hide the guide", show=False),
         Binding("escape", "back", "Runs"),
     ]
@@ -125,6 +127,8 @@ class RunScreen(Screen[None]):
         self._damage_told = 0
         self._made = False
         self._shown_status = ""
+        self._asked: ApprovalRequest | None = None
+        self._focused_before: Widget | None = None
 
     def compose(self) -> ComposeResult:
         yield RunHeader()
@@ -194,6 +198,7 @@ class RunScreen(Screen[None]):
             self.view.result = self._runner.ending()
         if self.status != self._shown_status:
             self._shown_status = self.status
+            self._tell_terminal()
             self._repaint(frozenset())
         elif records:
             self._repaint(frozenset(str(record.get("type")) for record in records))
@@ -203,20 +208,47 @@ class RunScreen(Screen[None]):
         self._say_what_went_wrong()
         self._ask()
 
+    def _tell_terminal(self) -> None:
+        """Name the terminal after the run that goes on here."""
+        if self._runner is not None:
+            words = self._shown_status.replace("_", " ")
+            urgent = self._runner.desk.waiting is not None
+            self.app.tell_terminal(  # type: ignore[attr-defined]  # the app that owns this screen
+                f"aeon: {words} · {one_line(self.view.task, 60)}", urgent=urgent
+            )
+
     def _ask(self) -> None:
         """Show the question that the run waits with, and take away one that was decided."""
         request = self._runner.desk.waiting if self._runner is not None else None
-        digest = request.digest if request is not None else None
-        for panel in self.query(ApprovalPanel):
-            if panel.digest == digest:
-                return
-            panel.remove()
-            self.query_one(PlanTree).focus()
+        if request is self._asked:
+            return  # the request itself: the next one may ask the same, of the same digest
+        if self._asked is None:
+            self._focused_before = self.focused
+        self._asked = request
+        self._take_panel_away(last=request is None)
         self.set_class(request is not None, "-asking")
         if request is not None:
             if self.maximized is not None:
                 self.minimize()
-            self.mount(ApprovalPanel(request.point, request.subject, request.digest), before=self.query_one(LogPane))
+            panel = ApprovalPanel(request.point, request.subject, request.digest)
+            panel.pane_key = "6"
+            self.mount(panel, before=self.query_one(LogPane))
+
+    def _take_panel_away(self, last: bool) -> None:
+        """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
+        for panel in self.query(ApprovalPanel):
+            if self.maximized is panel:
+                self.minimize()
+            if last and panel.has_focus_within:
+                before = self._focused_before
+                back = before if before is not None and before.is_attached and before.focusable else None
+                self.set_focus(back or self.query_one(PlanTree))
+            panel.remove()
+
+    def on_screen_resume(self) -> None:
+        """Give a person who comes back from another screen the half second, too."""
+        for panel in self.query(ApprovalPanel):
+            panel.ask_again()
 
     @on(ApprovalPanel.Decided)
     def _decided(self, event: ApprovalPanel.Decided) -> None:
@@ -271,7 +303,7 @@ class RunScreen(Screen[None]):
             self.notify(error.message, severity="error", timeout=30, markup=False)
 
     def _pane(self, number: int) -> Pane:
-        kinds: tuple[type[Pane], ...] = (PlanTree, StepPane, LogPane, RepairsPane, Outcome)
+        kinds: tuple[type[Pane], ...] = (PlanTree, StepPane, LogPane, RepairsPane, Outcome, ApprovalPanel)
         return self.query_one(kinds[number - 1])
 
     def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
@@ -323,6 +355,8 @@ class RunScreen(Screen[None]):
         """Return whether an action does something now."""
         if action == "hide_guide":
             return bool(self.query("#guide"))
+        if (action, parameters) == ("pane", (6,)):
+            return self._asked is not None
         return super().check_action(action, parameters)
 
     def action_hide_guide(self) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from aeon_core.config import RunConfig
+from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.app import AeonApp
+from aeon_tui.runner import Runner, StartRun
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
+from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 from tests.aeon_tui.test_browser import summary
@@ -98,3 +104,69 @@ def test_finished_run_otherwise(snap_compare: Compare, size: tuple[int, int], ke
 def test_light_theme(snap_compare: Compare) -> None:
     app = run_app(finished_run(), theme="aeon-light")
     assert snap_compare(app, terminal_size=(120, 40), run_before=then())
+
+
+EDIT: dict[str, Any] = {
+    "tool_name": "Edit",
+    "arguments": {
+        "file_path": "src/main.py",
+        "old_string": "import os\n\nretries = 2\nwait = 1.5\n",
+        "new_string": "import os\n\nretries = 3\nwait = 1.5\n",
+    },
+    "description": "try once more before giving up",
+    "reason": "'Edit' needs approval",
+}
+WRITE: dict[str, Any] = {
+    "tool_name": "Write",
+    "arguments": {"file_path": f"{HOSTILE}.txt", "content": "\n".join(f"{n} {HOSTILE}" for n in range(5_000))},
+    "description": HOSTILE,
+    "reason": "'Write' needs approval",
+}
+MONEY: dict[str, Any] = {
+    "spent_usd": 1.1043,
+    "held_usd": 0.04,
+    "reserved_usd": 0.31,
+    "limit_usd": 1.2,
+    "proposed_usd": 2.4,
+    "model": "anthropic:claude",
+    "purpose": "reason",
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("point", "subject", "keys"),
+    [
+        pytest.param("tool", EDIT, (), id="edit"),
+        pytest.param("tool", WRITE, ("w", *"too long"), id="hostile-words"),
+        pytest.param("budget", MONEY, ("1",), id="budget-elsewhere"),
+    ],
+)
+def test_decision(
+    snap_compare: Compare,
+    monkeypatch: pytest.MonkeyPatch,
+    point: Any,
+    subject: dict[str, Any],
+    keys: tuple[str, ...],
+    size: tuple[int, int],
+) -> None:
+    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    run = live_run()
+    run.records[0]["config"]["budget"] = 1.2
+    runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
+    request = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
+    waiting = threading.Thread(target=runner.desk, args=(request,), daemon=True)
+    app = AeonApp(Path("runs"))
+    app.first_screen = RunScreen(ListFeed(run.records, live=True), runner, clock=lambda: START + timedelta(seconds=41))
+
+    async def decide(pilot: Pilot[None]) -> None:
+        waiting.start()
+        while not pilot.app.screen.query(ApprovalPanel):
+            await pilot.pause(0.01)
+        await then(*keys)(pilot)  # type: ignore[misc]
+
+    try:
+        assert snap_compare(app, terminal_size=size, run_before=decide)
+    finally:
+        runner.desk.close()
+        waiting.join(5)

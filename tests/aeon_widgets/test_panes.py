@@ -11,9 +11,10 @@ from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.view import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_widgets.marks import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
-from aeon_widgets.run_header import gauge
+from aeon_widgets.run_header import RunHeader, gauge, spent
 from aeon_widgets.run_list import RunList
 from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
+from aeon_widgets.ttl_gauge import TTLGauge
 
 
 def result(status: str, **fields: Any) -> RunResult:
@@ -53,6 +54,54 @@ def test_the_gauge_is_full_only_when_nothing_is_spent_and_empty_only_at_the_end(
 def test_a_narrow_gauge_is_short() -> None:
     view = RunView(ttl_limit=50, ttl_allocated=50, ttl_remaining=46)
     assert "".join(text for text, _ in gauge(view, 60)) == "TTL ███░ 46/50 left"
+
+
+@pytest.mark.parametrize(
+    ("config", "cost", "words", "colour"),
+    [
+        ({"budget": 0.5}, 0.0123, "$0.0123 of $0.50", "$aeon-text"),
+        ({"budget": 0.5}, 0.4, "$0.40 of $0.50", "$severity-medium"),
+        ({"budget": 0.5, "budget_warning": 0.01}, 0.0123, "$0.0123 of $0.50", "$severity-medium"),
+        ({"budget": 0.1}, 0.108, "$0.1080, budget raised", "$severity-medium"),
+        ({"budget": 1200}, None, "$0.00 of $1,200.00", "$aeon-text"),
+        ({"budget": 0}, 0.0, "$0.00 of $0.00", "$aeon-text"),
+        ({"budget": None}, 0.1, "", ""),
+        ({"budget": float("inf")}, 0.1, "", ""),
+        ({"budget": "much"}, 0.1, "", ""),
+        ({"budget": True}, 0.1, "", ""),
+        ({}, 0.1, "", ""),
+    ],
+)
+def test_what_a_run_has_cost_is_told_against_its_budget(
+    config: dict[str, Any], cost: float | None, words: str, colour: str
+) -> None:
+    assert spent(RunView(config=config, cost_usd=cost)) == (words, colour)
+
+
+@pytest.mark.parametrize(
+    ("config", "cost", "simulated", "shown"),
+    [
+        ({"budget": 0.5}, 0.0123, False, "$0.0123 of $0.50"),
+        ({"budget": 0.5}, 0.0, True, "$0.00 of $0.50"),
+        ({"budget": 0.5}, None, False, "no known price"),
+        ({}, 0.0123, False, "$0.0123"),
+        ({}, 1204.5, False, "$1,204.50"),
+        ({}, 0.0, True, "$0 (simulated)"),
+        ({}, None, False, "no known price"),
+    ],
+)
+def test_the_ttl_pane_has_the_cost(config: dict[str, Any], cost: float | None, simulated: bool, shown: str) -> None:
+    pane = TTLGauge()
+    pane._view = RunView(config=config, cost_usd=cost, simulated=simulated)
+    assert pane._lines(30)[-1].plain == f"cost   {shown}"
+
+
+def test_the_header_has_the_cost_once() -> None:
+    header = RunHeader()
+    header._view = RunView(model="m", usage={"input_tokens": 3_000}, cost_usd=0.0123)
+    assert [text for text, _, _ in header._facts() if text] == ["m", "3,000 tokens · $0.0123"]
+    header._view.config = {"budget": 0.5}
+    assert [text for text, _, _ in header._facts() if text] == ["m", "$0.0123 of $0.50", "3,000 tokens"]
 
 
 def test_before_a_ttl_is_known_the_gauge_says_so() -> None:

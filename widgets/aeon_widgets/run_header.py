@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
+from aeon_core.budget import money
 from aeon_core.journal.view import RunView
 from aeon_widgets.marks import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
@@ -13,6 +16,9 @@ from aeon_widgets.text import count, duration, fit, one_line
 GAUGE_BELOW = 110
 """From this width of the screen on, the TTL pane is beside the plan, and the header need not repeat it."""
 SEPARATOR = "  "
+
+NEAR = 0.8
+"""From this share of a budget on, where `budget_warning` is not given, the cost is something to be aware of."""
 
 Part = tuple[str, str]
 
@@ -79,6 +85,7 @@ class RunHeader(Widget):
             (label, "bold $severity-medium", True),
             (one_line(self._note), "bold $severity-medium", True),
             (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
+            (*spent(self._view), False),
             (self._phase(), "$aeon-muted", False),
             (self._tokens(), "$aeon-muted", False),
         ]
@@ -93,12 +100,36 @@ class RunHeader(Widget):
         usage = self._view.usage
         total = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         cost = self._view.cost_usd
-        price = f" · ${cost:,.4f}" if cost else ""
+        price = f" · {money(cost)}" if cost and budget_usd(self._view) is None else ""
         return f"{count(total, 'token')}{price}" if total else ""
 
     def _gauge(self) -> list[Part]:
         width = self.outer_size.width
         return [*gauge(self._view, width), (SEPARATOR, "")] if width < GAUGE_BELOW else []
+
+
+def budget_usd(view: RunView) -> float | None:
+    """Return the budget that the run was started with, in US dollars; None where there is none."""
+    return _usd(view.config.get("budget"))
+
+
+def spent(view: RunView) -> Part:
+    """Return what a run with a budget has cost, of how much, and its style; nothing for a run without one."""
+    budget = budget_usd(view)
+    if budget is None:
+        return "", ""
+    cost = view.cost_usd or 0.0
+    if cost > budget:
+        # A call is never made that might exceed it: a person has raised it since.
+        return f"{money(cost)}, budget raised", "$severity-medium"
+    warn_at = _usd(view.config.get("budget_warning"))
+    near = cost > 0 and cost >= (NEAR * budget if warn_at is None else warn_at)
+    return f"{money(cost)} of {money(budget)}", "$severity-medium" if near else "$aeon-text"
+
+
+def _usd(value: object) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and math.isfinite(value) else None  # type: ignore[arg-type]
 
 
 def gauge(view: RunView, width: int) -> list[Part]:

@@ -8,9 +8,10 @@ from textual.content import Content
 from textual.geometry import Size
 from typing_extensions import override
 
+from aeon_core.budget import money
 from aeon_core.journal.view import RunView
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.run_header import bar
+from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import count, fit
 
 
@@ -63,18 +64,23 @@ class TTLGauge(Pane):
         if view.ttl_last:
             lines.append(Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted"))
         lines += [
-            Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), fit(value, width - 7))
-            for name, value in self._facts()
+            Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), (fit(value, width - 7), style))
+            for name, value, style in self._facts()
         ]
         return lines
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _facts(self) -> list[tuple[str, str, str]]:
         view = self._view
         attempts = sum(len(attempts) for attempts in view.calls.values())
         tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
-        cost = "no known price" if view.cost_usd is None else f"${view.cost_usd:,.4f}" if view.cost_usd else "$0"
+        cost, style = spent(view)
+        if view.cost_usd is None:
+            cost, style = "no known price", ""
+        elif not cost:
+            free = "$0 (simulated)" if view.simulated else "$0"
+            cost = money(view.cost_usd) if view.cost_usd else free
         return [
-            ("calls", f"{attempts:,}"),
-            ("tokens", f"{tokens_in:,} in, {tokens_out:,} out"),
-            ("cost", f"{cost} (simulated)" if view.simulated else cost),
+            ("calls", f"{attempts:,}", ""),
+            ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),
+            ("cost", cost, style),
         ]

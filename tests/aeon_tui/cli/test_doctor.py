@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,36 @@ def test_a_model_with_its_key_is_usable(cli: Cli, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     done = cli("doctor", "--model", "openai:x")
     assert (done.code, finding(done.out, "model").split()[0]) == (0, "ok")
+
+
+@pytest.mark.parametrize(
+    ("package", "config", "name", "code"),
+    [
+        ("opentelemetry", "otel: true", "otel", 2),
+        ("opentelemetry", "ttl: 3", "otel", 0),
+        ("mcp", "tools: [mcp]", "mcp", 2),
+        ("mcp", "ttl: 3", "mcp", 0),
+        (None, "tools: [mcp]", "mcp", 2),
+    ],
+)
+def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_2(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, package: str | None, config: str, name: str, code: int
+) -> None:
+    monkeypatch.setattr(
+        "aeon_tui.cli._findings.find_spec", lambda found: None if found == package else find_spec(found)
+    )
+    Path(".aeon/config.yml").write_text(f"{config}\n")
+    done = cli("doctor", "--model", "simulated:default")
+    assert (done.code, done.err) == (code, "")
+    assert finding(done.out, name).startswith("--")
+
+
+@pytest.mark.parametrize(("prices", "code"), [("", 2), ("prices: {'openai:own': {input: 1, output: 4}}", 0)])
+def test_a_budget_without_a_price_is_exit_2_as_it_is_for_a_run(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, prices: str, code: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    Path(".aeon/config.yml").write_text(f"budget: 1\n{prices}\n")
+    done = cli("doctor", "--model", "openai:own")
+    assert done.code == code
+    assert ("a budget cannot be kept" in finding(done.out, "model")) == (code == 2)

@@ -6,7 +6,10 @@ import json
 import pytest
 
 from aeon_core.errors import AeonError
-from aeon_tui.cli._output import Output
+from aeon_core.journal.view import fold
+from aeon_tui.cli._output import Output, stdout
+from aeon_tui.cli._steps import print_steps
+from tests.aeon_tui.recordings import live_run
 
 HOSTILE = "[bold red]x[/] \x1b[31m :smile: 12"
 
@@ -93,3 +96,12 @@ def test_a_stream_that_is_not_there_takes_everything() -> None:
         output = Output(stream)
         output.line("one")
         output.json({})
+
+
+@pytest.mark.parametrize(("ended", "word"), [(True, "stopped"), (False, "running")])
+def test_what_an_ended_run_left_running_was_stopped(capsys: pytest.CaptureFixture[str], ended: bool, word: str) -> None:
+    run = live_run()
+    if ended:
+        run.finish("aborted")
+    print_steps(stdout(), fold(run.records))
+    assert f"\ns3 {word} · " in capsys.readouterr().out

@@ -1,0 +1,45 @@
+"""What the terminal is told beside the screen: its title, and a notification where the person looks elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from aeon_core.visible import visible
+
+LIMIT = 80
+"""Characters of a title."""
+_KEEP, _GIVE_BACK = "\x1b[22;2t", "\x1b[23;2t"
+
+
+def title(text: str) -> str:
+    """Return what names the terminal's window or tab; nothing in the text can steer the terminal."""
+    return f"\x1b]2;{_one_line(text)}\x07"
+
+
+def notification(text: str) -> str:
+    """Return what shows a notification in terminals that have them; others ignore it."""
+    return f"\x1b]9;{_one_line(text)}\x07"
+
+
+@contextlib.contextmanager
+def title_given_back() -> Iterator[None]:
+    """Leave the terminal with the title that it had."""
+    _write(_KEEP)
+    try:
+        yield
+    finally:
+        _write(_GIVE_BACK)
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(text[:LIMIT].split()))
+
+
+def _write(sequence: str) -> None:
+    stream = sys.__stderr__
+    with contextlib.suppress(OSError, ValueError):
+        if stream is not None and stream.isatty():
+            stream.write(sequence)
+            stream.flush()
