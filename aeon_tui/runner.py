@@ -97,7 +97,7 @@ def build_orchestrator(
 ) -> Kernel:
     """Return the kernel with the model and the tools that the configuration names."""
     from aeon_core.assemble import assembled_tools, connected_model, telemetry
-    from aeon_core.kernel.orchestrator import Orchestrator
+    from aeon_core.orchestrator import Orchestrator
 
     config = start.config
     tools = start.tools if start.tools is not None else assembled_tools(config)

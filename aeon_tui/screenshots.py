@@ -22,7 +22,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.llm.connect import connect
-from aeon_core.kernel.orchestrator import Orchestrator
+from aeon_core.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen

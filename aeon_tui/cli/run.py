@@ -26,7 +26,7 @@ from aeon_tui.runner import GUIDE, StartRun
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
-    from aeon_core.kernel.orchestrator import Orchestrator
+    from aeon_core.orchestrator import Orchestrator
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
 
@@ -162,7 +162,7 @@ def _orchestrator(
     config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool
 ) -> tuple[Orchestrator, Progress]:
     from aeon_core.journal.listening import as_dicts
-    from aeon_core.kernel.orchestrator import Orchestrator
+    from aeon_core.orchestrator import Orchestrator
 
     progress = Progress(stderr())
     approver = TerminalApprover(stderr()) if asks else None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from aeon_core.journal.history import ExecutionHistory as ExecutionHistory
     from aeon_core.journal.history import list_runs as list_runs
     from aeon_core.journal.history import open_history as open_history
-    from aeon_core.kernel.orchestrator import Orchestrator as Orchestrator
     from aeon_core.kernel.state import OrchestrationState as OrchestrationState
     from aeon_core.llm.base import LLMAdapter as LLMAdapter
     from aeon_core.llm.base import LLMRequest as LLMRequest
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from aeon_core.llm.connect import connect as connect
     from aeon_core.memory.base import Memory as Memory
     from aeon_core.memory.store import InMemoryStore as InMemoryStore
+    from aeon_core.orchestrator import Orchestrator as Orchestrator
     from aeon_core.plan.models import Plan as Plan
     from aeon_core.plan.models import PlanStep as PlanStep
     from aeon_core.plan.models import Subplan as Subplan
@@ -55,7 +55,7 @@ _PUBLIC = {
     "LLMResponse": "llm.base",
     "Memory": "memory.base",
     "OrchestrationState": "kernel.state",
-    "Orchestrator": "kernel.orchestrator",
+    "Orchestrator": "orchestrator",
     "Plan": "plan.models",
     "PlanStep": "plan.models",
     "RunConfig": "config",

@@ -18,7 +18,7 @@ from aeon_core.places import PROJECT_FOLDER, find_project_root
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
 
-PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir"})
+PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir", "criteria"})
 ENVIRONMENT_PREFIX = "AEON_"
 MAX_BYTES = 1_000_000
 
@@ -27,6 +27,7 @@ EXPECTED = {
     "base_url": "the address of a server, http://HOST:PORT/v1 or https://…",
     "ttl": "a whole number of cycles, 0 or more",
     "single_pass": "true or false",
+    "criteria": "text, a file with criteria of convergence",
     "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
     "approve": "'tool' or 'none', all there is in this version",

@@ -91,7 +91,7 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
 
 @pytest.mark.parametrize(
     ("keys", "why"),
-    [(["d"], "the answer was reject"), (["w", "n", "o", "enter"], "was not approved: no")],
+    [(["d"], "a person rejected it"), (["w", "n", "o", "enter"], "was not approved: no")],
     ids=["plain", "words"],
 )
 async def test_a_rejection_fails_the_step_with_the_words(tmp_path: Path, keys: list[str], why: str) -> None:

@@ -48,7 +48,8 @@ def permitted(
     if answer.decision == "approve":
         return dict(arguments)
     if answer.decision != "edit" or answer.edited is None:
-        why = answer.feedback or f"the answer was {answer.decision}, without anything edited"
+        plain = "a person rejected it" if answer.decision == "reject" else "without anything edited"
+        why = answer.feedback or plain
         if why == NOBODY:
             how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
             if verdict.reason != unruled(tool):

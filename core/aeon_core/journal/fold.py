@@ -266,6 +266,38 @@ def _approval(view: RunView, record: Record) -> None:
     asked = record.get("state") == "asked"
     text = log_text.approval(record.get("point"), record.get("step_id"), record.get("decision"), asked=asked)
     view.add_line("warning" if asked else "info", "approval", text)
+    if record.get("point") == "budget":
+        _budget(view, record, asked=asked)
+
+
+def _budget(view: RunView, record: Record, *, asked: bool) -> None:
+    """Keep what an approval would raise the budget to, and raise it."""
+    if asked:
+        view.proposed_usd = _number((_dict(record.get("subject")) or {}).get("proposed_usd"))
+        return
+    limits = {"approve": view.proposed_usd, "edit": _number((_dict(record.get("edited")) or {}).get("limit_usd"))}
+    limit = limits.get(_str(record.get("decision")))
+    if limit is not None:
+        view.config = {**view.config, "budget": limit}
+
+
+def _profile(view: RunView, record: Record) -> None:
+    view.add_line("info", "profile", log_text.brief(_str(record.get("adjustment_reason")), 400))
+
+
+def _validation(view: RunView, record: Record) -> None:
+    issues = _dicts(record.get("issues"))
+    view.add_line("warning" if issues else "info", "validation", log_text.validation(issues))
+
+
+def _convergence(view: RunView, record: Record) -> None:
+    view.add_line("info", "convergence", log_text.convergence(dict(record)))
+
+
+def _refinement(view: RunView, record: Record) -> None:
+    accepted = record.get("accepted") is True
+    text = log_text.refinement(_dict(record.get("action")) or {}, _str(record.get("explanation")), accepted=accepted)
+    view.add_line("info" if accepted else "warning", "refinement", text)
 
 
 def _policy(view: RunView, record: Record) -> None:
@@ -318,7 +350,11 @@ _HANDLERS: dict[str, Callable[[RunView, Record], None]] = {
     "memory": _memory,
     "ttl": _ttl,
     "approval": _approval,
+    "convergence": _convergence,
     "notice": _notice,
+    "profile": _profile,
+    "refinement": _refinement,
+    "validation": _validation,
     "policy": _policy,
     "cycle": _cycle,
     "pass": _pass,

@@ -197,6 +197,27 @@ def approval(point: Any, step_id: Any, decision: Any, *, asked: bool) -> str:
     return f"{where}{brief(point, 20)} · " + ("waits for a decision" if asked else f"decided: {brief(decision, 20)}")
 
 
+def validation(issues: list[dict[str, Any]]) -> str:
+    if not issues:
+        return "validation found no issues"
+    worst = issues[0]
+    kind = f"{brief(worst.get('severity'), 10)} {brief(worst.get('type'), 20)}"
+    first = f"{kind}: {brief(worst.get('description'))}"
+    return f"validation found {len(issues)} issue{'s' if len(issues) > 1 else ''} · {first}"
+
+
+def convergence(record: dict[str, Any]) -> str:
+    codes = ", ".join(brief(code, 40) for code in record.get("reason_codes") or ())
+    verdict = "converged" if record.get("converged") is True else "not converged"
+    scores = f"completeness {record.get('completeness_score')}, coherence {record.get('coherence_score')}"
+    return brief(f"{verdict}: {codes} · {scores}")
+
+
+def refinement(action: dict[str, Any], explanation: str, *, accepted: bool) -> str:
+    head = f"{brief(action.get('target'), 40)} · {brief(action.get('type'), 20).replace('_', ' ')}"
+    return f"{head} {'accepted' if accepted else 'refused'}: {brief(explanation)}"
+
+
 def run_level(status: str) -> str:
     if status in ("converged", "accepted", "completed"):
         return "info"

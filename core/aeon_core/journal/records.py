@@ -17,6 +17,7 @@ Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
 ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
+PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
 PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
 """The pass a record belongs to; its key on a line is `pass`."""
@@ -32,7 +33,8 @@ class Record(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        cls.tag = cls.model_fields["type"].default
+        if "type" in cls.model_fields:
+            cls.tag = cls.model_fields["type"].default
 
     def body(self) -> bytes:
         """Return the body as one line of JSON, without its type and a newline."""
@@ -90,7 +92,7 @@ class PlanRecord(Record):
 
     type: Literal["plan"] = Field(default="plan", exclude=True)
     pass_number: PassNumber
-    cause: Literal["generated", "given", "repaired", "refined", "edited"]
+    cause: PlanCause
     plan: Plan
     step_id: str | None = None
     """The step that was repaired."""
@@ -209,11 +211,45 @@ class PolicyRecord(Record):
     reason: str
 
 
+class _EntityRecord(Record):
+    """A record whose body is an entity's fields, beside the pass."""
+
+    model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    nulls: ClassVar[Nulls] = "kept"
+    pass_number: PassNumber
+
+
+class ProfileRecord(_EntityRecord):
+    """The TaskProfile's fields, the depth that follows from it, and why it was made or revised."""
+
+    type: Literal["profile"] = Field(default="profile", exclude=True)
+    adaptive_depth: dict[str, Any]
+    adjustment_reason: str
+
+
+class ValidationRecord(_EntityRecord):
+    """A SemanticValidationReport's fields."""
+
+    type: Literal["validation"] = Field(default="validation", exclude=True)
+
+
+class ConvergenceRecord(_EntityRecord):
+    """A ConvergenceAssessment's fields."""
+
+    type: Literal["convergence"] = Field(default="convergence", exclude=True)
+
+
+class RefinementRecord(_EntityRecord):
+    """A RefinementAction's fields, and what became of it."""
+
+    type: Literal["refinement"] = Field(default="refinement", exclude=True)
+
+
 class NoticeRecord(Record):
     """Something to know of that stops nothing: another model is used, a budget or a context window is nearly full."""
 
     type: Literal["notice"] = Field(default="notice", exclude=True)
-    kind: Literal["model_fallback", "budget_warning", "context_window", "provider"]
+    kind: Literal["model_fallback", "budget_warning", "context_window", "provider", "advisory"]
     pass_number: PassNumber
     step_id: str | None = None
     message: str
@@ -276,6 +312,10 @@ AnyRecord = Annotated[
     | TTLRecord
     | ApprovalRecord
     | NoticeRecord
+    | ProfileRecord
+    | ValidationRecord
+    | ConvergenceRecord
+    | RefinementRecord
     | PolicyRecord
     | CycleRecord
     | PassRecord

@@ -57,6 +57,8 @@ class RunView:
     """What the last cycle was spent on, in words; empty where none is."""
     usage: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
+    proposed_usd: float | None = None
+    """What the budget would be raised to, as it was last asked."""
     cycles: int = 0
     passes: int = 0
     """Passes that have ended."""

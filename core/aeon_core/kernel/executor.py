@@ -120,7 +120,9 @@ class Executor:
         ttl = self.state.ttl.model_dump()
         self.effects.emit(TTLRecord(**ttl, reason=reason, usage=usage, cost_usd=cost_usd))
 
-    def emit_plan(self, cause: Literal["generated", "given", "repaired"], step_id: str | None = None) -> None:
+    def emit_plan(
+        self, cause: Literal["generated", "given", "repaired", "refined"], step_id: str | None = None
+    ) -> None:
         """Journal the plan after its structure changed."""
         self.recorder.structure(self.plan)
         self.effects.emit(PlanRecord(pass_number=self.state.pass_number, cause=cause, plan=self.plan, step_id=step_id))
@@ -174,7 +176,8 @@ class Executor:
         self._start(step)
         try:
             for substep in list(subplan.substeps):
-                self.execute(substep, subplan.substeps)
+                if substep.status == "pending":
+                    self.execute(substep, subplan.substeps)
         except LLMError as error:
             self._fail(step, AeonError(f"a substep failed: {error.message}", error_type="failed_substeps"))
             raise
@@ -257,10 +260,11 @@ class Executor:
     def _gather(self, step: PlanStep) -> dict[str, Any]:
         """Return the outputs of a step that is nothing but its substeps."""
         assert step.subplan is not None
-        failed = [substep.step_id for substep in step.subplan.substeps if substep.status != "complete"]
+        valid = [substep for substep in step.subplan.substeps if substep.status != "invalid"]
+        failed = [substep.step_id for substep in valid if substep.status != "complete"]
         if failed:
             raise AeonError(f"substeps failed: {', '.join(failed)}", error_type="failed_substeps")
-        return {substep.step_id: self.state.outputs[substep.step_id] for substep in step.subplan.substeps}
+        return {substep.step_id: self.state.outputs[substep.step_id] for substep in valid}
 
     def _call_tool(self, step: PlanStep) -> dict[str, Any]:
         tool = self.registry.get(step.tool or "")

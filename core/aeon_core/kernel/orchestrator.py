@@ -1,151 +1,66 @@
-"""The loop: plan → execute → answer (core FR-001 to FR-005). Straight-line; everything outside passes the port."""
+"""The loop: plan → execute → evaluate → refine → execute …, or one pass (core FR-001 to FR-005, adaptive FR-001)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from aeon_core.adaptive.depth import AdaptiveDepth
+from aeon_core.adaptive.evidence import DepthEvidence
+from aeon_core.adaptive.profiling import default_profile, profile_request, read_profile
 from aeon_core.budget import CostCeilingReached
-from aeon_core.config import RunConfig, runs_directory
-from aeon_core.effects.approval import Approver
-from aeon_core.effects.cursor import Cursor, RecordedModel
-from aeon_core.effects.port import Effects
+from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.entities import RunResult, RunStatus
-from aeon_core.errors import AeonError, JournalError, ReplayMismatchError, RunAborted, RunEnding, UsageError
-from aeon_core.journal.listening import as_dicts, fan_out
-from aeon_core.journal.records import Phase, PhaseRecord, RunFinished, RunStarted
-from aeon_core.journal.writer import JournalWriter, LineListener, new_run_id
+from aeon_core.errors import (
+    AeonError,
+    JournalError,
+    LLMError,
+    ReplayMismatchError,
+    RunAborted,
+    RunEnding,
+    SupervisorError,
+    UsageError,
+)
+from aeon_core.evaluation.evaluator import Evaluator, depth_evidence
+from aeon_core.evaluation.planner import RecursivePlanner
+from aeon_core.journal.records import (
+    ConvergenceRecord,
+    Phase,
+    PhaseRecord,
+    RefinementRecord,
+    RunFinished,
+    ValidationRecord,
+)
 from aeon_core.kernel.executor import Executor, TTLExpired
-from aeon_core.kernel.result import Progress, pass_record, run_result
-from aeon_core.kernel.state import OrchestrationState
-from aeon_core.llm.base import LLMAdapter
-from aeon_core.memory.base import Memory
-from aeon_core.memory.store import InMemoryStore
-from aeon_core.plain import clean_text, plain
+from aeon_core.kernel.result import Progress, advisory_record, pass_record, profile_record, run_result, run_started
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.plan.applying import Refinement
 from aeon_core.plan.generation import plan_request
-from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import given_plan
+from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.questions import follow_up_questions
+from aeon_core.plan.refining import RefinementReply, read_refinement
 from aeon_core.reasoning import reply_text
-from aeon_core.redaction import holds_secret
 from aeon_core.timing import milliseconds_between
-from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.structural import validate_plan_tools
-from aeon_core.versions import versions
 
+T = TypeVar("T")
 logger = logging.getLogger("aeon")
 
 
-class Orchestrator:
-    """Runs tasks. One run at a time; `abort` and `state` may be used from another thread.
-
-    `tools` defaults to echo and calculator, `memory` to a store of the run's own, `journal` to a new file in the runs
-    directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
-    `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
-    the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
-    `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing.
-    """
+class Loop:
+    """One run, from its first record to its last."""
 
     def __init__(
         self,
-        llm: LLMAdapter | None,
-        tools: ToolRegistry | None = None,
-        memory: Memory | None = None,
-        config: RunConfig | None = None,
-        approver: Approver | None = None,
-        journal: Path | str | Literal[False] | None = None,
-        on_record: Callable[[dict[str, Any]], None] | None = None,
-        *,
-        on_line: LineListener | None = None,
-        on_delta: Callable[[str | None, str], None] | None = None,
-        recorded: Cursor | None = None,
+        task: str,
+        given: Plan | None,
+        executor: Executor,
+        progress: Progress,
+        criteria: ConvergenceCriteria | None,
     ) -> None:
-        self.llm = llm if llm is not None else _recorded_model(recorded)
-        self.tools = tools if tools is not None else default_registry()
-        self.memory = memory if memory is not None else InMemoryStore()
-        self.config = config if config is not None else RunConfig()
-        self.state: OrchestrationState | None = None
-        """The state of the current or last run (core FR-011)."""
-        self._approver = approver
-        self._journal = journal
-        self._on_record = on_record
-        self._listener = fan_out([on_line, as_dicts(on_record)])
-        self._on_delta = on_delta
-        self._recorded = recorded
-        self._effects: Effects | None = None
-        self._abort_asked = False
-
-    def abort(self) -> None:
-        """End the run from another thread: at the next cycle, or within a second where a model call is in flight."""
-        self._abort_asked = True
-        if self._effects is not None:
-            self._effects.abort()
-
-    def close(self) -> None:
-        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
-        for held in (self.llm, self.tools, self._on_record):
-            if close := getattr(held, "close", None):
-                close()
-
-    def run(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
-        """Run a task, with a given plan or one the model makes, and return how it ended, whatever happens.
-
-        A given Plan object is executed itself: its steps carry the outcome afterwards. Raises AeonError only before
-        the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created;
-        and ReplayMismatchError where what was recorded is not what the kernel does.
-        """
-        if not isinstance(task, str) or not task.strip():
-            raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
-        task = clean_text(task)
-        given = given_plan(plan)
-        journal = self._open_journal()
-        journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
-        try:
-            effects = Effects(
-                journal,
-                llm=self.llm,
-                memory=self.memory,
-                approver=self._approver,
-                recorded=self._recorded,
-                config=self.config,
-                on_delta=self._on_delta,
-            )
-            self._effects = effects
-            if self._abort_asked:
-                effects.abort()
-            self.state = OrchestrationState(
-                ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
-            )
-            executor = Executor(effects, self.state, self.tools, self.config)
-            progress = Progress(
-                run_id=journal.run_id,
-                journal=_shown(journal.path) if self._recorded is None else self._recorded.journal,
-                model=self.llm.model,
-                simulated=self.llm.simulated,
-            )
-            return _Run(task, given, executor, progress).run()
-        finally:
-            journal.close()
-            self._effects, self._abort_asked = None, False
-
-    def _open_journal(self) -> JournalWriter:
-        listener = self._listener
-        if self._recorded is not None:
-            return JournalWriter(None, self._recorded.first["run"], listener)
-        if self._journal is False:
-            return JournalWriter(None, new_run_id(), listener)
-        if self._journal is not None:
-            path = Path(self._journal)
-            return JournalWriter(path, clean_text(path.stem), listener)
-        run_id = new_run_id()
-        return JournalWriter(runs_directory(self.config) / f"{run_id}.jsonl", run_id, listener)
-
-
-class _Run:
-    """One run, from its first record to its last."""
-
-    def __init__(self, task: str, given: Plan | None, executor: Executor, progress: Progress) -> None:
         self.task = task
         self.given = given
         self.executor = executor
@@ -153,22 +68,15 @@ class _Run:
         self.state = executor.state
         self.config = executor.config
         self.progress = progress
+        self.depth = AdaptiveDepth(self.config.ttl)
+        self.evaluator = Evaluator(task, executor.registry, criteria, self.config.prompts_dir)
+        self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
+        self.planner = RecursivePlanner(task, executor.registry, self.evaluator, **self.how)
+        self.refined = self.gave_up = self.gave_up_before = False
 
     def run(self) -> RunResult:
-        config = {key: _shown(value) for key, value in self.config.model_dump(exclude_none=True).items()}
-        started = RunStarted(
-            task=self.task,
-            config=plain(config),
-            model=self.progress.model,
-            simulated=self.progress.simulated,
-            models=[known.described() for known in self.effects.models.known],
-            prices=self.effects.models.prices,
-            tools=self.executor.registry.export_tools_for_llm(),
-            versions=versions(),
-            memory=self.effects.memory,
-        )
         try:
-            self.effects.emit(started)
+            self.effects.emit(run_started(self.task, self.config, self.effects, self.executor.registry, self.progress))
         except JournalError as failure:
             raise UsageError(failure.message) from None
         status, error = self._ending()
@@ -190,7 +98,9 @@ class _Run:
 
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
-            self._pass()
+            self._begin_pass()
+            self.executor.emit_ttl("allocated")
+            return (self._single_pass() if self.config.single_pass else self._passes()), None
         except TTLExpired:
             return "ttl_expired", None
         except ReplayMismatchError:
@@ -207,8 +117,6 @@ class _Run:
             logger.exception("the run failed on an error in Aeon itself")
             message = f"internal error: {type(error).__name__}: {error}"
             return "failed", self._cut_cycle(AeonError(message, error_type="InternalError"))
-        complete = all(step.status == "complete" for step in self.executor.plan.walk())
-        return ("completed" if complete else "not_converged"), None
 
     def _cut_cycle(self, error: AeonError) -> AeonError:
         """Write the cycle that did not come to its end; return why (core FR-039)."""
@@ -220,18 +128,49 @@ class _Run:
                 return failure
         return error
 
-    def _pass(self) -> None:
-        self.progress.started = self.effects.now
-        self.executor.emit_ttl("allocated")
+    def _begin_pass(self) -> None:
+        self.progress.started, self.progress.phases, self.progress.refinements = self.effects.now, [], []
+
+    def _single_pass(self) -> RunStatus:
         self._phase("plan", self._plan)
         self._phase("execute", self._execute)
-        self.progress.passes = self.state.pass_number
+        self.progress.passes = 1
         try:
             self._answer()
         except TTLExpired:
             self._end_pass()
             raise
         self._end_pass()
+        complete = all(step.status == "complete" for step in self.executor.plan.walk())
+        return "completed" if complete else "not_converged"
+
+    def _passes(self) -> RunStatus:
+        """Go round until the result converges, or another pass could change nothing (adaptive FR-001, FR-006)."""
+        while True:
+            try:
+                if self.state.pass_number == 1:
+                    self._phase("plan", self._plan_adaptively)
+                self._phase("execute", self._execute)
+                self.progress.passes = self.state.pass_number
+                self._phase("evaluate", self._evaluate)
+                if self.progress.assessment is not None and self.progress.assessment.converged:
+                    self._end_pass()
+                    return "converged"
+                self._phase("refine", self._refine)
+            except TTLExpired:
+                if self.state.plan is not None:
+                    # No model is asked any more (adaptive FR-062).
+                    report, assessment = self._found(None)
+                    self._note(report, assessment.ended("ttl_expired"))
+                if self.progress.passes == self.state.pass_number:
+                    self._end_pass()
+                raise
+            if not self._another_pass():
+                self._end_pass()
+                return "not_converged"
+            self._end_pass()
+            self.state.pass_number += 1
+            self._begin_pass()
 
     def _end_pass(self) -> None:
         self._count()
@@ -270,8 +209,7 @@ class _Run:
             executor.registry.export_tools_for_llm(),
             ttl_remaining=self.state.ttl_remaining,
             ttl_limit=self.state.ttl_limit,
-            max_tokens=self.config.max_tokens,
-            prompts_dir=self.config.prompts_dir,
+            **self.how,
         )
         with executor.failing_cycle():
             reply = executor.llm.complete(request)
@@ -286,8 +224,9 @@ class _Run:
         """Run every step in strict order (core FR-052, FR-053)."""
         self.executor.recorder.new_pass()
         steps = self.executor.plan.steps
-        for index in range(len(steps)):
-            self.executor.execute(steps[index], steps)
+        for step in list(steps):
+            if step.status == "pending":
+                self.executor.execute(step, steps)
 
     def _answer(self) -> None:
         """Let the model answer the task from the steps' outputs. A refused or empty answer fails the run."""
@@ -297,13 +236,126 @@ class _Run:
             self.progress.answer = reply_text(executor.llm.complete(executor.request("answer", task=self.task)))
         executor.end_cycle()
 
+    def _plan_adaptively(self) -> None:
+        """Infer the profile, plan, allocate the TTL, and refine what is vague before it runs (adaptive FR-012)."""
+        self._profile()
+        self._plan()
+        self._deepen()
+        self.state.follow_up_questions = follow_up_questions(self.task, self.executor.plan)
+        self._note(self.evaluator.of_plan(self.executor.plan))
+        self._refine()
 
-def _shown(value: Any) -> Any:
-    """Return a path as text that can be written as UTF-8, anything else as it is."""
-    return clean_text(str(value)) if isinstance(value, Path) else value
+    def _profile(self) -> None:
+        """Let the model infer the TaskProfile; where its reply is of no use, by rules (adaptive FR-NEW-009)."""
+        executor, state = self.executor, self.state
+        tools = executor.registry.export_tools_for_llm()
+        ttl: dict[str, Any] = {"ttl_remaining": state.ttl_remaining, "ttl_limit": state.ttl_limit, **self.how}
+        executor.begin_cycle()
+        with executor.failing_cycle():
+            profile = self._asked(profile_request(self.task, tools, **ttl), "the profile", read_profile)
+        state.task_profile = profile or default_profile(self.task, tools=len(tools))
+        executor.end_cycle()
 
+    def _deepen(self, evidence: DepthEvidence | None = None) -> None:
+        """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
+        state, ttl, before = self.state, self.state.ttl, self.state.adaptive_depth
+        assert state.task_profile is not None
+        number = state.pass_number + (evidence is not None)
+        place: dict[str, Any] = {"steps": len(self._pending()), "pass_number": number, "spent": ttl.spent}
+        revised = self.depth.revise(state.task_profile, evidence, **place) if evidence is not None else None
+        state.task_profile = revised.profile if revised is not None else state.task_profile
+        depth = revised.configuration if revised is not None else self.depth.configure(state.task_profile, **place)
+        if before is not None and revised is None and depth.allocated_ttl == before.allocated_ttl:
+            return
+        state.adaptive_depth = depth
+        self.effects.emit(profile_record(state.task_profile, depth, number))
+        state.allocate(depth.allocated_ttl)
+        self.executor.emit_ttl(depth.adjustment_reason)
 
-def _recorded_model(recorded: Cursor | None) -> LLMAdapter:
-    if recorded is None:
-        raise UsageError("an Orchestrator needs a model; make one with connect('PROVIDER:NAME')")
-    return RecordedModel(recorded)
+    def _pending(self) -> list[PlanStep]:
+        return [step for step in self.executor.plan.walk() if step.status == "pending"]
+
+    def _evaluate(self) -> None:
+        """Answer from the outputs, then validate and assess all of it (adaptive FR-007)."""
+        executor = self.executor
+        try:
+            self._answer()
+        except (RunEnding, LLMError):
+            raise
+        except AeonError:
+            self.progress.answer = None
+        if self.state.ttl_remaining < 1:
+            self._note(*self._found(None))  # a judge is advice: without a cycle for one the rules decide
+            return
+        executor.begin_cycle()
+        with executor.failing_cycle():
+            found = self._found(executor.llm)
+        executor.end_cycle()
+        self._note(*found)
+
+    def _found(self, judge: LLMAdapter | None) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
+        state, memory = self.state, self.effects.recall()
+        artifacts: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "memory": memory}
+        return self.evaluator.of_pass(self.executor.plan, answer=self.progress.answer, judge=judge, **artifacts)
+
+    def _note(self, report: SemanticValidationReport, assessment: ConvergenceAssessment | None = None) -> None:
+        number = self.state.pass_number
+        self.progress.report, self.progress.assessment = report, assessment
+        self.effects.emit(ValidationRecord(pass_number=number, **report.model_dump(mode="json")))
+        if assessment is not None:
+            self.effects.emit(ConvergenceRecord(pass_number=number, **assessment.model_dump(mode="json")))
+
+    def _refine(self) -> None:
+        """Let the planner rewrite what validation and failures point at; then reason as deeply as it takes."""
+        executor, state, progress = self.executor, self.state, self.progress
+        report, assessment = progress.report, progress.assessment
+        assert report is not None
+        self.refined, self.gave_up_before, self.gave_up = False, self.gave_up, False
+        known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": state.ledger}
+        request = self.planner.request(executor.plan, report, assessment, ttl=state.ttl, **known)
+        if request is not None:
+            executor.begin_cycle()
+            with executor.failing_cycle():
+                reply = self._asked(request, "the refinement", read_refinement)
+            self.gave_up = reply is None
+            if reply is not None:
+                self._apply(reply, report)
+            executor.end_cycle()
+        if assessment is not None:
+            failed, asked = len(state.failures), len(state.follow_up_questions)
+            counts = {"failed_steps": failed, "refinements": len(progress.refinements), "questions": asked}
+            self._deepen(depth_evidence(report, assessment, state.ledger, **counts))
+
+    def _asked(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T | None:
+        """Return what the model's reply says, None where the supervisor gave up (adaptive FR-067)."""
+        executor = self.executor
+        try:
+            reply = executor.llm.complete(request)
+            return executor.supervisor.read_object(reply, what, read, schema=request.schema or {}, task=self.task)
+        except SupervisorError as error:
+            executor.cycle.errors.append(error.as_dict())
+            return None
+
+    def _apply(self, reply: RefinementReply, report: SemanticValidationReport) -> None:
+        state, plan, number = self.state, self.executor.plan, self.state.pass_number
+        outcome = self.planner.applied(plan, reply, report, state.ledger)
+        questions = [*state.follow_up_questions, *reply.follow_up_questions]
+        state.ledger, state.follow_up_questions = outcome.ledger, follow_up_questions(self.task, None, questions)
+        for done in map(Refinement.as_dict, outcome.refinements):
+            self.progress.refinements.append(done)
+            self.effects.emit(RefinementRecord(pass_number=number, **done))
+        for advisory in outcome.advisories:
+            self.effects.emit(advisory_record(advisory, number))
+        self.refined = bool(outcome.accepted)
+        if self.refined:
+            plan.goal, plan.steps[:] = outcome.plan.goal, outcome.plan.steps
+            validate_plan_tools(plan, self.executor.registry)
+            self.executor.emit_plan("refined")
+
+    def _another_pass(self) -> bool:
+        """Return whether another pass could change something; one in which refinement gave up gets a second chance."""
+        if self._pending() or self.refined or (self.gave_up and not self.gave_up_before):
+            return True
+        if (report := self.progress.report) and (assessment := self.progress.assessment):
+            self._note(report, assessment.ended("no_progress"))
+        return False

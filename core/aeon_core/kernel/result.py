@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
+from aeon_core.adaptive.profile import TaskProfile
+from aeon_core.config import RunConfig
+from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError
-from aeon_core.journal.records import PassRecord
+from aeon_core.journal.records import NoticeRecord, PassRecord, ProfileRecord, RunStarted
 from aeon_core.kernel.state import OrchestrationState
+from aeon_core.plain import clean_text, plain
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.refinement import Advisory
 from aeon_core.timing import seconds_between
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.validation.report import SemanticValidationReport
+from aeon_core.versions import versions
 
 
 @dataclass
@@ -29,6 +40,50 @@ class Progress:
     phases: list[dict[str, Any]] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
+    report: SemanticValidationReport | None = None
+    """What validation last found."""
+    assessment: ConvergenceAssessment | None = None
+    """What convergence last found."""
+    refinements: list[dict[str, Any]] = field(default_factory=list)
+    """What became of the refinement actions of the current pass."""
+    latest: dict[str, Any] | None = None
+    """The results of the last pass that was completed."""
+
+
+def profile_record(profile: TaskProfile, depth: AdaptiveDepthConfiguration, pass_number: int) -> ProfileRecord:
+    """Return the record of a profile that was inferred or revised."""
+    described = {**profile.model_dump(), "adaptive_depth": depth.model_dump()}
+    return ProfileRecord(pass_number=pass_number, adjustment_reason=depth.adjustment_reason, **described)
+
+
+def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
+    """Return the notice that a repair which validation proposed was not carried out (adaptive FR-079)."""
+    told = advisory.as_dict()
+    message = f"validation also proposed: {told['issue']['proposed_repair']}"
+    return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=told)
+
+
+def run_started(
+    task: str, config: RunConfig, effects: Effects, registry: ToolRegistry, progress: Progress
+) -> RunStarted:
+    """Return the first record of a run."""
+    told = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
+    return RunStarted(
+        task=task,
+        config=plain(told),
+        model=progress.model,
+        simulated=progress.simulated,
+        models=[known.described() for known in effects.models.known],
+        prices=effects.models.prices,
+        tools=registry.export_tools_for_llm(),
+        versions=versions(),
+        memory=effects.memory,
+    )
+
+
+def shown(value: Any) -> Any:
+    """Return a path as text that can be written as UTF-8, anything else as it is."""
+    return clean_text(str(value)) if isinstance(value, Path) else value
 
 
 def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
@@ -44,17 +99,24 @@ def pass_record(state: OrchestrationState, progress: Progress, now: str, snapsho
         phases=progress.phases,
         plan_state=dump_plan(state.plan),
         execution_results=pass_results(state, progress),
-        evaluation_results={},
-        refinement_changes=[],
+        evaluation_results=_evaluation(progress),
+        refinement_changes=progress.refinements,
         ttl_remaining=state.ttl_remaining,
         timing_information={
             "start_time": progress.started,
             "end_time": now,
             "duration": seconds_between(progress.started, now),
         },
+        task_profile=state.task_profile.model_dump() if state.task_profile is not None else None,
+        adaptive_depth=state.adaptive_depth.model_dump() if state.adaptive_depth is not None else None,
         snapshot=snapshot,
         totals={"usage": progress.usage, "cost_usd": progress.cost_usd},
     )
+
+
+def _evaluation(progress: Progress) -> dict[str, Any]:
+    parts = {"semantic_validation": progress.report, "convergence": progress.assessment}
+    return {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
 
 
 def run_result(state: OrchestrationState, progress: Progress, status: RunStatus, error: AeonError | None) -> RunResult:
@@ -62,10 +124,14 @@ def run_result(state: OrchestrationState, progress: Progress, status: RunStatus,
     return RunResult(
         run_id=progress.run_id,
         status=status,
+        converged=status == "converged",
         answer=progress.answer,
         plan=state.plan,
         steps=state.step_results(),
         passes=progress.passes,
+        convergence=progress.assessment.model_dump(mode="json") if progress.assessment is not None else None,
+        follow_up_questions=state.follow_up_questions,
+        manual_intervention=[entry.model_dump() for entry in state.ledger.manual_intervention],
         ttl=state.ttl,
         usage=UsageTotals(**progress.usage),
         cost_usd=progress.cost_usd,
@@ -89,14 +155,23 @@ def _describe(error: AeonError, state: OrchestrationState) -> dict[str, Any]:
 def _expiration(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
     """Return the TTL Expiration Response (core FR-036, adaptive FR-062 to FR-064)."""
     boundary = progress.passes == state.pass_number
-    results = pass_results(state, progress)
+    results, assessment = pass_results(state, progress), progress.assessment
+    scores: dict[str, Any] = {}
+    if assessment is not None:
+        scores = {
+            "completeness_score": assessment.completeness_score,
+            "coherence_score": assessment.coherence_score,
+            "consistency_status": dict(assessment.consistency_status),
+            "detected_issues": assessment.detected_issues,
+        }
     return {
         "result_type": "ttl_expired",
-        "latest_pass_result": results if boundary else None,
-        "partial_result": None if boundary else results,
+        "latest_pass_result": results if boundary else progress.latest,
+        "partial_result": results if not boundary and progress.latest is None else None,
         "expiration_point": "phase_boundary" if boundary else "mid_phase",
         "ttl_expired_metadata": TTLExpiredMetadata(
-            reason_codes=["ttl_expired"],
+            **scores,
+            reason_codes=assessment.reason_codes if assessment is not None else ["ttl_expired"],
             pass_number=state.pass_number,
             incomplete_steps=[s.step_id for s in state.step_results() if s.status in ("pending", "running")],
         ),

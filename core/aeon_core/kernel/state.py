@@ -8,8 +8,11 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
+from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.entities import Entity, ExecutionMode, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.refinement import RefinementLedger
 
 T = TypeVar("T")
 
@@ -51,6 +54,10 @@ class OrchestrationState(Entity):
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)
     pass_number: int = 1
+    task_profile: TaskProfile | None = None
+    adaptive_depth: AdaptiveDepthConfiguration | None = None
+    ledger: RefinementLedger = Field(default_factory=RefinementLedger)
+    follow_up_questions: list[str] = Field(default_factory=list)
     _step_ids: set[str] = PrivateAttr(default_factory=set)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -89,6 +96,12 @@ class OrchestrationState(Entity):
         if self.ttl_remaining < 1:
             raise ValueError("no TTL cycle is left to spend")
         self.ttl_remaining -= 1
+
+    def allocate(self, cycles: int) -> None:
+        """Allocate so many cycles in all, those that are spent included; never more than the limit."""
+        spent = self.ttl.spent
+        self.ttl_allocated = max(spent, min(cycles, self.ttl_limit))
+        self.ttl_remaining = self.ttl_allocated - spent
 
     def step_results(self) -> list[StepResult]:
         """Return what became of each step of the tree, substeps after their parent."""

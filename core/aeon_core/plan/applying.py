@@ -48,7 +48,7 @@ class Refinement:
     def as_dict(self) -> dict[str, Any]:
         """Return the refinement as plain JSON (adaptive FR-073)."""
         return {
-            **self.action.model_dump(mode="json"),
+            "action": self.action.model_dump(mode="json"),
             "accepted": self.accepted,
             "explanation": self.explanation,
             "before": self.before,

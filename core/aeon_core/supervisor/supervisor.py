@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse
@@ -25,6 +25,8 @@ from aeon_core.supervisor.replies import as_object, invalid, read_call, read_jso
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.structural import validate_step_tool, validate_tool_call
+
+T = TypeVar("T")
 
 
 class Supervisor:
@@ -118,6 +120,41 @@ class Supervisor:
         _check_ending(response, fault)
         arguments = lenient_arguments(call.text, tool) if call.unparseable else call.arguments
         return self._repair_call(fault, arguments, step, tools, goal, context)
+
+    def read_object(
+        self,
+        response: LLMResponse,
+        what: str,
+        read: Callable[[Any], T],
+        *,
+        schema: dict[str, Any],
+        task: str,
+        registry: ToolRegistry | None = None,
+    ) -> T:
+        """Return what `read` makes of the JSON of a reply, repaired where need be (adaptive FR-004).
+
+        `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form. Raises
+        SupervisorError, and LLMError of the adapter.
+        """
+        text = without_thinking(clean_text(response.text))
+        original: dict[str, Any] = {"text": text}
+        action_type: ActionType = "json_repair"
+        try:
+            value, local = read_json(text)
+            result = read(value)
+        except ValidationError as error:
+            problems, original = error.context["problems"], as_object(value)
+            action_type = "plan_repair"
+        except ValueError as error:
+            problems = [str(error)]
+        else:
+            if local:
+                self._repairs.local("json_repair", original, as_object(value))
+            return result
+        fault = Fault(what, action_type, original, text, problems)
+        _check_ending(response, fault)
+        request = self._request(fault, self._tools(registry), schema, task=task)
+        return self._repairs.by_model(fault, request, lambda value: (read(value), as_object(plain(value))))
 
     def repair_arguments(
         self,

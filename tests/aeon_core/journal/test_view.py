@@ -288,3 +288,21 @@ def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | 
 def test_cycles_and_ttl_are_counted() -> None:
     view = fold(parsed(started(), ttl(0), cycle(1, {}), cycle(2, {}), ttl(2), repair(None)))
     assert (view.cycles, view.ttl_remaining, len(view.repairs)) == (2, 48, 1)
+
+
+@pytest.mark.parametrize(
+    ("decided", "budget"),
+    [
+        ({"decision": "approve"}, 1.0),
+        ({"decision": "edit", "edited": {"limit_usd": 0.75}}, 0.75),
+        ({"decision": "edit", "edited": {"limit_usd": "much"}}, 0.5),
+        ({"decision": "reject"}, 0.5),
+    ],
+    ids=["approve", "edit", "no amount", "reject"],
+)
+def test_a_budget_that_was_raised_is_the_one_that_is_shown(decided: dict[str, Any], budget: float) -> None:
+    view = RunView()
+    view.apply({"type": "run_started", "config": {"budget": 0.5}})
+    view.apply({"type": "approval", "point": "budget", "state": "asked", "subject": {"proposed_usd": 1.0}})
+    view.apply({"type": "approval", "point": "budget", "state": "decided", **decided})
+    assert view.config["budget"] == budget

@@ -10,8 +10,8 @@ import pytest
 from aeon_core.config import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import LLMError, ModelUnavailableError, SupervisorError
-from aeon_core.kernel.orchestrator import Orchestrator
 from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel
+from aeon_core.orchestrator import Orchestrator
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.supervisor.supervisor import Supervisor

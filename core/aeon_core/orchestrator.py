@@ -1,0 +1,135 @@
+"""The Orchestrator: opens a run, and hands it to the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from aeon_core.config import RunConfig, runs_directory
+from aeon_core.convergence.criteria import load_criteria
+from aeon_core.effects.approval import Approver
+from aeon_core.effects.cursor import Cursor, RecordedModel
+from aeon_core.effects.port import Effects
+from aeon_core.entities import RunResult
+from aeon_core.errors import UsageError
+from aeon_core.journal.listening import as_dicts, fan_out
+from aeon_core.journal.opening import open_journal
+from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.kernel.executor import Executor
+from aeon_core.kernel.orchestrator import Loop
+from aeon_core.kernel.result import Progress, shown
+from aeon_core.kernel.state import OrchestrationState
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.memory.base import Memory
+from aeon_core.memory.store import InMemoryStore
+from aeon_core.plain import clean_text
+from aeon_core.plan.models import Plan
+from aeon_core.plan.parsing import given_plan
+from aeon_core.redaction import holds_secret
+from aeon_core.tools.registry import ToolRegistry, default_registry
+
+
+class Orchestrator:
+    """Runs tasks. One run at a time; `abort` and `state` may be used from another thread.
+
+    `tools` defaults to echo and calculator, `memory` to a store of the run's own, `journal` to a new file in the runs
+    directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
+    `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
+    the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
+    `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing.
+    """
+
+    def __init__(
+        self,
+        llm: LLMAdapter | None,
+        tools: ToolRegistry | None = None,
+        memory: Memory | None = None,
+        config: RunConfig | None = None,
+        approver: Approver | None = None,
+        journal: Path | str | Literal[False] | None = None,
+        on_record: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        on_line: LineListener | None = None,
+        on_delta: Callable[[str | None, str], None] | None = None,
+        recorded: Cursor | None = None,
+    ) -> None:
+        self.llm = llm if llm is not None else _recorded_model(recorded)
+        self.tools = tools if tools is not None else default_registry()
+        self.memory = memory if memory is not None else InMemoryStore()
+        self.config = config if config is not None else RunConfig()
+        self.state: OrchestrationState | None = None
+        """The state of the current or last run (core FR-011)."""
+        self._approver = approver
+        self._journal = journal
+        self._on_record = on_record
+        self._listener = fan_out([on_line, as_dicts(on_record)])
+        self._on_delta = on_delta
+        self._recorded = recorded
+        self._effects: Effects | None = None
+        self._abort_asked = False
+
+    def abort(self) -> None:
+        """End the run from another thread: at the next cycle, or within a second where a model call is in flight."""
+        self._abort_asked = True
+        if self._effects is not None:
+            self._effects.abort()
+
+    def close(self) -> None:
+        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
+        for held in (self.llm, self.tools, self._on_record):
+            if close := getattr(held, "close", None):
+                close()
+
+    def run(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
+        """Run a task, with a given plan or one the model makes, and return how it ended, whatever happens.
+
+        A given Plan object is executed itself: its steps carry the outcome afterwards. Raises AeonError only before
+        the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created;
+        and ReplayMismatchError where what was recorded is not what the kernel does.
+        """
+        if not isinstance(task, str) or not task.strip():
+            raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
+        task = clean_text(task)
+        given = given_plan(plan)
+        criteria = load_criteria(self.config.criteria) if self.config.criteria is not None else None
+        journal = self._open_journal()
+        journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
+        try:
+            effects = Effects(
+                journal,
+                llm=self.llm,
+                memory=self.memory,
+                approver=self._approver,
+                recorded=self._recorded,
+                config=self.config,
+                on_delta=self._on_delta,
+            )
+            self._effects = effects
+            if self._abort_asked:
+                effects.abort()
+            self.state = OrchestrationState(
+                ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
+            )
+            executor = Executor(effects, self.state, self.tools, self.config)
+            progress = Progress(
+                run_id=journal.run_id,
+                journal=shown(journal.path) if self._recorded is None else self._recorded.journal,
+                model=self.llm.model,
+                simulated=self.llm.simulated,
+            )
+            return Loop(task, given, executor, progress, criteria).run()
+        finally:
+            journal.close()
+            self._effects, self._abort_asked = None, False
+
+    def _open_journal(self) -> JournalWriter:
+        if self._recorded is not None:
+            return JournalWriter(None, self._recorded.first["run"], self._listener)
+        return open_journal(self._journal, runs_directory(self.config), self._listener)
+
+
+def _recorded_model(recorded: Cursor | None) -> LLMAdapter:
+    if recorded is None:
+        raise UsageError("an Orchestrator needs a model; make one with connect('PROVIDER:NAME')")
+    return RecordedModel(recorded)
