@@ -129,6 +129,7 @@ def _demo(parser: _Parser) -> None:
     _model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
     add("--single-pass", action="store_true", default=None, help="one pass, without evaluation")
+    add("--criteria", metavar="FILE", help="criteria of convergence, where the run goes round (single_pass: false)")
     add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
     add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about (app: tool)")
     _tools(parser)
