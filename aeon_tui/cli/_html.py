@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import LogLine, StepView
 from aeon_core.visible import visible
+from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report, seconds_after
 from aeon_tui.cli._steps import answer_title, notes, readable
 
@@ -22,6 +23,7 @@ pre { border-left: 3px solid GrayText; margin: .4rem 0; padding-left: .8rem; }
 ol.timeline { list-style: none; padding: 0; font: 13px/1.6 ui-monospace, monospace; }
 .timeline li { display: grid; grid-template-columns: 6rem 9rem 1fr; gap: .6rem; overflow-wrap: anywhere; }
 time { text-align: right; }
+.depth1 { margin-left: 1.5rem; } .depth2 { margin-left: 3rem; }
 .warning { color: #a06000; } .error { color: #c02020; }
 """
 _PAGE = """<!doctype html>
@@ -56,8 +58,10 @@ def _body(report: Report) -> Iterator[str]:
         yield from _step(step)
     yield from _section("Repairs", report.repairs, "info")
     yield from _section("Warnings", [line.text for line in report.warnings], "warning")
+    yield from _sections(report.passes)
     if report.answer is not None:
         yield f"<h2>{_line(answer_title(view.simulated))}</h2>\n{_block(report.answer)}"
+    yield from _sections(report.for_a_person)
     if report.error is not None:
         yield f'<h2>Error</h2>\n<p class="error">{_line(message(report.error))}</p>'
     yield from _section("Damage of the journal", view.damage, "error")
@@ -71,6 +75,13 @@ def _step(step: StepView) -> Iterator[str]:
     yield from _items(notes(step))
     if step.output is not None:
         yield _block(readable(step.output))
+
+
+def _sections(sections: list[Section]) -> Iterator[str]:
+    for section in sections:
+        yield f"<h2>{_line(section.title)}</h2>"
+        items = (f'<li class="{note.level} depth{note.depth}">{_line(note.text)}</li>' for note in section.notes)
+        yield f"<ul>{''.join(items)}</ul>"
 
 
 def _section(title: str, texts: list[str], level: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import StepView
 from aeon_core.visible import visible
+from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import answer_title, notes
 
@@ -34,13 +35,21 @@ def markdown(report: Report) -> str:
     for title, texts in (("Repairs", report.repairs), ("Warnings", [line.text for line in report.warnings])):
         if texts:
             blocks += [f"## {title}", _list(map(_line, texts))]
+    blocks += _sections(report.passes)
     if report.answer is not None:
         blocks += [f"## {answer_title(view.simulated)}", _quote(report.answer)]
+    blocks += _sections(report.for_a_person)
     if report.error is not None:
         blocks += ["## Error", _quote(message(report.error))]
     if view.damage:
         blocks += ["## Damage of the journal", _list(map(_line, view.damage))]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _sections(sections: list[Section]) -> Iterable[str]:
+    for section in sections:
+        yield f"## {section.title}"
+        yield "\n".join(f"{'  ' * note.depth}- {_line(note.text)}" for note in section.notes)
 
 
 def _step(step: StepView) -> Iterable[str]:

@@ -8,7 +8,7 @@ from aeon_core.journal.log_text import route
 from aeon_core.journal.view import LogLine, RunView
 from aeon_tui.cli._output import Output
 
-QUIET = frozenset({"phase", "memory", "llm", "tool", "run_started", "run_finished", "pass"})
+QUIET = frozenset({"phase", "memory", "llm", "tool", "run_started", "run_finished", "pass", "validation"})
 """Types whose lines are printed only when they warn."""
 MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
 

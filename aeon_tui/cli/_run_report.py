@@ -9,9 +9,10 @@ from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import LogLine
 from aeon_core.journal.view import RunView
 from aeon_core.timing import seconds_between
+from aeon_tui.cli._passes import Section, pass_sections, person_sections
 from aeon_tui.cli._steps import repair_text
 
-_TOLD_ELSEWHERE = frozenset({"supervisor", "run_finished"})
+_TOLD_ELSEWHERE = frozenset({"supervisor", "run_finished", "validation", "refinement", "advisory"})
 """Types of records that a report tells in other places than among the warnings."""
 
 
@@ -57,6 +58,16 @@ class Report:
     def warnings(self) -> list[LogLine]:
         """What went wrong or was done in another way than planned, and is no repair attempt."""
         return [line for line in self.view.log if line.level != "info" and line.type not in _TOLD_ELSEWHERE]
+
+    @property
+    def passes(self) -> list[Section]:
+        """What became of each pass, and what shows only across them; empty where nothing was evaluated."""
+        return pass_sections(self.view, self._history, self._pass_number)
+
+    @property
+    def for_a_person(self) -> list[Section]:
+        """What the run leaves to a person, beside its answer."""
+        return person_sections(self.view)
 
     @property
     def answer(self) -> str | None:

@@ -9,16 +9,26 @@ from aeon_core.journal.log_text import brief, change, message, route
 from aeon_core.journal.parts import RepairView, StepView
 from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import STATUS_STYLES, Output
+from aeon_tui.cli._passes import Section
 from aeon_widgets.marks import shown_status
 
 INDENT = "    "
-NOTE_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
 
 
 def print_steps(out: Output, view: RunView) -> None:
     """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
     for step in view.steps.values():
         _print_step(out, step, shown_status(step.status, live=view.result is None))
+
+
+def print_sections(out: Output, sections: list[Section]) -> None:
+    """Print each section under its title."""
+    for section in sections:
+        out.line()
+        out.line((section.title, "bold"))
+        for note in section.notes:
+            out.line(INDENT * note.depth, (note.text, NOTE_STYLES[note.level]))
 
 
 def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:

@@ -16,7 +16,7 @@ from aeon_tui.cli._html import html_page
 from aeon_tui.cli._markdown import markdown
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli._run_report import Report
-from aeon_tui.cli._steps import print_answer, print_steps
+from aeon_tui.cli._steps import print_answer, print_sections, print_steps
 
 DAMAGE_SHOWN = 20
 
@@ -68,7 +68,9 @@ def _print(out: Output, report: Report) -> None:
     print_steps(out, report.view)
     for text in report.plan_repairs:
         out.line((f"the plan was {text}", "yellow"))
+    print_sections(out, report.passes)
     print_answer(out, report.answer, simulated=report.view.simulated)
+    print_sections(out, report.for_a_person)
     if report.error is not None:
         out.line()
         out.line(("error: ", "bold red"), message(report.error))

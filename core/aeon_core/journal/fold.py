@@ -1,4 +1,4 @@
-"""Folding records into a view, one handler a type. What is not of the expected kind is taken as absent."""
+"""Folding records into a view, one handler a type (those of the adaptive engine are in `adaptive_fold`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from pydantic import ValidationError
 
 from aeon_core.entities import ExecutionMode, RunResult
-from aeon_core.journal import log_text
+from aeon_core.journal import adaptive_fold, log_text
 from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
+from aeon_core.journal.values import counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 from aeon_core.plan.models import StepStatus
 
 if TYPE_CHECKING:
@@ -22,96 +23,66 @@ _MODES = get_args(ExecutionMode)
 
 def apply(view: RunView, record: Record) -> None:
     """Fold one record into `view`. Raises only on a record that is no mapping of strings."""
-    handler = _HANDLERS.get(_str(record.get("type")))
-    view.last_seq = _int(record.get("seq"), view.last_seq)
-    view.last_ts = _str(record.get("ts")) or view.last_ts
-    view.run_id = view.run_id or _str(record.get("run"))
-    if "pass" in record:
-        view.current_pass = _int(record["pass"], view.current_pass)
+    handler = _HANDLERS.get(str_of(record.get("type")))
+    view.last_seq = int_of(record.get("seq"), view.last_seq)
+    view.last_ts = str_of(record.get("ts")) or view.last_ts
+    view.run_id = view.run_id or str_of(record.get("run"))
+    if "pass" in record and record.get("type") != "profile":
+        # A profile is revised in the pass before the one it is for.
+        view.current_pass = int_of(record["pass"], view.current_pass)
     if handler is not None:
         handler(view, record)
 
 
-def _str(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _id(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _int(value: Any, default: int = 0) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _dict(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _strs(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _counts(value: Any) -> dict[str, int]:
-    return {key: item for key, item in (_dict(value) or {}).items() if _number(item) is not None}
-
-
 def _run_started(view: RunView, record: Record) -> None:
-    view.run_id = _str(record.get("run")) or view.run_id
-    view.task = _str(record.get("task"))
-    view.model = _str(record.get("model"))
+    view.run_id = str_of(record.get("run")) or view.run_id
+    view.task = str_of(record.get("task"))
+    view.model = str_of(record.get("model"))
     view.simulated = record.get("simulated") is True
-    view.started = _str(record.get("ts"))
-    view.config = _dict(record.get("config")) or {}
-    view.tools = _dicts(record.get("tools"))
-    view.memory = dict(_dict(record.get("memory")) or {})
-    view.ttl_limit = _int(view.config.get("ttl"))
+    view.started = str_of(record.get("ts"))
+    view.config = dict_of(record.get("config")) or {}
+    view.tools = dicts_of(record.get("tools"))
+    view.memory = dict(dict_of(record.get("memory")) or {})
+    view.ttl_limit = int_of(view.config.get("ttl"))
     view.add_line("info", "run_started", log_text.run_started(view))
 
 
 def _run_resumed(view: RunView, _: Record) -> None:
     view.status, view.result = "running", None
+    adaptive_fold.outcome(view, {})
     view.add_line("info", "run_resumed", "a process goes on with the run")
 
 
 def _journal_recovered(view: RunView, record: Record) -> None:
-    view.add_line("warning", "journal_recovered", f"a torn line at byte {_int(record.get('offset'))} was set aside")
+    view.add_line("warning", "journal_recovered", f"a torn line at byte {int_of(record.get('offset'))} was set aside")
 
 
 def _phase(view: RunView, record: Record) -> None:
-    name, finished = _str(record.get("phase")), record.get("state") == "finished"
+    name, finished = str_of(record.get("phase")), record.get("state") == "finished"
     last = view.phases[-1] if view.phases else None
-    if finished and last is not None and (last.pass_number, last.phase) == (view.current_pass, name):
-        last.finished = True
-        last.duration_ms = _number(record.get("duration_ms"))
-    else:
-        view.phases.append(PhaseView(view.current_pass, name, view.last_ts, finished))
+    if not finished or last is None or (last.pass_number, last.phase) != (view.current_pass, name):
+        last = PhaseView(view.current_pass, name, view.last_ts)
+        view.phases.append(last)
+    if finished:
+        last.finished, last.duration_ms = True, number_of(record.get("duration_ms"))
     view.add_line("info", "phase", log_text.phase(view.phases[-1]))
 
 
 def _plan(view: RunView, record: Record) -> None:
-    plan = _dict(record.get("plan")) or {}
-    cause, repaired = _str(record.get("cause")), _id(record.get("step_id"))
-    view.goal = _str(plan.get("goal"))
+    plan = dict_of(record.get("plan")) or {}
+    cause, repaired = str_of(record.get("cause")), id_of(record.get("step_id"))
+    view.goal = str_of(plan.get("goal"))
     before, view.steps = view.steps, {}
     warnings: list[str] = []
     for node, depth, parent in _nodes(plan):
-        step_id = _str(node["step_id"])
+        step_id = str_of(node["step_id"])
         known = before.get(step_id)
         step = known or StepView(step_id=step_id, description="")
         view.steps[step_id] = step
         _describe(step, node, depth, parent)
         if cause == "repaired" and step_id == repaired:
             step.repaired, step.validator_errors = True, []
-        if errors := _strs(node.get("errors")):
+        if errors := strs_of(node.get("errors")):
             new = [error for error in errors if error not in step.validator_errors]
             warnings += [log_text.validator_error(step, error) for error in new]
             step.validator_errors = errors
@@ -122,21 +93,21 @@ def _plan(view: RunView, record: Record) -> None:
 
 def _nodes(plan: Record) -> Iterator[tuple[dict[str, Any], int, str | None]]:
     stack: list[tuple[dict[str, Any], int, str | None]] = []
-    stack.extend((node, 0, None) for node in reversed(_dicts(plan.get("steps"))))
+    stack.extend((node, 0, None) for node in reversed(dicts_of(plan.get("steps"))))
     while stack:
         node, depth, parent = stack.pop()
-        if _id(node.get("step_id")) is None:
+        if id_of(node.get("step_id")) is None:
             continue
         yield node, depth, parent
-        substeps = _dicts((_dict(node.get("subplan")) or {}).get("substeps"))
+        substeps = dicts_of((dict_of(node.get("subplan")) or {}).get("substeps"))
         stack.extend((substep, depth + 1, node["step_id"]) for substep in reversed(substeps))
 
 
 def _describe(step: StepView, node: Record, depth: int, parent: str | None) -> None:
-    step.description, step.depth, step.parent = _str(node.get("description")), depth, parent
+    step.description, step.depth, step.parent = str_of(node.get("description")), depth, parent
     step.status = _status(node.get("status"), step.status)
-    step.tool, step.agent = _id(node.get("tool")), _id(node.get("agent"))
-    step.arguments, step.replaces = _dict(node.get("arguments")), _id(node.get("replaces"))
+    step.tool, step.agent = id_of(node.get("tool")), id_of(node.get("agent"))
+    step.arguments, step.replaces = dict_of(node.get("arguments")), id_of(node.get("replaces"))
 
 
 def _status(value: Any, default: StepStatus) -> StepStatus:
@@ -144,22 +115,22 @@ def _status(value: Any, default: StepStatus) -> StepStatus:
 
 
 def _step_of(view: RunView, record: Record) -> StepView | None:
-    step_id = _id(record.get("step_id"))
+    step_id = id_of(record.get("step_id"))
     return view.steps.get(step_id) if step_id is not None else None
 
 
 def _step(view: RunView, record: Record) -> None:
-    step_id = _id(record.get("step_id"))
+    step_id = id_of(record.get("step_id"))
     if step_id is None:
         return
     step = view.steps.setdefault(step_id, StepView(step_id=step_id, description=""))
     step.status = _status(record.get("status"), step.status)
     if record.get("mode") in _MODES:
         step.mode = record["mode"]
-    if (output := _dict(record.get("output"))) is not None:
+    if (output := dict_of(record.get("output"))) is not None:
         step.output = output
     if "errors" in record:
-        step.errors = _strs(record["errors"])
+        step.errors = strs_of(record["errors"])
     if step.status == "running":
         view.current_step_id = step_id
     elif view.current_step_id == step_id:
@@ -169,15 +140,15 @@ def _step(view: RunView, record: Record) -> None:
 
 
 def _llm(view: RunView, record: Record) -> None:
-    call_id, attempt = _str(record.get("call_id")), _int(record.get("attempt"), 1)
+    call_id, attempt = str_of(record.get("call_id")), int_of(record.get("attempt"), 1)
     attempts = view.calls.setdefault(call_id, [])
     call = next((known for known in reversed(attempts) if known.attempt == attempt and not known.finished), None)
     if call is None:
         call = CallView(
             call_id=call_id,
-            purpose=_str(record.get("purpose")),
-            pass_number=_int(record.get("pass")),
-            step_id=_id(record.get("step_id")),
+            purpose=str_of(record.get("purpose")),
+            pass_number=int_of(record.get("pass")),
+            step_id=id_of(record.get("step_id")),
             attempt=attempt,
             seq=view.last_seq,
             started=view.last_ts,
@@ -187,26 +158,26 @@ def _llm(view: RunView, record: Record) -> None:
             step.calls.append(call)
     if record.get("state") == "finished":
         call.finished = True
-        call.response, call.error = _dict(record.get("response")), _dict(record.get("error"))
-        call.usage = _counts(record["usage"]) if _dict(record.get("usage")) is not None else None
-        call.cost_usd, call.latency_ms = _number(record.get("cost_usd")), _number(record.get("latency_ms"))
-        call.retry_in_s = _number(record.get("retry_in_s"))
+        call.response, call.error = dict_of(record.get("response")), dict_of(record.get("error"))
+        call.usage = counts_of(record["usage"]) if dict_of(record.get("usage")) is not None else None
+        call.cost_usd, call.latency_ms = number_of(record.get("cost_usd")), number_of(record.get("latency_ms"))
+        call.retry_in_s = number_of(record.get("retry_in_s"))
     else:
-        call.request = _dict(record.get("request")) or {}
+        call.request = dict_of(record.get("request")) or {}
     view.add_line(log_text.call_level(call), "llm", log_text.call(call))
 
 
 def _tool(view: RunView, record: Record) -> None:
-    call_id = _str(record.get("call_id"))
+    call_id = str_of(record.get("call_id"))
     call = view.tool_calls.get(call_id)
     if call is None or record.get("state") == "started":
         call = ToolCallView(
             call_id=call_id,
-            pass_number=_int(record.get("pass")),
-            step_id=_str(record.get("step_id")),
-            tool_name=_str(record.get("tool_name")),
-            arguments=_dict(record.get("arguments")) or {},
-            effect=_str(record.get("effect")),
+            pass_number=int_of(record.get("pass")),
+            step_id=str_of(record.get("step_id")),
+            tool_name=str_of(record.get("tool_name")),
+            arguments=dict_of(record.get("arguments")) or {},
+            effect=str_of(record.get("effect")),
             seq=view.last_seq,
             started=view.last_ts,
         )
@@ -215,22 +186,22 @@ def _tool(view: RunView, record: Record) -> None:
             step.tool_calls.append(call)
     if record.get("state") == "finished":
         call.finished = True
-        call.result, call.error = _dict(record.get("result")), _dict(record.get("error"))
-        call.duration_ms = _number(record.get("duration_ms"))
+        call.result, call.error = dict_of(record.get("result")), dict_of(record.get("error"))
+        call.duration_ms = number_of(record.get("duration_ms"))
     view.add_line("error" if call.error is not None else "info", "tool", log_text.tool_call(call))
 
 
 def _supervisor(view: RunView, record: Record) -> None:
     repair = RepairView(
         seq=view.last_seq,
-        action_type=_str(record.get("action_type")),
-        method=_str(record.get("method")),
-        attempt_number=_int(record.get("attempt_number"), 1),
-        pass_number=_int(record.get("pass")),
-        step_id=_id(record.get("step_id")),
-        original_output=_dict(record.get("original_output")) or {},
-        repaired_output=_dict(record.get("repaired_output")),
-        error=_dict(record.get("error")),
+        action_type=str_of(record.get("action_type")),
+        method=str_of(record.get("method")),
+        attempt_number=int_of(record.get("attempt_number"), 1),
+        pass_number=int_of(record.get("pass")),
+        step_id=id_of(record.get("step_id")),
+        original_output=dict_of(record.get("original_output")) or {},
+        repaired_output=dict_of(record.get("repaired_output")),
+        error=dict_of(record.get("error")),
     )
     view.repairs.append(repair)
     if (step := _step_of(view, record)) is not None:
@@ -239,7 +210,7 @@ def _supervisor(view: RunView, record: Record) -> None:
 
 
 def _memory(view: RunView, record: Record) -> None:
-    key, error = _str(record.get("key")), _id(record.get("error"))
+    key, error = str_of(record.get("key")), id_of(record.get("error"))
     if error is None:
         view.memory[key] = record.get("value")
     view.add_line("info" if error is None else "warning", "memory", log_text.memory(key, record.get("value"), error))
@@ -253,12 +224,12 @@ def _replies(view: RunView) -> Iterator[CallView]:
 
 
 def _ttl(view: RunView, record: Record) -> None:
-    if _int(record.get("spent")) > view.ttl_spent:
+    if int_of(record.get("spent")) > view.ttl_spent:
         view.ttl_last = next((log_text.cycle_of(call) for call in _replies(view)), "")
-    view.ttl_limit, view.ttl_allocated = _int(record.get("limit")), _int(record.get("allocated"))
-    view.ttl_spent, view.ttl_remaining = _int(record.get("spent")), _int(record.get("remaining"))
-    view.ttl_reason = _str(record.get("reason"))
-    view.usage, view.cost_usd = _counts(record.get("usage")), _number(record.get("cost_usd"))
+    view.ttl_limit, view.ttl_allocated = int_of(record.get("limit")), int_of(record.get("allocated"))
+    view.ttl_spent, view.ttl_remaining = int_of(record.get("spent")), int_of(record.get("remaining"))
+    view.ttl_reason = str_of(record.get("reason"))
+    view.usage, view.cost_usd = counts_of(record.get("usage")), number_of(record.get("cost_usd"))
     view.add_line("info" if view.ttl_remaining else "warning", "ttl", log_text.ttl(view))
 
 
@@ -273,35 +244,16 @@ def _approval(view: RunView, record: Record) -> None:
 def _budget(view: RunView, record: Record, *, asked: bool) -> None:
     """Keep what an approval would raise the budget to, and raise it."""
     if asked:
-        view.proposed_usd = _number((_dict(record.get("subject")) or {}).get("proposed_usd"))
+        view.proposed_usd = number_of((dict_of(record.get("subject")) or {}).get("proposed_usd"))
         return
-    limits = {"approve": view.proposed_usd, "edit": _number((_dict(record.get("edited")) or {}).get("limit_usd"))}
-    limit = limits.get(_str(record.get("decision")))
+    limits = {"approve": view.proposed_usd, "edit": number_of((dict_of(record.get("edited")) or {}).get("limit_usd"))}
+    limit = limits.get(str_of(record.get("decision")))
     if limit is not None:
         view.config = {**view.config, "budget": limit}
 
 
-def _profile(view: RunView, record: Record) -> None:
-    view.add_line("info", "profile", log_text.brief(_str(record.get("adjustment_reason")), 400))
-
-
-def _validation(view: RunView, record: Record) -> None:
-    issues = _dicts(record.get("issues"))
-    view.add_line("warning" if issues else "info", "validation", log_text.validation(issues))
-
-
-def _convergence(view: RunView, record: Record) -> None:
-    view.add_line("info", "convergence", log_text.convergence(dict(record)))
-
-
-def _refinement(view: RunView, record: Record) -> None:
-    accepted = record.get("accepted") is True
-    text = log_text.refinement(_dict(record.get("action")) or {}, _str(record.get("explanation")), accepted=accepted)
-    view.add_line("info" if accepted else "warning", "refinement", text)
-
-
 def _policy(view: RunView, record: Record) -> None:
-    answer, reason = _str(record.get("answer")), log_text.brief(_str(record.get("reason")), 400)
+    answer, reason = str_of(record.get("answer")), log_text.brief(str_of(record.get("reason")), 400)
     where = f"{log_text.brief(record.get('step_id'), 40)} · {log_text.brief(record.get('tool_name'), 60)}"
     view.add_line(
         "warning" if answer == "deny" else "info", "policy", f"{where} · {log_text.brief(answer, 10)}: {reason}"
@@ -309,10 +261,13 @@ def _policy(view: RunView, record: Record) -> None:
 
 
 def _notice(view: RunView, record: Record) -> None:
-    data = _dict(record.get("data")) or {}
-    if record.get("kind") == "model_fallback":
-        view.model = _str(data.get("model")) or view.model
-    view.add_line("warning", "notice", log_text.brief(_str(record.get("message")), 400))
+    kind, data = record.get("kind"), dict_of(record.get("data")) or {}
+    if kind == "advisory":
+        adaptive_fold.advisory(view, record)
+        return
+    if kind == "model_fallback":
+        view.model = str_of(data.get("model")) or view.model
+    view.add_line("warning", "notice", log_text.brief(str_of(record.get("message")), 400))
 
 
 def _cycle(view: RunView, _: Record) -> None:
@@ -320,14 +275,15 @@ def _cycle(view: RunView, _: Record) -> None:
 
 
 def _pass(view: RunView, record: Record) -> None:
-    view.passes = _int(record.get("pass_number"), view.passes + 1)
+    view.passes = int_of(record.get("pass_number"), view.passes + 1)
     view.add_line("info", "pass", f"pass {view.passes} ended")
 
 
 def _run_finished(view: RunView, record: Record) -> None:
-    data = _dict(record.get("result")) or {}
-    view.status = _str(data.get("status")) or "failed"
+    data = dict_of(record.get("result")) or {}
+    view.status = str_of(data.get("status")) or "failed"
     view.current_step_id = None
+    adaptive_fold.outcome(view, data)
     try:
         view.result = RunResult.model_validate(data, extra="ignore")
     except ValidationError as error:
@@ -350,11 +306,11 @@ _HANDLERS: dict[str, Callable[[RunView, Record], None]] = {
     "memory": _memory,
     "ttl": _ttl,
     "approval": _approval,
-    "convergence": _convergence,
+    "convergence": adaptive_fold.convergence,
     "notice": _notice,
-    "profile": _profile,
-    "refinement": _refinement,
-    "validation": _validation,
+    "profile": adaptive_fold.profile,
+    "refinement": adaptive_fold.refinement,
+    "validation": adaptive_fold.validation,
     "policy": _policy,
     "cycle": _cycle,
     "pass": _pass,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.pass_view import PassFold
+from aeon_core.journal.passes import ExecutionPass, PassesFold
+from aeon_core.journal.patterns import ExecutionPatterns, patterns_of
 from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, is_journal, journal_files, list_runs
@@ -21,6 +22,7 @@ from aeon_core.timing import seconds_between
 __all__ = [
     "ExecutionHistory",
     "ExecutionPass",
+    "ExecutionPatterns",
     "OverallStatistics",
     "RunSummary",
     "find_run",
@@ -30,33 +32,20 @@ __all__ = [
 ]
 
 
-class ExecutionPass(Entity):
-    """One iteration of the multi-pass loop (adaptive: Execution Pass).
-
-    `phases` holds phase and `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
-    """
-
-    pass_number: Annotated[int, Field(ge=1)]
-    phases: list[dict[str, Any]]
-    plan_state: dict[str, Any]
-    execution_results: dict[str, Any]
-    evaluation_results: dict[str, Any]
-    refinement_changes: list[dict[str, Any]]
-    ttl_remaining: Annotated[int, Field(ge=0)]
-    timing_information: dict[str, Any]
-    task_profile: dict[str, Any] | None = None
-    adaptive_depth: dict[str, Any] | None = None
-
-
 class OverallStatistics(Entity):
-    """A whole run in numbers; `total_time` is in seconds, from the first record to the last."""
+    """A whole run in numbers; `total_time` is in seconds, from the first record to the last.
+
+    `total_passes` have ended; `total_refinements` changed the plan, those of a pass that was cut short included.
+    """
 
     total_passes: int
     total_refinements: int
+    refused_refinements: int = 0
     convergence_achieved: bool
     total_time: float
     total_cycles: int
     total_repairs: int
+    patterns: ExecutionPatterns = Field(default_factory=ExecutionPatterns)
 
 
 class ExecutionHistory(Entity):
@@ -88,27 +77,26 @@ def open_run(
     """
     path = find_run(run, runs_dir)
     view = RunView()
-    passes: list[ExecutionPass] = []
+    passes = PassesFold()
     damage: list[str] = []
     one = PassFold(pass_number) if pass_number is not None else None
     for record in read_records(path, plans=False, damage=damage, check=_fault):
         view.apply(record)
         if one is not None:
             one.apply(record)
-        if record["type"] == "pass":
-            with suppress(ValidationError):
-                passes.append(ExecutionPass.model_validate(record, extra="ignore"))
+        passes.apply(record)
     view.damage[:0] = damage
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
-    history = _history(view, passes)
+    history = _history(view, passes.passes)
     if one is None:
         return view, history
     if pass_number not in one.found:
         raise UsageError(f"the run {view.run_id!r} has no pass {pass_number}; {_those_there_are(one.found)}")
     part = one.view(view)
     part.damage = view.damage
-    return part, history.model_copy(update={"passes": [each for each in passes if each.pass_number == pass_number]})
+    own = [each for each in passes.passes if each.pass_number == pass_number]
+    return part, history.model_copy(update={"passes": own})
 
 
 def _fault(record: dict[str, Any]) -> str | None:
@@ -136,6 +124,7 @@ def _those_there_are(numbers: set[int]) -> str:
 
 
 def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
+    accepted = _accepted(view, passes)
     return ExecutionHistory(
         execution_id=view.run_id,
         task_input=view.task,
@@ -144,13 +133,22 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
         final_result=view.result,
         overall_statistics=OverallStatistics(
             total_passes=len(passes),
-            total_refinements=sum(len(each.refinement_changes) for each in passes),
+            total_refinements=accepted.count(True),
+            refused_refinements=accepted.count(False),
             convergence_achieved=view.result is not None and view.result.converged,
             total_time=_seconds(view.started, view.last_ts),
             total_cycles=view.cycles,
             total_repairs=len(view.repairs),
+            patterns=patterns_of(view),
         ),
     )
+
+
+def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:
+    """Return of each refinement whether it was accepted, those of a pass that has not ended last."""
+    ended = {each.pass_number for each in passes}
+    found = [change.get("accepted") is not False for each in passes for change in each.refinement_changes]
+    return found + [each.accepted for each in view.refinements if each.pass_number not in ended]
 
 
 def _seconds(start: str, end: str) -> float:

@@ -143,10 +143,13 @@ def repair_words(shown: RepairView) -> tuple[str, str]:
 def change(shown: RepairView) -> str:
     """Return what a repair changed: the fields that differ where both are objects of one kind, else the new whole."""
     before, after = _call_or_object(shown.original_output), _call_or_object(shown.repaired_output or {})
+    return difference(before, after) or brief(shown.repaired_output)
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """Return the first fields that differ between two objects of one kind; empty where none does, or they are not."""
     common = before.keys() & after.keys() - _STATE
-    changed = [key for key in after if key not in _STATE and after[key] != before.get(key)]
-    if not common or not changed:
-        return brief(shown.repaired_output)
+    changed = [key for key in after if key not in _STATE and after[key] != before.get(key)] if common else []
     return ", ".join(f"{brief(key, 40)} {_change(before.get(key, _ABSENT), after[key])}" for key in changed[:5])
 
 
@@ -177,6 +180,7 @@ def ttl(view: RunView) -> str:
 
 
 _PURPOSES = {
+    "profile": "the profile",
     "plan": "the plan",
     "reason": "reasoning",
     "tool_call": "a tool call",
@@ -195,27 +199,6 @@ def cycle_of(call: CallView) -> str:
 def approval(point: Any, step_id: Any, decision: Any, *, asked: bool) -> str:
     where = f"{brief(step_id, 40)} · " if step_id else ""
     return f"{where}{brief(point, 20)} · " + ("waits for a decision" if asked else f"decided: {brief(decision, 20)}")
-
-
-def validation(issues: list[dict[str, Any]]) -> str:
-    if not issues:
-        return "validation found no issues"
-    worst = issues[0]
-    kind = f"{brief(worst.get('severity'), 10)} {brief(worst.get('type'), 20)}"
-    first = f"{kind}: {brief(worst.get('description'))}"
-    return f"validation found {len(issues)} issue{'s' if len(issues) > 1 else ''} · {first}"
-
-
-def convergence(record: dict[str, Any]) -> str:
-    codes = ", ".join(brief(code, 40) for code in record.get("reason_codes") or ())
-    verdict = "converged" if record.get("converged") is True else "not converged"
-    scores = f"completeness {record.get('completeness_score')}, coherence {record.get('coherence_score')}"
-    return brief(f"{verdict}: {codes} · {scores}")
-
-
-def refinement(action: dict[str, Any], explanation: str, *, accepted: bool) -> str:
-    head = f"{brief(action.get('target'), 40)} · {brief(action.get('type'), 20).replace('_', ' ')}"
-    return f"{head} {'accepted' if accepted else 'refused'}: {brief(explanation)}"
 
 
 def run_level(status: str) -> str:

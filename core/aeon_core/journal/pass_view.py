@@ -23,8 +23,8 @@ class PassFold:
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Fold one record in, as far as it is not of a later pass."""
-        number = record.get("pass_number") if record.get("type") == "pass" else record.get("pass")
-        if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+        number = _pass_of(record)
+        if number is not None:
             self.found.add(number)
             self._ended = self._ended or number > self._number
         if self._ended:
@@ -45,7 +45,9 @@ class PassFold:
         """
         view = self._view
         view.status = whole.status
-        view.result = whole.result if self._number == max(self.found, default=0) else None
+        if self._number == max(self.found, default=0):
+            view.result = whole.result
+            view.follow_up_questions, view.manual_interventions = whole.follow_up_questions, whole.manual_interventions
         view.started = self._started or view.started
         view.cycles -= self._cycles_before
         view.log = [line for line in view.log if self._first_seq is not None and line.seq >= self._first_seq]
@@ -67,4 +69,25 @@ class PassFold:
         }
         for step in view.steps.values():
             step.repairs = [repair for repair in step.repairs if repair.pass_number == self._number]
+        self._keep_own_findings()
         return view
+
+    def _keep_own_findings(self) -> None:
+        """Leave the reports, assessments and refinements of the pass, and the profile that it went by."""
+        view, number = self._view, self._number
+        view.reports = [each for each in view.reports if each.pass_number == number]
+        view.assessments = [each for each in view.assessments if each.pass_number == number]
+        view.refinements = [each for each in view.refinements if each.pass_number == number]
+        view.advisories = [each for each in view.advisories if each.pass_number == number]
+        known = [each for each in view.profiles if each.pass_number <= number]
+        view.profiles = [each for each in known if each.pass_number == number] or known[-1:]
+
+
+def _pass_of(record: Mapping[str, Any]) -> int | None:
+    """Return the pass in which a record was written, None where it does not say.
+
+    A profile names the pass to come, which may never be; it is written in the one before.
+    """
+    kind = record.get("type")
+    number = record.get("pass_number") if kind == "pass" else record.get("pass") if kind != "profile" else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else None

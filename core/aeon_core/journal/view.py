@@ -8,10 +8,35 @@ from typing import Any
 
 from aeon_core.entities import RunResult
 from aeon_core.journal import fold as _fold
+from aeon_core.journal.adaptive_parts import (
+    AdvisoryView,
+    AssessmentView,
+    InterventionView,
+    IssueView,
+    ProfileView,
+    RefinementView,
+    ReportView,
+)
 from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
 
-__all__ = ["CallView", "LogLine", "PhaseView", "RepairView", "RunView", "StepView", "ToolCallView", "fold"]
+__all__ = [
+    "AdvisoryView",
+    "AssessmentView",
+    "CallView",
+    "InterventionView",
+    "IssueView",
+    "LogLine",
+    "PhaseView",
+    "ProfileView",
+    "RefinementView",
+    "RepairView",
+    "ReportView",
+    "RunView",
+    "StepView",
+    "ToolCallView",
+    "fold",
+]
 
 LOG_LINES = 5_000
 """The last lines of the log that a view keeps."""
@@ -47,6 +72,17 @@ class RunView:
     tool_calls: dict[str, ToolCallView] = field(default_factory=dict)
     """Every tool invocation by call_id."""
     repairs: list[RepairView] = field(default_factory=list)
+    profiles: list[ProfileView] = field(default_factory=list)
+    """Every version of the TaskProfile, each with the first pass it is for."""
+    reports: list[ReportView] = field(default_factory=list)
+    """Every report of semantic validation, in order; several a pass."""
+    assessments: list[AssessmentView] = field(default_factory=list)
+    """What convergence says of each pass in the end."""
+    refinements: list[RefinementView] = field(default_factory=list)
+    advisories: list[AdvisoryView] = field(default_factory=list)
+    follow_up_questions: list[str] = field(default_factory=list)
+    """Known when the run has ended, as are the manual interventions."""
+    manual_interventions: list[InterventionView] = field(default_factory=list)
     memory: dict[str, Any] = field(default_factory=dict)
     ttl_limit: int = 0
     ttl_allocated: int = 0
@@ -75,6 +111,21 @@ class RunView:
             _fold.apply(self, record)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             self.add_problem(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
+
+    @property
+    def profile(self) -> ProfileView | None:
+        """The profile that holds now."""
+        return self.profiles[-1] if self.profiles else None
+
+    @property
+    def issues(self) -> list[IssueView]:
+        """The issues of the last report, the highest severity first."""
+        return self.reports[-1].issues if self.reports else []
+
+    @property
+    def assessment(self) -> AssessmentView | None:
+        """What convergence said last."""
+        return self.assessments[-1] if self.assessments else None
 
     def add_problem(self, text: str) -> None:
         """Note that a part of the journal cannot be read, in `damage` and as an error in the log."""

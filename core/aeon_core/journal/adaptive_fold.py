@@ -1,0 +1,158 @@
+"""Folding what the adaptive engine journals: profiles, reports, assessments, refinements, advisories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.journal import adaptive_text
+from aeon_core.journal.adaptive_parts import (
+    AdvisoryView,
+    AssessmentView,
+    InterventionView,
+    IssueView,
+    ProfileView,
+    RefinementView,
+    ReportView,
+)
+from aeon_core.journal.values import dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view import RunView
+
+Record = Mapping[str, Any]
+_SEVERITIES = ("high", "medium", "low")
+_DIMENSIONS = (
+    "reasoning_depth",
+    "information_sufficiency",
+    "expected_tool_usage",
+    "output_breadth",
+    "confidence_requirement",
+)
+
+
+def profile(view: RunView, record: Record) -> None:
+    """Fold in a TaskProfile that was inferred or revised."""
+    depth = dict_of(record.get("adaptive_depth")) or {}
+    ttl = depth.get("allocated_ttl")
+    found = ProfileView(
+        seq=view.last_seq,
+        pass_number=int_of(record.get("pass")),
+        version=int_of(record.get("profile_version")),
+        dimensions={name: str_of(record.get(name)) for name in _DIMENSIONS if id_of(record.get(name))},
+        raw_inference=str_of(record.get("raw_inference")),
+        reasoning_mode=str_of(depth.get("reasoning_mode")),
+        allocated_ttl=int_of(ttl) if number_of(ttl) is not None else None,
+        reason=str_of(record.get("adjustment_reason")),
+    )
+    view.profiles.append(found)
+    view.add_line("info", "profile", adaptive_text.profile(found))
+
+
+def validation(view: RunView, record: Record) -> None:
+    """Fold in a report; told once more in the same pass, it stands once."""
+    report = ReportView(
+        seq=view.last_seq,
+        pass_number=int_of(record.get("pass")),
+        validation_id=str_of(record.get("validation_id")),
+        artifact_type=str_of(record.get("artifact_type")),
+        issues=sorted(map(_issue, dicts_of(record.get("issues"))), key=_rank),
+    )
+    last = view.reports[-1] if view.reports else None
+    if last is not None and (last.pass_number, last.validation_id) == (report.pass_number, report.validation_id):
+        view.reports.pop()
+    view.reports.append(report)
+    view.add_line("warning" if report.issues else "info", "validation", adaptive_text.validation(report))
+
+
+def convergence(view: RunView, record: Record) -> None:
+    """Fold in an assessment; a later one of the same pass takes its place, for it says how the pass ended."""
+    flags = dict_of(record.get("consistency_status")) or {}
+    found = AssessmentView(
+        seq=view.last_seq,
+        pass_number=int_of(record.get("pass")),
+        converged=record.get("converged") is True,
+        reason_codes=strs_of(record.get("reason_codes")),
+        completeness_score=_score(record.get("completeness_score")),
+        coherence_score=_score(record.get("coherence_score")),
+        consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool)},
+        detected_issues=strs_of(record.get("detected_issues")),
+    )
+    if view.assessments and view.assessments[-1].pass_number == found.pass_number:
+        view.assessments.pop()
+    view.assessments.append(found)
+    view.add_line("info", "convergence", adaptive_text.convergence(found))
+
+
+def refinement(view: RunView, record: Record) -> None:
+    """Fold in what became of a refinement action."""
+    action = dict_of(record.get("action")) or {}
+    replaced = dict_of(record.get("replaced")) or {}
+    found = RefinementView(
+        seq=view.last_seq,
+        pass_number=int_of(record.get("pass")),
+        kind=str_of(action.get("type")),
+        target=str_of(action.get("target")),
+        reason=str_of(action.get("reason")),
+        accepted=record.get("accepted") is True,
+        explanation=str_of(record.get("explanation")),
+        before=dicts_of(record.get("before")),
+        after=dicts_of(record.get("after")),
+        replaced={old: new for old, new in replaced.items() if isinstance(new, str)},
+        issues=[_issue(issue) for issue in dicts_of(action.get("semantic_validation_input"))],
+        inconsistency_detected=action.get("inconsistency_detected") is True,
+    )
+    view.refinements.append(found)
+    view.add_line("info" if found.accepted else "warning", "refinement", adaptive_text.refinement(found))
+
+
+def advisory(view: RunView, record: Record) -> None:
+    """Fold in the notice that a proposed repair was not carried out (adaptive FR-079)."""
+    data = dict_of(record.get("data")) or {}
+    issue = dict_of(data.get("issue"))
+    found = AdvisoryView(
+        seq=view.last_seq,
+        pass_number=int_of(record.get("pass")),
+        step_id=id_of(data.get("step_id")) or id_of(record.get("step_id")),
+        message=str_of(record.get("message")),
+        issue=_issue(issue) if issue is not None else None,
+    )
+    view.advisories.append(found)
+    view.add_line("warning", "advisory", adaptive_text.advisory(found))
+
+
+def outcome(view: RunView, result: Record) -> None:
+    """Keep what a result leaves to a person: questions, and fragments to look at."""
+    view.follow_up_questions = strs_of(result.get("follow_up_questions"))
+    view.manual_interventions = [
+        InterventionView(
+            step_id=str_of(entry.get("step_id")),
+            cause=str_of(entry.get("cause")),
+            reason=str_of(entry.get("reason")),
+            attempts=int_of(entry.get("attempts")),
+        )
+        for entry in dicts_of(result.get("manual_intervention"))
+    ]
+
+
+def _score(value: Any) -> float | None:
+    number = number_of(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _issue(issue: Record) -> IssueView:
+    """Return an issue as a report holds it, or, with its step beside it, as a refinement does."""
+    place = dict_of(issue.get("location")) or issue
+    return IssueView(
+        issue_id=str_of(issue.get("issue_id")),
+        type=str_of(issue.get("type")),
+        severity=str_of(issue.get("severity")),
+        description=str_of(issue.get("description")),
+        artifact=str_of(place.get("artifact")),
+        step_id=id_of(place.get("step_id")),
+        repair=str_of(issue.get("proposed_repair")),
+    )
+
+
+def _rank(issue: IssueView) -> int:
+    return _SEVERITIES.index(issue.severity) if issue.severity in _SEVERITIES else len(_SEVERITIES)

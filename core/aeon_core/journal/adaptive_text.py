@@ -1,0 +1,129 @@
+"""What the adaptive engine found and did, as lines that a person can read: one line each, clipped, made visible."""
+
+from __future__ import annotations
+
+from math import floor
+
+from aeon_core.journal.adaptive_parts import (
+    AdvisoryView,
+    AssessmentView,
+    InterventionView,
+    IssueView,
+    ProfileView,
+    RefinementView,
+    ReportView,
+)
+from aeon_core.journal.log_text import brief, difference
+
+_PLACE = frozenset({"step_id", "replaces"})
+"""Fields of a step that say where it stands, not what it does."""
+
+
+def words(name: str) -> str:
+    """Return a name of the specification as words: `do_say_mismatch` as `do say mismatch`."""
+    return brief(name, 30).replace("_", " ")
+
+
+def score(value: float | None) -> str:
+    """Return a score with two decimals. It never looks as if it had reached what it has not: 0.796 is 0.79."""
+    if value is None:
+        return "–"
+    return f"{floor(value * 100 + 1e-9) / 100:.2f}"
+
+
+def scores(shown: AssessmentView) -> str:
+    """Return both scores with their names."""
+    return f"completeness {score(shown.completeness_score)}, coherence {score(shown.coherence_score)}"
+
+
+def verdict(shown: AssessmentView) -> str:
+    """Return whether the pass converged, and its reason codes."""
+    codes = ", ".join(brief(code, 40) for code in shown.reason_codes[:20]) or "no reason was recorded"
+    return f"{'converged' if shown.converged else 'not converged'}: {codes}"
+
+
+def flags(shown: AssessmentView) -> list[tuple[bool, str]]:
+    """Return each consistency flag, and what it says in words."""
+    return [(ok, f"{words(name)} {'agrees' if ok else 'disagrees'}") for name, ok in shown.consistency.items()]
+
+
+def convergence(shown: AssessmentView) -> str:
+    """Return one line about an assessment."""
+    return f"pass {shown.pass_number} {verdict(shown)} · {scores(shown)}"
+
+
+def profile(shown: ProfileView) -> str:
+    """Return one line about a profile, with the reason that it is as it is."""
+    depth = ", ".join(
+        part
+        for part in (
+            f"{words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else "",
+            f"{shown.allocated_ttl} cycles" if shown.allocated_ttl is not None else "",
+        )
+        if part
+    )
+    return f"profile {shown.version} for pass {shown.pass_number}{f' ({depth})' if depth else ''}: {reason(shown)}"
+
+
+def reason(shown: ProfileView) -> str:
+    """Return why a profile was made or revised."""
+    return brief(shown.reason, 500) or "no reason was recorded"
+
+
+def issue_head(shown: IssueView) -> str:
+    """Return severity, type and place of an issue."""
+    place = f" · {brief(shown.step_id, 40)}" if shown.step_id else ""
+    return f"{brief(shown.severity, 10)} · {words(shown.type)}{place}"
+
+
+def issue(shown: IssueView) -> str:
+    """Return one line about an issue, with the repair that is proposed."""
+    repair = f" → {brief(shown.repair)}" if shown.repair else ""
+    return f"{issue_head(shown)}: {brief(shown.description)}{repair}"
+
+
+def validation(shown: ReportView) -> str:
+    """Return one line about a report: how many issues it has, and the worst."""
+    if not shown.issues:
+        return "validation found no issues"
+    number = len(shown.issues)
+    return f"validation found {number} issue{'s' if number > 1 else ''} · {issue(shown.issues[0])}"
+
+
+def refinement(shown: RefinementView) -> str:
+    """Return one line about a refinement action: what it is for, and what became of it."""
+    outcome = "accepted" if shown.accepted else "refused"
+    return f"{brief(shown.target, 40)} · {words(shown.kind)} {outcome}: {brief(shown.explanation)}"
+
+
+def refinement_cause(shown: RefinementView) -> str:
+    """Return why a refinement was needed: the planner's reason and the issues that triggered it."""
+    issues = [f"{issue_head(each)}: {brief(each.description, 120)}" for each in shown.issues[:5]]
+    return "; ".join(part for part in (brief(shown.reason), *issues) if part) or "no reason was recorded"
+
+
+def refinement_change(shown: RefinementView) -> str:
+    """Return what a refinement changed, from before to after; empty where it changed nothing."""
+    if len(shown.before) == len(shown.after) == 1:
+        before, after = (
+            {key: value for key, value in step.items() if key not in _PLACE}
+            for step in (shown.before[0], shown.after[0])
+        )
+        return difference(before, after)
+    removed, added = (
+        ", ".join(f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5])
+        for steps in (shown.before, shown.after)
+    )
+    return f"{removed or 'nothing'} → {added or 'nothing'}" if removed or added else ""
+
+
+def advisory(shown: AdvisoryView) -> str:
+    """Return one line about a repair that was proposed and not carried out."""
+    place = f"{brief(shown.step_id, 40)} · " if shown.step_id else ""
+    return f"{place}{brief(shown.message, 400)} · the planner's refinement stands"
+
+
+def intervention(shown: InterventionView) -> str:
+    """Return one line about a fragment that a person should look at."""
+    tried = f" after {shown.attempts} refinement{'' if shown.attempts == 1 else 's'}" if shown.attempts else ""
+    return f"{brief(shown.step_id, 40)} needs a person{tried} ({words(shown.cause)}): {brief(shown.reason)}"

@@ -1,0 +1,45 @@
+"""Values of records, read leniently: what is not of the expected kind is taken as absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def str_of(value: Any) -> str:
+    """Return a text, empty where it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def id_of(value: Any) -> str | None:
+    """Return a text that is not empty, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def int_of(value: Any, default: int = 0) -> int:
+    """Return a whole number, else the default."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number, else None."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def dict_of(value: Any) -> dict[str, Any] | None:
+    """Return an object, else None."""
+    return value if isinstance(value, dict) else None
+
+
+def dicts_of(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def strs_of(value: Any) -> list[str]:
+    """Return the texts of a list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def counts_of(value: Any) -> dict[str, int]:
+    """Return the numbers of an object by their keys."""
+    return {key: item for key, item in (dict_of(value) or {}).items() if number_of(item) is not None}

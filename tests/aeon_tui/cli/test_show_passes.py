@@ -1,0 +1,165 @@
+"""`show` of a run of several passes, in all its forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.aeon_core.journal.adaptive import (
+    QUESTION,
+    VAGUE,
+    assessment,
+    profile,
+    refined_run,
+    refinement,
+    report,
+    two_adaptive_passes,
+)
+from tests.aeon_core.journal.build import RUN_ID, pass_record, started, whole_run, write
+from tests.aeon_tui.cli.conftest import Cli
+from tests.aeon_tui.cli.test_show import HOSTILE, RUNS, tags
+
+PASSES = """
+Passes
+pass 1 · not converged: incomplete, failed_step
+    completeness 0.50, coherence 1.00 · plan agrees, step agrees, answer disagrees, memory agrees
+    profile 1 for pass 1 (balanced reasoning, 10 cycles): inferred from the task
+    before, of the plan: validation found 2 issues · high · specificity · s1: 'Do it' says nothing → name what is done
+    issue: low · do say mismatch: the answer is terse → name what is done
+    issue: odd
+    refinement: s1 · step modify refused: still vague
+        because: it says nothing; high · specificity · s1: 'Do it' says nothing
+    refinement: s1 · step modify accepted: done
+        because: it says nothing; high · specificity · s1: 'Do it' says nothing
+        change: description "Do it" → "Name a prime"
+    refinement: s1 · step modify accepted: done
+        because: it says nothing; high · specificity · s1: 'Do it' says nothing
+    advisory: s1 · validation also proposed: less · the planner's refinement stands
+    plan 3 ms, evaluate 3 ms, refine 3 ms
+pass 2 · converged: complete, coherent, consistent
+    completeness 1.00, coherence 1.00 · plan agrees, step agrees, answer agrees, memory agrees
+    profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached
+    execute 3 ms, evaluate 3 ms
+
+Across passes
+s1 was refined 3 times, 2 of them accepted (pass 1)
+depth for pass 2: balanced → deep reasoning, 10 → 20 cycles; then completeness +0.50, coherence unchanged, converged
+
+Answer (simulated model)
+The sum is 15.
+
+Questions about the task
+Which database is meant?
+
+For a person to look at
+s1 needs a person after 3 refinements (refinement limit): refined too often
+"""
+
+
+def test_passes_are_told_with_scores_reasons_flags_refinements_and_depth(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes())
+    assert cli("show", "last").out.endswith(PASSES)
+
+
+def test_one_pass_is_told_alone_with_the_profile_it_went_by(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes())
+    first = cli("show", "last", "--pass", "1").out
+    assert "\nPass\npass 1 · not converged: incomplete, failed_step\n" in first
+    assert "pass 2" not in first
+    assert QUESTION not in first
+    second = cli("show", "last", "--pass", "2").out
+    assert "\nPass\npass 2 · converged" in second
+    assert "profile 2 for pass 2" in second
+    assert "refinement" not in second.split("For a person")[0]
+    assert "Across passes" not in second
+
+
+def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
+    RUNS.mkdir(parents=True)
+    refined_run(RUNS / "r.jsonl")
+    out = cli("show", "last").out
+    assert "pass 1 · not converged: incomplete, failed_step\n    completeness 0.50, coherence 1.00" in out
+    assert "    refinement: s2 · step modify accepted: executed steps are invalid and replaced: s2 by s2-r1\n" in out
+    assert '        change: description "Divide 1 by 0" → "Divide 1 by 2", arguments' in out
+    assert "depth for pass 2: balanced → deep reasoning" in out
+
+
+@pytest.mark.parametrize("form", [(), ("--export", "md"), ("--export", "html")])
+def test_a_run_without_evaluation_has_no_such_sections(cli: Cli, form: tuple[str, ...]) -> None:
+    write(RUNS, *whole_run())
+    out = cli("show", "last", *form).out
+    assert not any(title in out for title in ("Passes", "Across passes", "Questions about", "For a person"))
+
+
+def test_the_markdown_report_nests_what_belongs_to_a_pass(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes())
+    out = cli("show", "last", "--export", "md").out
+    assert "## Passes\n\n- pass 1 · not converged: incomplete, failed\\_step\n  - completeness 0.50" in out
+    assert "  - refinement: s1 · step modify refused: still vague\n    - because: it says nothing; high" in out
+    assert "## Across passes\n\n- s1 was refined 3 times" in out
+    assert out.index("## Answer") < out.index(f"## Questions about the task\n\n- {QUESTION}")
+    warnings = out[out.index("## Warnings") : out.index("## Passes")]
+    assert warnings == "## Warnings\n\n- s1 failed · no\n\n"
+
+
+def test_the_page_says_the_same(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes())
+    out = cli("show", "last", "--export", "html").out
+    assert '<h2>Passes</h2>\n<ul><li class="text depth0">pass 1 · not converged: incomplete, failed_step</li>' in out
+    assert '<li class="warning depth1">refinement: s1 · step modify refused: still vague</li>' in out
+    assert f'<h2>Questions about the task</h2>\n<ul><li class="text depth0">{QUESTION}</li></ul>' in out
+
+
+def test_json_holds_passes_with_reports_advisories_and_patterns(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes())
+    history = json.loads(cli("show", "last", "--json").out)
+    first = history["passes"][0]
+    assert [each["validation_id"] for each in first["validation_reports"]] == ["v1", "v2"]
+    assert (len(first["advisories"]), first["task_profile"]["profile_version"]) == (1, 1)
+    assert history["overall_statistics"]["patterns"]["refined_fragments"][0]["attempts"] == 3
+    assert history["execution_id"] == RUN_ID
+
+
+def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_are_told(cli: Cli) -> None:
+    write(RUNS, *two_adaptive_passes()[:8], profile(2, "deep", 20, "it must be deeper"))
+    out = cli("show", "last").out
+    assert "\npass 1 · not assessed\n    profile 1" in out
+    assert "\npass 2 · has not begun\n    profile 2 for pass 2 (deep reasoning, 20 cycles): it must be deeper\n" in out
+    assert "depth for pass 2" not in out
+
+
+def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cli) -> None:
+    many = [{**VAGUE, "description": f"no {number}"} for number in range(25)]
+    write(RUNS, started(), report(1, "v", *many), assessment(1, 0.5, "incomplete"), pass_record())
+    out = cli("show", "last", "--pass", "1").out
+    assert out.count("issue: high") == 20
+    assert "    5 more issues; --json has them all\n" in out
+
+
+def test_blockers_of_several_passes_are_named(cli: Cli) -> None:
+    told = [assessment(number, 0.5, "incomplete", "odd_code") for number in (1, 2)]
+    write(RUNS, started(), *told)
+    assert "incomplete stood in the way of convergence (passes 1, 2)\n" in cli("show", "last").out
+
+
+def test_hostile_text_stays_text_in_every_form(cli: Cli) -> None:
+    issue = {**VAGUE, "description": HOSTILE, "type": HOSTILE, "proposed_repair": HOSTILE}
+    refined = refinement(1, HOSTILE, accepted=True, after=[{"step_id": HOSTILE, "description": HOSTILE}])
+    told = [profile(1, HOSTILE, 1, HOSTILE), report(1, "v", issue), assessment(1, 0.1, HOSTILE), refined]
+    write(RUNS, started(), *told, pass_record())
+    assert "script" not in tags(cli("show", "last", "--export", "html").out)
+    markdown = cli("show", "last", "--export", "md").out
+    assert "&lt;script&gt;" in markdown
+    assert "<script" not in markdown
+    for form in ((), ("--export", "md"), ("--export", "html"), ("--json",)):
+        out = cli("show", "last", *form).out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+
+
+def test_a_report_can_be_written_to_a_file(cli: Cli, tmp_path: Path) -> None:
+    write(RUNS, *two_adaptive_passes())
+    assert cli("show", "last", "-o", str(tmp_path / "r.txt")).out == ""
+    assert (tmp_path / "r.txt").read_text(encoding="utf-8").endswith(PASSES)

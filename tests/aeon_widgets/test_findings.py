@@ -1,0 +1,173 @@
+"""The panes of issues and convergence: what they say, and where they lead."""
+
+from __future__ import annotations
+
+import pytest
+from textual import on
+from textual.app import App, ComposeResult
+from textual.widget import Widget
+
+from aeon_core.journal.records import Record, RunResumed
+from aeon_core.journal.view import RunView, fold
+from aeon_themes import fallback_variables
+from aeon_widgets.convergence import ConvergencePane, convergence_blocks, trend
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.lines import LinesView
+from aeon_widgets.marks import VARIABLES
+from tests.aeon_core.journal.adaptive import (
+    QUESTION,
+    REMARK,
+    VAGUE,
+    assessment,
+    report,
+    two_adaptive_passes,
+)
+from tests.aeon_core.journal.build import parsed
+
+HOSTILE = "[red]\x1b[31m\u202e\n/bold]"
+
+
+class Shown(App[None]):
+    """Shows one pane, and keeps what it posted."""
+
+    def __init__(self, pane: Widget) -> None:
+        super().__init__()
+        self.pane = pane
+        self.opened: list[str | None] = []
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return fallback_variables(dark=True)
+
+    def compose(self) -> ComposeResult:
+        yield self.pane
+
+    @on(IssuesPane.Opened)
+    def _opened(self, event: IssuesPane.Opened) -> None:
+        assert event.control is self.pane
+        self.opened.append(event.issue.step_id)
+
+
+def view_of(*records: Record) -> RunView:
+    return fold(parsed(*records))
+
+
+def drawn(pane: LinesView) -> list[str]:
+    return [pane.render_line(y).text.rstrip() for y in range(pane.line_count)]
+
+
+async def test_an_issue_shows_severity_step_type_description_and_repair_the_worst_first() -> None:
+    pane = IssuesPane()
+    async with Shown(pane).run_test(size=(100, 12)):
+        pane.update_view(view_of(report(2, "v", REMARK, VAGUE)))
+        assert pane.pane_title == "Issues 2 · pass 2"
+        assert drawn(pane) == [
+            " ✖ high s1 specificity: 'Do it' says nothing",
+            "     → name what is done",
+            " · low do say mismatch: the answer is terse",
+            "     → name what is done",
+        ]
+
+
+async def test_enter_on_either_row_leads_to_the_step_and_an_issue_of_no_step_leads_nowhere() -> None:
+    pane = IssuesPane()
+    app = Shown(pane)
+    async with app.run_test(size=(100, 12)) as pilot:
+        pane.update_view(view_of(report(1, "v", REMARK, VAGUE)))
+        pane.focus()
+        await pilot.press("enter", "down", "enter")
+        assert app.opened == ["s1", "s1"]
+        await pilot.press("down", "enter", "down", "enter")
+        assert app.opened == ["s1", "s1"]
+
+
+async def test_issues_that_are_gone_leave_the_cursor_on_a_row_there_is() -> None:
+    pane = IssuesPane()
+    async with Shown(pane).run_test(size=(100, 12)) as pilot:
+        pane.update_view(view_of(report(1, "v", REMARK, VAGUE)))
+        pane.focus()
+        await pilot.press("end")
+        assert pane.cursor == 3
+        pane.update_view(view_of(report(1, "v", REMARK, VAGUE), report(2, "w", REMARK)))
+        assert (pane.cursor, pane.line_count) == (1, 2)
+        pane.update_view(view_of(report(3, "x")))
+        await pilot.press("enter")
+        assert (pane.cursor, pane.line_count, pane.pane_title) == (0, 0, "Issues 0 · pass 3")
+
+
+async def test_foreign_text_stays_text_on_one_line() -> None:
+    hostile = {**VAGUE, "severity": HOSTILE, "type": HOSTILE, "description": HOSTILE, "proposed_repair": HOSTILE}
+    pane = IssuesPane()
+    async with Shown(pane).run_test(size=(200, 12)):
+        pane.update_view(view_of(report(1, "v", hostile)))
+        first, second = drawn(pane)
+        assert first.startswith(" ? [red]\\x1b[")
+        assert second == "     → [red]\\x1b[31m\\u202e /bold]"
+
+
+def test_convergence_tells_scores_as_a_trend_with_reasons_flags_profile_and_what_is_left() -> None:
+    assert list(convergence_blocks(view_of(*two_adaptive_passes()))) == [
+        ("", "completeness ▄█  0.50 → 1.00"),
+        ("", "coherence    ██  1.00 → 1.00"),
+        ("complete", "✔ pass 2 converged: complete, coherent, consistent"),
+        ("complete", "✔ plan agrees, step agrees, answer agrees, memory agrees"),
+        ("muted", "pass 1 not converged: incomplete, failed_step"),
+        ("", "profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached"),
+        ("accent", f"? {QUESTION}"),
+        ("medium", "⚠ s1 needs a person after 3 refinements (refinement limit): refined too often"),
+    ]
+
+
+def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> None:
+    blocks = list(convergence_blocks(view_of(*two_adaptive_passes()[:12])))
+    assert blocks[2:6] == [
+        ("medium", "✖ pass 1 not converged: incomplete, failed_step"),
+        ("complete", "✔ plan agrees, step agrees, memory agrees"),
+        ("high", "✖ answer disagrees"),
+        ("medium", "⚠ the answer is terse"),
+    ]
+
+
+def test_before_a_pass_was_assessed_the_profile_stands_alone() -> None:
+    assert list(convergence_blocks(RunView())) == [("muted", "No pass was assessed yet.")]
+    blocks = list(convergence_blocks(view_of(*two_adaptive_passes()[:3])))
+    assert [style for style, _ in blocks] == ["muted", ""]
+
+
+def test_of_many_passes_the_last_ten_are_shown_and_that_there_were_more() -> None:
+    blocks = list(convergence_blocks(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
+    assert blocks[0][1] == f"completeness … {'▄' * 10}  {' → '.join(['0.50'] * 10)}"
+    told = [text.split()[1] for style, text in blocks if style == "muted"]
+    assert told == ["11", "10", "9", "8", "7", "6", "5", "4", "3"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [([0.0], "▁  0.00"), ([0.99, 1.0], "▇█  0.99 → 1.00"), ([None, 0.5], " ▄  – → 0.50"), ([], "  ")],
+)
+def test_a_bar_is_full_only_where_the_score_is(scores: list[float | None], text: str) -> None:
+    assert trend(scores) == text
+
+
+async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> None:
+    pane = ConvergencePane()
+    async with Shown(pane).run_test(size=(60, 30)):
+        pane.update_view(view_of(assessment(1, 0.5, HOSTILE, detected_issues=[HOSTILE])))
+        assert pane.pane_title == "Convergence · pass 1 not converged"
+        assert "[red]\\x1b[31m\\u202e /bold]" in pane.text
+        assert "\x1b" not in pane.text
+        pane.update_view(view_of(*two_adaptive_passes(), RunResumed(options={})))
+        assert pane.pane_title == "Convergence · pass 2 converged"
+        assert QUESTION not in pane.text
+
+
+def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
+    blocks = [
+        *convergence_blocks(view_of(*two_adaptive_passes())),
+        *convergence_blocks(view_of(*two_adaptive_passes()[:12])),
+    ]
+    assert {style for style, _ in blocks} - {""} <= VARIABLES.keys()
+
+
+def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
+    assert {"validation"} == IssuesPane.RECORDS
+    assert {"convergence", "profile", "run_finished", "run_resumed"} == ConvergencePane.RECORDS
