@@ -213,5 +213,6 @@ def test_text_arrives_in_pieces_that_make_the_reply() -> None:
 
 
 def test_other_purposes_are_refused() -> None:
-    with pytest.raises(LLMError, match="does not answer 'judge' requests"):
-        SimulatedModel().complete(LLMRequest("judge", "Aeon judge", [{"role": "user", "content": "x"}]))
+    unknown: Any = "paint"
+    with pytest.raises(LLMError, match="does not answer 'paint' requests"):
+        SimulatedModel().complete(LLMRequest(unknown, "Aeon paint", [{"role": "user", "content": "x"}]))

@@ -39,13 +39,49 @@ def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
         plan["goal"] += HOSTILE
         for step in plan["steps"]:
             step["description"] += HOSTILE
+    return _written_object(name, plan, "plan")
+
+
+def written_profile(name: str, profile: dict[str, Any]) -> str:
+    """Return a profile as the model of that name writes it."""
+    if name == "hostile":
+        profile["raw_inference"] += HOSTILE
+    return _written_object(name, profile, "profile")
+
+
+def written_report(name: str, report: dict[str, Any]) -> str:
+    """Return a judge's report as the model of that name writes it; it can always be read, for nobody repairs it."""
+    if name == "hostile":
+        for issue in report["issues"]:
+            issue["description"] += HOSTILE
+    text = json.dumps(report, ensure_ascii=name == "hostile")
+    return _with_prose(text, "report") if name == "rambling" else text
+
+
+def written_refinement(name: str, refinement: dict[str, Any], listed: list[str]) -> str:
+    """Return a refinement as the model of that name writes it. `listed` are the names of the tools it may use."""
+    for action in refinement["actions"]:
+        steps = action["changes"]["steps"]
+        if name == "no-such-tool":
+            _misname_tools({"steps": steps}, listed)
+        for step in steps:
+            arguments = step.pop("arguments")
+            step["arguments_json"] = None if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        if name == "hostile":
+            action["reason"] += HOSTILE
+    if name == "hostile":
+        refinement["follow_up_questions"] = [question + HOSTILE for question in refinement["follow_up_questions"]]
+    return _written_object(name, refinement, "refinement")
+
+
+def _written_object(name: str, value: dict[str, Any], what: str) -> str:
     # Escaped where a lone surrogate could not be sent otherwise.
-    text = json.dumps(plan, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
+    text = json.dumps(value, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
     if name == "malformed":
         return f"```json\n{text[:-2].rstrip()},\n}}\n```"
     if name in ("broken", "unrepairable"):
-        return text.removesuffix("]}")
-    return _with_prose(text, "plan") if name == "rambling" else text
+        return text.removesuffix("}").removesuffix("]")
+    return _with_prose(text, what) if name == "rambling" else text
 
 
 def written_repair(name: str, original: str, repaired: str) -> str:

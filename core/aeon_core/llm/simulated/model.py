@@ -12,14 +12,20 @@ from aeon_core.llm.simulated.behaviours import (
     SIMULATED_MODELS,
     spoiled,
     written_plan,
+    written_profile,
+    written_refinement,
     written_repair,
+    written_report,
     written_text,
 )
 from aeon_core.llm.simulated.calling import call_arguments
+from aeon_core.llm.simulated.judging import judgement
 from aeon_core.llm.simulated.outcomes import MissingResultError
 from aeon_core.llm.simulated.planning import make_plan
+from aeon_core.llm.simulated.profiling import profile
 from aeon_core.llm.simulated.prompt import Prompt, read_prompt
 from aeon_core.llm.simulated.reasoning import answer, reason
+from aeon_core.llm.simulated.refining import refinement
 from aeon_core.llm.simulated.repairing import repair
 from aeon_core.plain import clean_text
 
@@ -87,6 +93,12 @@ class SimulatedModel(LLMAdapter):
             return written_text(self.name, reason(prompt, fallback=request.purpose == "fallback"))
         if request.purpose == "answer":
             return written_text(self.name, answer(prompt))
+        if request.purpose == "profile":
+            return written_profile(self.name, profile(prompt))
+        if request.purpose == "judge":
+            return written_report(self.name, judgement(prompt))
+        if request.purpose == "refine":
+            return written_refinement(self.name, refinement(prompt), [tool["name"] for tool in prompt.tools])
         raise LLMError(f"the simulated model does not answer {request.purpose!r} requests")
 
     def _call(self, prompt: Prompt) -> tuple[str, list[ToolCallDict]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aeon_core.llm.simulated.outcomes import clip
 from aeon_core.llm.simulated.parsing import MAX_CLAUSE
-from aeon_core.llm.simulated.texts import strip_politeness
+from aeon_core.llm.simulated.texts import clauses, strip_politeness
 
 _MAX_SUBJECT = 120
 
@@ -48,6 +48,13 @@ def request_of(clause: str) -> str:
     """Return a clause without the polite words before it, on one line, with a capital first."""
     request = clip(strip_politeness(clause[:MAX_CLAUSE]), MAX_CLAUSE).rstrip(" .")
     return request[:1].upper() + request[1:]
+
+
+def made_thing(task: str) -> str | None:
+    """Return the thing that a task wants made (`a REST API for invoices`), None where it wants something else."""
+    first, _, rest = request_of(next(iter(clauses(task)), "")).partition(" ")
+    made = _KINDS.get(first.lower()) is _MAKING and rest.strip()
+    return clip(rest, _MAX_SUBJECT).rstrip(" ?!") if made else None
 
 
 def open_steps(task: str) -> list[str]:

@@ -19,11 +19,19 @@ _SECTIONS = (
     "memory",
     "step",
     "ttl",
+    "context",
+    "arguments",
+    "answer",
+    "assessment",
+    "fragments",
+    "limits",
+    "reasoning",
+    "criteria",
     "errors",
     "original",
     "schema",
 )
-_FREE_TEXT = frozenset({"task", "goal", "errors", "original"})
+_FREE_TEXT = frozenset({"task", "goal", "context", "answer", "errors", "original"})
 """Sections that may hold any line, even one that looks like a section's end."""
 
 
@@ -82,6 +90,16 @@ class Prompt:
     def step(self) -> dict[str, Any]:
         """The step at hand, empty where there is none."""
         return next(self._objects("step"), {})
+
+    @cached_property
+    def fragments(self) -> list[dict[str, Any]]:
+        """The steps that are to be refined, and why."""
+        return list(self._objects("fragments"))
+
+    @cached_property
+    def criteria(self) -> list[dict[str, Any]]:
+        """The criteria that a person has set for the result."""
+        return list(self._objects("criteria"))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import re
 
 from aeon_core.llm.simulated.arithmetic import Ref, evaluate, named, sentence
 from aeon_core.llm.simulated.calling import known_ids, payload
+from aeon_core.llm.simulated.elaborating import part_of, whole_of, worked_out
 from aeon_core.llm.simulated.numbers import show_number
 from aeon_core.llm.simulated.outcomes import (
     MissingResultError,
@@ -18,6 +19,7 @@ from aeon_core.llm.simulated.outcomes import (
 )
 from aeon_core.llm.simulated.parsing import parse_arithmetic
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome
+from aeon_core.llm.simulated.substance import described, hollow, last_result, undone, valid_results
 from aeon_core.llm.simulated.texts import clauses, compute, file_names, parse_text_task
 from aeon_core.llm.simulated.vocabulary import listed
 
@@ -39,9 +41,26 @@ _FILE_VERBS = ("read", "open", "load", "write", "save")
 def reason(prompt: Prompt, *, fallback: bool = False) -> str:
     """Return the result of the step at hand, computed where it is a calculation or a text task."""
     try:
-        return _computed(prompt) or _summary(prompt) or _thought(prompt, fallback)
+        elaborated = worked_out(prompt.description) or _put_together(prompt) or _gathered(prompt)
+        return elaborated or _computed(prompt) or _summary(prompt) or _thought(prompt, fallback)
     except (MissingResultError, ArithmeticError) as error:
         return str(error)
+
+
+def _put_together(prompt: Prompt) -> str | None:
+    """Return the parts of a thing under its name, None where the step is no such step or no part is there."""
+    thing = whole_of(prompt.description)
+    if thing is None:
+        return None
+    ids = {step["step_id"] for step in prompt.steps if part_of(str(step.get("description"))) == thing}
+    parts = [text_of(result) for result in prompt.results if result.step_id in ids and not result.failed]
+    return clip_end("\n".join([f"{thing[:1].upper()}{thing[1:]}", *parts]), _MAX_REPLY) if parts else None
+
+
+def _gathered(prompt: Prompt) -> str | None:
+    """Return what the substeps of the step at hand gave, None where it has none that have run."""
+    inside = f"{prompt.step.get('step_id')}."
+    return " ".join(_mention(result) for result in prompt.results if result.step_id.startswith(inside)) or None
 
 
 def _computed(prompt: Prompt) -> str | None:
@@ -105,12 +124,13 @@ def _mention(result: StepOutcome) -> str:
 
 def answer(prompt: Prompt) -> str:
     """Return the answer to the task: the last result first, then which steps failed or did not run, and why."""
-    done = [result for result in prompt.results if not result.failed]
-    failed = [result for result in prompt.results if result.failed]
+    valid = valid_results(prompt)
+    done = [result for result in valid if not result.failed]
+    failed = [result for result in valid if result.failed]
     parts = []
-    last = prompt.results[-1] if prompt.results else None
-    if done and last is done[-1]:
-        parts.append(_stated(prompt, last, len(prompt.results)))
+    last = last_result(prompt)
+    if last is not None and not last.failed:
+        parts.append(_given(prompt, last, len(valid)))
     elif done:
         parts.append(f"The task was not completed. {_mention(done[-1])}")
     else:
@@ -133,6 +153,23 @@ def _failure(prompt: Prompt, result: StepOutcome) -> str:
     if missing:
         return f"Step {result.step_id} failed: it needs the result of {missing[0]}."
     return f"Step {result.step_id} failed: {clip('; '.join(result.errors), 300)}"
+
+
+def _given(prompt: Prompt, last: StepOutcome, executed: int) -> str:
+    """Return the last result, or that it is none: where a step could not be done, or only repeats what is asked for."""
+    if undone(last):
+        return f"The task was not completed. {clip_end(text_of(last), _MAX_ANSWER)}"
+    if not hollow(prompt, last):
+        return _stated(prompt, last, executed)
+    points = ", ".join(_points(prompt.text("task")))
+    missing = f"The task was not completed: {last.step_id} only repeats what is asked for{points and f' ({points})'}."
+    told = [result for result in valid_results(prompt) if not _is_nothing(prompt, result)]
+    return "\n".join([missing, *(clip_end(text_of(result), _MAX_ANSWER) for result in told[-1:])])
+
+
+def _is_nothing(prompt: Prompt, result: StepOutcome) -> bool:
+    only_part = part_of(described(prompt, result.step_id)) is not None
+    return result.failed or only_part or undone(result) or hollow(prompt, result)
 
 
 def _stated(prompt: Prompt, last: StepOutcome, executed: int) -> str:
