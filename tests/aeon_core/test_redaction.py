@@ -74,7 +74,7 @@ ORDINARY = {
     "test results": "PASS: tests/login1.js pass: test_login1 passed=12",
     "message": '{"password": "This field is required."}',
     "counts": '{"max_tokens": 4096, "input_tokens": 12} token=1234',
-    "working directory": "PWD=/work/project1 OLDPWD=/work/project2",
+    "working directory": "PWD=/home/me/project1 OLDPWD=/home/me/project2",
     "type of a token": "token_type: bearer, tokenizer: cl100k_base_for_models1",
     "other keys": "primary_key: id12345678, public_key=abcdef1234567890, key=value12345678901234",
     "md5": "d41d8cd98f00b204e9800998ecf8427e",

@@ -1,4 +1,4 @@
-"""The loop: plan → execute → evaluate → refine → execute …, or one pass (core FR-001 to FR-005, adaptive FR-001)."""
+"""The loop: plan, execute, evaluate, refine, and round again; or one pass (core FR-001 to FR-005, adaptive FR-001)."""
 
 from __future__ import annotations
 
