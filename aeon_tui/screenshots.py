@@ -27,7 +27,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 
-TASK = "Add 1200 and 350, multiply 1550 by 12, and write a short note on the yearly cost"
+TASK = "Count the words in 'the yearly cost of a member', add 1200 and 350, and multiply 1550 by 12"
 RUNS = [
     ("missing-tool", TASK),
     ("no-such-tool", TASK),
