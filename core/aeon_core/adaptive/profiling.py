@@ -11,8 +11,7 @@ import pydantic
 from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plain import NotPlainError, parse_json, plain
-from aeon_core.plan.fields import shown
+from aeon_core.plan.fields import object_in, shown
 from aeon_core.plan.questions import is_vague
 from aeon_core.plan.wording import Wording, listed, wording
 from aeon_core.prompts import build_request
@@ -72,13 +71,9 @@ def read_profile(reply: Any, *, version: int = 1) -> TaskProfile:
     where a dimension or raw_inference is missing or no tier.
     """
     try:
-        value = parse_json(reply) if isinstance(reply, str) else plain(reply)
-    except NotPlainError as error:
-        raise _invalid([str(error)]) from None
+        value = object_in(reply, "an object with the seven fields of a TaskProfile")
     except ValueError as error:
-        raise _invalid([f"not JSON: {error}"]) from None
-    if not isinstance(value, dict):
-        raise _invalid([f"expected an object with the seven fields of a TaskProfile, got {shown(value)}"])
+        raise _invalid([str(error)]) from None
     made = {name: _tier(value.get(name)) for name in DIMENSIONS}
     problems = [
         f"{name}: expected one of {', '.join(tiers)}, got {shown(value.get(name))}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from aeon_core.plain import MAX_DEPTH, clean_text, parse_json
+from aeon_core.plain import MAX_DEPTH, NotPlainError, clean_text, parse_json, plain
 from aeon_core.plan.models import StepStatus
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
@@ -185,3 +185,16 @@ def _clipped(path: str) -> str:
     half = _MAX_PATH // 2
     path = path or "plan"
     return path if len(path) <= _MAX_PATH else f"{path[:half]}…{path[-half:]}"
+
+
+def object_in(reply: Any, expected: str) -> dict[str, Any]:
+    """Return the object of a reply: of its text, or the value it holds. Raises ValueError: one line, why not."""
+    try:
+        value = parse_json(reply) if isinstance(reply, str) else plain(reply)
+    except NotPlainError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected {expected}, got {shown(value)}")
+    return value

@@ -11,8 +11,7 @@ import pydantic
 
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plain import NotPlainError, parse_json, plain
-from aeon_core.plan.fields import shown
+from aeon_core.plan.fields import object_in, shown
 from aeon_core.plan.fragments import Fragment
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement import RefinementAction, RefinementLedger, RefinementLimits, RefinementType
@@ -129,14 +128,9 @@ def read_refinement(reply: Any) -> RefinementReply:
 
 def _object(reply: Any) -> dict[str, Any]:
     try:
-        value = parse_json(reply) if isinstance(reply, str) else plain(reply)
-    except NotPlainError as error:
-        raise _invalid([str(error)]) from None
+        return object_in(reply, "an object with 'actions' and 'follow_up_questions'")
     except ValueError as error:
-        raise _invalid([f"not JSON: {error}"]) from None
-    if not isinstance(value, dict):
-        raise _invalid([f"expected an object with 'actions' and 'follow_up_questions', got {shown(value)}"])
-    return value
+        raise _invalid([str(error)]) from None
 
 
 def _action(item: Any) -> RefinementAction:
