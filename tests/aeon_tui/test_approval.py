@@ -77,6 +77,7 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
         await until(pilot, lambda: bool(screen.query(ApprovalText)) and isinstance(screen.focused, ApprovalText))
         panel = screen.query_one(ApprovalPanel)
         assert str(panel.border_title) == "6 May erase be called?"
+        await until(pilot, lambda: bool(screen.query_one(ApprovalText).text))
         text = screen.query_one(ApprovalText).text
         assert "path: notes [old].txt" in text
         assert "asked because: 'erase' needs approval" in text
