@@ -1,0 +1,241 @@
+"""Where each line of a journal stands, without holding the file: eight bytes a line, made in small pieces (Decision 5).
+
+Nothing here parses a line, so a file of any content has lines: each ends with its newline. CR, NUL and bytes
+that are no UTF-8 are bytes like any other. What follows the last newline is no line yet.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import threading
+import time
+from array import array
+from bisect import bisect_right
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from aeon_core.errors import JournalError
+from aeon_core.journal.reader import open_journal
+
+CHUNK = 128 * 1024
+"""Bytes read at once: little enough that no piece of work keeps another thread waiting for more than a few ms."""
+HEAD = 400
+"""Bytes of a line that hold its envelope."""
+_MARK = 64
+
+_SEQ = re.compile(rb'\{\s*"v"\s*:\s*\d+\s*,\s*"seq"\s*:\s*(\d{1,18})\s*,')
+
+
+def seq_of(line: bytes) -> int | None:
+    """Return the `seq` that a line's envelope says, from its beginning alone; None where it says none."""
+    match = _SEQ.match(line[:HEAD])
+    return int(match[1]) if match is not None else None
+
+
+class OffsetIndex:
+    """The offsets of a journal's lines, as far as the file has been looked through. Lines are numbered from 0.
+
+    `extend` looks through a little more and is for a thread in the background; everything else answers at once from
+    what is known, and may be called from another thread meanwhile. `tail` knows the last lines without an index.
+    `generation` grows when the file was cut short or replaced: line numbers from before are void then.
+    Raises UsageError where there is no file, JournalError where it cannot be read.
+    """
+
+    def __init__(self, path: Path, *, chunk: int = CHUNK) -> None:
+        self.path = path
+        self.generation = 0
+        self.complete = False
+        """Whether all that the file held was indexed when it was last looked at."""
+        self._chunk = chunk
+        self._ends = array("Q")
+        self._read = 0
+        self._mark = b""
+        self._closed = False
+        self._working = threading.Lock()
+        with open_journal(path) as file:
+            self._fd = os.dup(file.fileno())
+
+    def __enter__(self) -> OffsetIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the file, after the piece of work that another thread may be doing."""
+        self._closed = True
+        with self._working:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+    def __len__(self) -> int:
+        """Return how many lines are indexed."""
+        return len(self._ends)
+
+    @property
+    def indexed(self) -> int:
+        """Bytes from the beginning of the file up to the end of the last indexed line."""
+        ends = self._ends
+        return ends[-1] if ends else 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file now."""
+        return os.fstat(self._descriptor()).st_size
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the index takes."""
+        return sys.getsizeof(self._ends)
+
+    def extend(self, max_seconds: float = 0.004) -> bool:
+        """Index on for about so long, one chunk at least; return whether there is more to index.
+
+        Called again later, it follows a file that has grown, and notices one that was cut short or replaced.
+        """
+        deadline = time.perf_counter() + max_seconds
+        with self._working:
+            if self._closed:
+                return False
+            try:
+                self._look()
+                while not (done := self._step()) and time.perf_counter() < deadline:
+                    pass
+                self._mark = self.read(max(0, self.indexed - _MARK), min(self.indexed, _MARK))
+            except OSError as error:
+                raise self._unreadable(error.strerror or str(error)) from None
+        self.complete = done
+        return not done
+
+    def _look(self) -> None:
+        """Begin anew where the file is not the one that was indexed; else at the last whole line after a pause."""
+        if self._was_replaced():
+            new = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            os.dup2(new, self._fd, inheritable=False)
+            os.close(new)
+            self._begin_anew()
+        elif self._read:
+            end, size = self.indexed, os.fstat(self._fd).st_size
+            if os.pread(self._fd, len(self._mark), end - len(self._mark)) != self._mark:
+                self._begin_anew()
+            elif self.complete or size < self._read:
+                # A torn rest may have been set aside, and other lines written in its place.
+                self._read = end
+
+    def _was_replaced(self) -> bool:
+        try:
+            there = self.path.stat()
+        except OSError:  # such as a deleted folder; the file that is open can still be read
+            return False
+        return not os.path.samestat(there, os.fstat(self._fd)) and self.path.is_file()
+
+    def _begin_anew(self) -> None:
+        self._ends, self._read, self._mark = array("Q"), 0, b""
+        self.complete = False
+        self.generation += 1
+
+    def _step(self) -> bool:
+        """Index one chunk; return whether it was the last."""
+        data = os.pread(self._fd, self._chunk, self._read)
+        if not data:
+            return True
+        ends = array("Q", accumulate(map(len, io.BytesIO(data)), initial=self._read))
+        if not data.endswith(b"\n"):
+            ends.pop()
+        self._ends.extend(ends[1:])
+        self._read += len(data)
+        return False
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Return where a line begins and ends, its `\\n` included. Raises IndexError where it is not indexed."""
+        ends = self._ends
+        if not 0 <= number < len(ends):
+            raise IndexError(f"line {number} is not indexed; expected 0 to {len(ends) - 1}")
+        return (ends[number - 1] if number else 0), ends[number]
+
+    def line(self, number: int, limit: int | None = None) -> bytes:
+        """Return a line with its `\\n`, or its first `limit` bytes.
+
+        Raises IndexError where it is not indexed, JournalError where the file is no longer what was indexed.
+        """
+        start, end = self.span(number)
+        wanted = end - start if limit is None else min(limit, end - start)
+        data = self.read(start, wanted)
+        if len(data) < wanted:
+            raise self._unreadable(f"line {number + 1} is no longer there; open it again")
+        return data
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return the bytes at a place of the file, fewer where it ends. Raises JournalError where it cannot be read."""
+        fd, parts = self._descriptor(), []
+        try:
+            while size > 0 and (data := os.pread(fd, size, offset)):
+                parts.append(data)
+                offset, size = offset + len(data), size - len(data)
+        except OSError as error:
+            raise self._unreadable(error.strerror or str(error)) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def number_at(self, offset: int) -> int | None:
+        """Return the number of the line that a byte belongs to, None where it is not indexed."""
+        ends = self._ends
+        number = bisect_right(ends, offset)
+        return number if offset >= 0 and number < len(ends) else None
+
+    def tail(self, count: int, before: int | None = None) -> list[tuple[int, int]]:
+        """Return where the last `count` whole lines begin and end, in their order, read backwards from the end.
+
+        `before`, the beginning of a line, asks for those that stand before it. Needs no index.
+        """
+        end = self.size if before is None else before
+        newlines: list[int] = []
+        """Ends of lines, the last first; the first of them ends the last line."""
+        while end > 0 and len(newlines) <= count:
+            start = max(0, end - self._chunk)
+            data = self.read(start, end - start)
+            at = data.rfind(b"\n")
+            while at >= 0 and len(newlines) <= count:
+                newlines.append(start + at + 1)
+                at = data.rfind(b"\n", 0, at)
+            end = start
+        if len(newlines) <= count:
+            newlines.append(0)
+        ends = newlines[::-1]
+        return list(pairwise(ends))
+
+    def find_seq(self, seq: int) -> int | None:
+        """Return the number of the line that holds a `seq`, None where none of the indexed ones does.
+
+        In a sound journal it is the same number. Where lines are damaged or missing it is searched for, since `seq`
+        only grows from line to line.
+        """
+        low, high = 0, len(self._ends)
+        if 0 <= seq < high and self._seq(seq) == seq:
+            return seq
+        while low < high:
+            middle = (low + high) // 2
+            at, found = middle, self._seq(middle)
+            while found is None and (at := at + 1) < high:
+                found = self._seq(at)
+            if found == seq:
+                return at
+            if found is None or found > seq:
+                high = middle
+            else:
+                low = at + 1
+        return None
+
+    def _seq(self, number: int) -> int | None:
+        return seq_of(self.line(number, HEAD))
+
+    def _descriptor(self) -> int:
+        if self._fd < 0:
+            raise self._unreadable("it is closed")
+        return self._fd
+
+    def _unreadable(self, reason: str) -> JournalError:
+        return JournalError(f"the journal {str(self.path)!r} cannot be read: {reason}")

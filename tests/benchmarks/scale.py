@@ -1,0 +1,226 @@
+"""A journal of a gigabyte and a list of 10,000 runs, beside `wc -l` on the same file.
+
+Ratios are of processor time, which other programs on the machine disturb less; × is to `wc -l` in the same run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import random
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from aeon_core import Orchestrator, RunConfig, connect
+from aeon_core.journal.ending import tail_state
+from aeon_core.journal.listing import CACHE, list_runs
+from aeon_core.journal.offsets import OffsetIndex
+from aeon_core.journal.paging import Pages
+from aeon_core.journal.searching import search
+from aeon_core.journal.text_places import TextPlaces
+
+RECORDS = 400_000
+BYTES = 1_000_000_000
+RUNS = 10_000
+ROUNDS = 3
+SAMPLES = 1_000
+ABSENT = "no such text anywhere"
+_SHA256 = re.compile(rb"[0-9a-f]{64}")
+_BODY = re.compile(rb'\{"v":1,"seq":\d+')
+
+
+def real_run(folder: Path) -> list[bytes]:
+    """Return the lines of a run of the simulated model."""
+    path = folder / "real.jsonl"
+    Orchestrator(connect("simulated:default"), config=RunConfig(), journal=path).run("design a REST API for invoices")
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def write_large(path: Path, run: list[bytes]) -> None:
+    """Repeat a run until there are RECORDS records of BYTES bytes, each repetition with long texts of its own."""
+    bodies = [_BODY.sub(b"", line, count=1) for line in run]
+    texts = {json.loads(line)["sha256"].encode(): line for line in run if b'"type":"text"' in line[:200]}
+    missing = BYTES / RECORDS * len(run) - sum(map(len, run))
+    longer = max(0, int(missing / max(1, len(texts))))
+    seq = repetition = 0
+    with path.open("wb", buffering=1024 * 1024) as file:
+        while seq < RECORDS:
+            new = {old: hashlib.sha256(old + b"%d" % repetition).hexdigest().encode() for old in texts}
+            for body in bodies[bool(repetition) : -1]:
+                changed = _SHA256.sub(lambda found, new=new: new.get(found[0], found[0]), body)  # type: ignore[misc]
+                if b'"type":"text"' in body[:200]:
+                    changed = changed[:-3] + (b" and what follows from it" * (longer // 25)) + b'"}\n'
+                file.write(b'{"v":1,"seq":%d' % seq + changed)
+                seq += 1
+            repetition += 1
+        file.write(b'{"v":1,"seq":%d' % seq + bodies[-1])
+
+
+def cpu_seconds() -> float:
+    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def least(works: Mapping[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
+    """Return each work's least seconds of processor time and of wall time over some rounds, taken in turn."""
+    best = dict.fromkeys(works, (float("inf"), float("inf")))
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            wall, cpu = time.perf_counter(), cpu_seconds()
+            work()
+            spent = cpu_seconds() - cpu, time.perf_counter() - wall
+            best[name] = min(best[name][0], spent[0]), min(best[name][1], spent[1])
+    return best
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000
+
+
+def row(name: str, value: str, limit: str = "", kept: bool = True) -> None:
+    print(f"{name:>44} {value:>12}  {limit and f'limit {limit}' + ('' if kept else '  OVER')}")
+
+
+def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces]:
+    """Print what goes through the whole file; return its index."""
+    calls: list[float] = []
+    asked: list[float] = []
+    index = OffsetIndex(path)
+    places = TextPlaces(index)
+
+    def indexing() -> None:
+        nonlocal index
+        index.close()
+        index = OffsetIndex(path)
+        more = True
+        while more:
+            began = time.thread_time()
+            more = index.extend()
+            calls.append(time.thread_time() - began)
+
+    def placing() -> None:
+        nonlocal places
+        places = TextPlaces(index)
+        while places.extend():
+            pass
+
+    def cancelled() -> bool:
+        asked.append(time.perf_counter())
+        return False
+
+    works: dict[str, Callable[[], object]] = {
+        "wc -l": lambda: subprocess.run(["wc", "-l", path], check=True, stdout=subprocess.DEVNULL),
+        "index of lines": indexing,
+        "places of long texts, after it": placing,
+        "search, oldest first": lambda: list(search(path, ABSENT, cancelled=cancelled)),
+        "search, newest first": lambda: list(search(path, ABSENT, cancelled=cancelled, newest_first=True)),
+    }
+    times = least(works)
+    floor = times["wc -l"][0]
+    limits = {"index of lines": 1.6, "search, oldest first": 3.0, "search, newest first": 3.0}
+    for name, (cpu, wall) in times.items():
+        limit = limits.get(name)
+        print(f"{name:>44} {cpu:>8.3f} s  {wall:>6.3f} s wall ", end="")
+        print(f"{cpu / floor:>5.2f} ×  {f'limit {limit}' if limit else ''}{'  OVER' * (cpu / floor > (limit or 1e9))}")
+    bytes_each = (index.memory + places.memory) / len(index)
+    row("index and places, bytes a record", f"{bytes_each:.1f}", "16", bytes_each <= 16)
+    row("longest call of the index", f"{longest(calls):.1f} ms", "10 ms", longest(calls) <= 10)
+    gaps = [later - earlier for earlier, later in pairwise(asked) if later - earlier < 1]
+    row("longest time until a search is cancelled", f"{longest(gaps):.1f} ms", "50 ms", longest(gaps) <= 50)
+    return index, places
+
+
+def longest(seconds: list[float]) -> float:
+    """Return the 99.9th percentile in ms: what lies beyond is another program's turn."""
+    return sorted(seconds)[int(len(seconds) * 0.999) - 1] * 1000
+
+
+def report_records(path: Path, small: Path, index: OffsetIndex, places: TextPlaces) -> None:
+    """Print how soon single records are there."""
+    pages, numbers = Pages(index, places), random.Random(1).sample(range(len(index)), SAMPLES)
+    for name, take in {"by number": pages.at, "by seq": pages.by_seq}.items():
+        times = sorted(milliseconds(lambda take=take, number=number: take(number)) for number in numbers)  # type: ignore[misc]
+        most = times[int(SAMPLES * 0.99)]
+        value = f"{statistics.median(times):.2f} ms"
+        row(f"a random record {name}", value)
+        row("99 of 100 within", f"{most:.2f} ms", "10 ms", most <= 10)
+    assert all(entry.record is not None and not entry.pending for entry in map(pages.at, numbers))
+
+    def last(journal: Path) -> None:
+        with OffsetIndex(journal) as fresh:
+            assert len(Pages(fresh).last(50)) == 50
+
+    for name, journal in {"of a single run": small, "of a gigabyte": path}.items():
+        row(f"the last 50 records {name}", f"{min(milliseconds(lambda j=journal: last(j)) for _ in range(9)):.2f} ms")  # type: ignore[misc]
+    row("the state at the end of a gigabyte", f"{min(milliseconds(lambda: tail_state(path)) for _ in range(9)):.2f} ms")
+
+
+def report_list(folder: Path, run: list[bytes]) -> None:
+    """Print how long a list of RUNS runs takes."""
+    short = b"".join([run[0], *(line for line in run if b'"type":"ttl"' in line[:200]), run[-1]])
+    for number in range(RUNS):
+        (folder / f"20261120-{number:06d}-abcdef.jsonl").write_bytes(short)
+
+    def cold() -> None:
+        (folder / CACHE).unlink(missing_ok=True)
+        assert len(list_runs(folder)) == RUNS
+
+    works: dict[str, Callable[[], object]] = {"for the first time": cold, "again": lambda: list_runs(folder)}
+    for (name, (cpu, wall)), limit in zip(least(works).items(), (1.0, 0.3), strict=True):
+        row(f"a list of {RUNS:,} runs, {name}", f"{cpu:.2f} s", f"{limit} s ({wall:.2f} s wall)", cpu <= limit)
+
+
+def report_toolong(path: Path) -> None:
+    """Print how long toolong's own scan for line breaks takes, where it is installed."""
+    if importlib.util.find_spec("toolong") is None:
+        print(f"{'toolong':>44}  not installed: pip install toolong to see it beside")
+        return
+    from toolong.log_file import LogFile  # type: ignore[import-not-found,unused-ignore]
+
+    def scan() -> None:
+        file = LogFile(str(path))
+        file.open(threading.Event())
+        for _ in file.scan_line_breaks():
+            pass
+        file.close()
+
+    row("toolong's scan of the lines", f"{least({'scan': scan})['scan'][0]:.3f} s")
+
+
+def sections(folder: Path) -> Iterator[None]:
+    run = real_run(folder)
+    path, small = folder / "large.jsonl", folder / "real.jsonl"
+    write_large(path, run)
+    print(f"A journal of {path.stat().st_size / 1e9:.2f} GB (processor time, least of {ROUNDS}; × is to wc -l)")
+    index, places = report_whole(path)
+    print(f"{'records':>44} {len(index):>12,}")
+    report_records(path, small, index, places)
+    report_toolong(path)
+    index.close()
+    yield
+    path.unlink()
+    (folder / "runs").mkdir()
+    report_list(folder / "runs", run)
+    yield
+
+
+def report() -> None:
+    """Print the tables."""
+    with tempfile.TemporaryDirectory() as name:
+        if shutil.disk_usage(name).free < 3 * BYTES:
+            print(f"scale: left out, {name} has less than {3 * BYTES / 1e9:.0f} GB free")
+            return
+        for _ in sections(Path(name)):
+            pass
