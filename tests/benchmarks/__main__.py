@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from tests.benchmarks import starts, steps
+from tests.benchmarks import scale, semantic, starts, steps
 
-PARTS: dict[str, Callable[[], None]] = {"steps": steps.report, "starts": starts.report}
+PARTS: dict[str, Callable[[], None]] = {
+    "steps": steps.report,
+    "starts": starts.report,
+    "semantic": semantic.report,
+    "scale": scale.report,
+}
 
 
 def main() -> None:

@@ -113,6 +113,8 @@ _POLITE = re.compile(
 )
 _MAX_READ = 4_000
 """Characters of a text that are read; what is longer says more than enough."""
+_LOOKED_BACK = 20
+"""Characters before a word in which the end of another sentence shows."""
 _MAX_THING = 4
 """Words that name what a text is about."""
 
@@ -224,4 +226,4 @@ def _unresolved(words: list[str]) -> tuple[str, ...]:
 def _is_name(word: str, match: re.Match[str], text: str) -> bool:
     if not match[0][:1].isupper() or word == "i" or word in _GENERIC:
         return False
-    return not _SENTENCE_START.search(text[: match.start()])
+    return not _SENTENCE_START.search(text[max(0, match.start() - _LOOKED_BACK) : match.start()])

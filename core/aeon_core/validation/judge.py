@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,6 +20,7 @@ from aeon_core.prompts.sections import (
 )
 from aeon_core.validation.report import SEVERITIES, IssueType
 from aeon_core.validation.semantic.finding import Finding
+from aeon_core.visible import visible
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMRequest
@@ -32,6 +33,9 @@ MAX_ISSUES = 50
 """Issues of one reply that are looked at."""
 
 _MAX_TEXT = 500
+_ARTIFACTS = ("plan", "step", "results", "answer", "memory")
+_MAX_STARTS = 20
+"""How many opening braces of a reply are tried as the beginning of its object."""
 _TYPES: tuple[IssueType, ...] = get_args(IssueType)
 _log = logging.getLogger("aeon")
 
@@ -43,7 +47,7 @@ _ISSUE_PROPERTIES: dict[str, Any] = {
     "location": {
         "type": "object",
         "properties": {
-            "artifact": {"type": "string", "enum": ["plan", "step", "results", "answer", "memory"]},
+            "artifact": {"type": "string", "enum": list(_ARTIFACTS)},
             "step_id": {"type": ["string", "null"], "description": "id of the step, null where it is about none"},
         },
         "required": ["artifact", "step_id"],
@@ -127,36 +131,73 @@ def judged_findings(
     return list(_findings(text, view))
 
 
+def beyond(known: Iterable[Finding], judged: Iterable[Finding]) -> list[Finding]:
+    """Return what the judge alone found: of each type one issue at each step, and in each artifact where it is at none.
+
+    What the rules say of a place stands; the judge's words for the same are left out.
+    """
+    seen = {_place(finding) for finding in known}
+    new = []
+    for finding in judged:
+        if (place := _place(finding)) not in seen:
+            seen.add(place)
+            new.append(finding)
+    return new
+
+
+def _place(finding: Finding) -> tuple[str, str | None, str | None]:
+    return finding.type, finding.step_id, (finding.artifact or "plan") if finding.step_id is None else None
+
+
 def _findings(text: str, view: PlanView) -> Iterator[Finding]:
     issues = _issues(text)
     if issues is None:
         _log.warning("the judge's reply is no report, its advice is left out")
-    for issue in (issues or [])[:MAX_ISSUES]:
-        if isinstance(issue, dict) and (finding := _finding(issue, view)) is not None:
-            yield finding
+        return
+    usable = [finding for issue in issues[:MAX_ISSUES] if (finding := _finding(issue, view)) is not None]
+    if len(usable) < len(issues):
+        _log.warning(
+            "%d of the judge's %d issues are left out: of no known type, severity or step, without a description or "
+            "a repair, or more than %d",
+            len(issues) - len(usable),
+            len(issues),
+            MAX_ISSUES,
+        )
+    yield from usable
 
 
 def _issues(text: str) -> list[Any] | None:
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        reply = parse_json(text[start : end + 1]) if 0 <= start < end else None
-    except ValueError:
+    """Return the issues of the first object in a reply that is a report: thoughts and fences may stand around it."""
+    end, start = text.rfind("}") + 1, text.find("{")
+    for _ in range(_MAX_STARTS):
+        if not 0 <= start < end:
+            break
+        try:
+            reply = parse_json(text[start:end])
+        except ValueError:
+            reply = None
+        if isinstance(reply, dict) and isinstance(reply.get("issues"), list):
+            issues: list[Any] = reply["issues"]
+            return issues
+        start = text.find("{", start + 1)
+    return None
+
+
+def _finding(issue: Any, view: PlanView) -> Finding | None:
+    if not isinstance(issue, dict) or issue.get("type") not in _TYPES or issue.get("severity") not in SEVERITIES:
         return None
-    issues = reply.get("issues") if isinstance(reply, dict) else None
-    return issues if isinstance(issues, list) else None
-
-
-def _finding(issue: dict[str, Any], view: PlanView) -> Finding | None:
     place = issue.get("location")
     place = place if isinstance(place, dict) else {}
     step_id, artifact = place.get("step_id"), place.get("artifact")
     description, repair = _text(issue.get("description")), _text(issue.get("proposed_repair"))
-    if issue.get("type") not in _TYPES or issue.get("severity") not in SEVERITIES or not description or not repair:
+    if not description or not repair:
         return None
     if step_id is not None and (not isinstance(step_id, str) or step_id not in view.by_id):
         return None
-    return Finding(issue["type"], issue["severity"], step_id, description, repair, artifact=_text(artifact) or None)
+    known = artifact if artifact in _ARTIFACTS else None
+    return Finding(issue["type"], issue["severity"], step_id, description, repair, artifact=known)
 
 
 def _text(value: Any) -> str:
-    return " ".join(clean_text(value).split())[:_MAX_TEXT] if isinstance(value, str) else ""
+    """Return a text of the reply on one line, its control characters made visible; empty for what is no text."""
+    return visible(" ".join(clean_text(value[: 2 * _MAX_TEXT]).split()))[:_MAX_TEXT] if isinstance(value, str) else ""

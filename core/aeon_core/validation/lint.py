@@ -1,11 +1,11 @@
-"""Validation of a plan file by rules: no model is asked (core FR-010, FR-063, FR-070; contract: lint)."""
+"""Validation of a plan file: by rules, by a model where one is given (core FR-010, FR-063, FR-070; contract: lint)."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import pydantic
 from aeon_core.plan.fields import shown
 from aeon_core.plan.models import Plan
 from aeon_core.plan.reading import Entry, Reading
+from aeon_core.validation.judge import judged_findings
 from aeon_core.validation.report import (
     IssueLocation,
     IssueType,
@@ -27,7 +28,11 @@ from aeon_core.validation.semantic.rules import plan_findings
 from aeon_core.validation.semantic.views import PlanView, ToolView, tool_views
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aeon_core.tools.registry import ToolRegistry
+    from aeon_core.validation.semantic.finding import Finding
+    from aeon_core.validation.validator import Judge
 
 MAX_ISSUES = 1000
 
@@ -53,24 +58,49 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     return _report(reading, _structural_findings(reading, registry, tool_views(registry)))
 
 
-def lint_report(data: Any, registry: ToolRegistry, *, task: str | None = None) -> SemanticValidationReport:
+def lint_report(
+    data: Any,
+    registry: ToolRegistry,
+    *,
+    task: str | None = None,
+    judge: Judge | None = None,
+    prompts_dir: Path | None = None,
+) -> SemanticValidationReport:
     """Return every issue that rules find in a plan file: the structural ones of `lint`, then those of meaning.
 
-    A plan with structural faults is checked for meaning as far as its steps can be read. At most MAX_ISSUES; never
-    raises (adaptive FR-036 to FR-045).
+    A plan with structural faults is checked for meaning as far as its steps can be read. A `judge` is asked once, and
+    what it finds beyond the rules comes last; `prompts_dir` may hold a judge.md of one's own. At most MAX_ISSUES.
+    Raises what ends the judge's work for good (a RunEnding), nothing else (adaptive FR-036 to FR-045).
     """
     reading = Reading(data, fresh=True, limit=MAX_ISSUES)
     tools = tool_views(registry)
     findings = _structural_findings(reading, registry, tools)
     plan = _readable(reading)
     if plan is not None:
+        view = PlanView(plan, registry, tools, task)
         vague = {finding.step_id for finding in findings if finding.type == "specificity"}
         findings += [
-            _Finding(found.type, found.severity, found.description, found.repair, found.step_id)
-            for found in plan_findings(PlanView(plan, registry, tools, task))
+            _plain(found)
+            for found in plan_findings(view)
             if not found.structural and not (found.type == "specificity" and found.step_id in vague)
         ]
+        if judge is not None:
+            findings += _beyond(findings, judged_findings(judge, view, folder=prompts_dir))
     return _report(reading, findings)
+
+
+def _plain(found: Finding) -> _Finding:
+    return _Finding(found.type, found.severity, found.description, found.repair, found.step_id)
+
+
+def _beyond(known: Sequence[_Finding], judged: Iterable[Finding]) -> list[_Finding]:
+    """Return what the judge alone found: one issue of each type at each place."""
+    places = {(finding.type, finding.step_id) for finding in known}
+    new: dict[tuple[IssueType, str | None], _Finding] = {}
+    for found in judged:
+        if (found.type, found.step_id) not in places:
+            new.setdefault((found.type, found.step_id), _plain(found))
+    return list(new.values())
 
 
 def _structural_findings(reading: Reading, registry: ToolRegistry, tools: dict[str, ToolView]) -> list[_Finding]:

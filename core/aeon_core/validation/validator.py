@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.judge import judged_findings
+from aeon_core.validation.judge import beyond, judged_findings
 from aeon_core.validation.report import (
     ArtifactType,
     IssueLocation,
@@ -18,6 +18,7 @@ from aeon_core.validation.report import (
     ValidationIssue,
     report_of,
 )
+from aeon_core.validation.semantic.assessments import assessment_findings
 from aeon_core.validation.semantic.execution import Execution, execution_findings
 from aeon_core.validation.semantic.finding import Finding
 from aeon_core.validation.semantic.rules import plan_findings
@@ -91,6 +92,25 @@ class SemanticValidator:
         said = [goal, plan.model_dump(mode="json"), results, answer, entries, failures]
         return _report(kind, kind, found + self._judged(found, view, execution=execution), said)
 
+    def validate_assessment(
+        self,
+        assessment: Mapping[str, Any],
+        *,
+        plan: Plan,
+        results: Mapping[str, Any],
+        failures: Mapping[str, Sequence[str]] | None = None,
+    ) -> SemanticValidationReport:
+        """Return the report on an assessment of convergence, as plain data, by rules: what nothing bears out.
+
+        Steps that do not exist and a result called finished that is not are `hallucination`, a converged assessment
+        against its own flags is `consistency`. What was read from a journal or told by a model is looked at like what
+        the engine says.
+        """
+        execution = Execution(self._view(plan, None), dict(results), dict(failures or {}), None, {})
+        found = assessment_findings(assessment, execution)
+        said = [dict(assessment), plan.model_dump(mode="json"), results, failures]
+        return _report("cross_phase", "assessment", found, said)
+
     def _view(self, plan: Plan, task: str | None) -> PlanView:
         version = self._registry.version
         if self._tools is None or self._tools[0] != version:
@@ -107,14 +127,7 @@ class SemanticValidator:
         if self._judge is None:
             return []
         judged = judged_findings(self._judge, view, step=step, execution=execution, folder=self._prompts_dir)
-        known = {(finding.type, finding.step_id) for finding in found}
-        new: list[Finding] = []
-        for finding in judged:
-            key = finding.type, finding.step_id
-            if key not in known:
-                known.add(key)
-                new.append(finding)
-        return new
+        return beyond(found, judged)
 
 
 def issues_of(found: Sequence[Finding], artifact: str) -> list[ValidationIssue]:

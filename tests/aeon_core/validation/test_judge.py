@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.tools.registry import default_registry
 from aeon_core.validation.judge import JUDGE_SCHEMA, MAX_ISSUES
+from aeon_core.validation.report import ValidationIssue
 from aeon_core.validation.validator import SemanticValidator
 from tests.aeon_core.validation.semantic.plans import plan
 from tests.fakes import Reply, ScriptedModel
@@ -71,6 +73,74 @@ def test_a_judge_that_fails_or_answers_nonsense_leaves_the_rules_alone(reply: Re
 def test_text_around_the_reply_does_no_harm(around: str) -> None:
     text = around.replace("{}", json.dumps({"issues": [issue(location=None)]}))
     assert found(text) == [*RULES, ("issue-2", "consistency", None)]
+
+
+def test_an_object_among_the_thoughts_is_not_taken_for_the_reply() -> None:
+    thoughts = '<think>{"maybe": [1]} or {no}</think>'
+    assert found(f"{thoughts} {json.dumps({'issues': [issue()]})}") == [*RULES, ("issue-2", "consistency", "s1")]
+
+
+def test_a_reply_of_braces_alone_is_given_up() -> None:
+    assert found("{" * 100_000 + "}") == RULES
+
+
+@pytest.mark.parametrize(
+    ("issues", "left_out"),
+    [
+        ([issue(step_id="s9"), issue("style"), "no object"], "3 of the judge's 3 issues"),
+        ([issue()] * 1000, f"{1000 - MAX_ISSUES} of the judge's 1000 issues"),
+        ("nonsense", "is no report"),
+    ],
+)
+def test_what_cannot_be_used_costs_one_line(issues: Any, left_out: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="aeon"):
+        found({"issues": issues})
+    (line,) = caplog.messages
+    assert left_out in line
+    assert "\n" not in line
+
+
+def test_a_sound_reply_costs_none(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="aeon"):
+        found({"issues": [issue()]})
+    assert caplog.messages == []
+
+
+def judged(*issues: dict[str, Any], **execution: Any) -> list[ValidationIssue]:
+    validator = SemanticValidator(default_registry(), ScriptedModel(judge={"issues": list(issues)}))
+    if execution:
+        return validator.validate_execution(goal=PLAN.goal, plan=PLAN, **execution).issues
+    return validator.validate_plan(PLAN).issues
+
+
+def test_text_of_the_judge_is_made_harmless() -> None:
+    bad = issue(description="\x1b[2Jgone\nsecond\u202e line \ud800", proposed_repair="[red]x[/red] " * 200)
+    shown = judged(bad)[-1]
+    assert shown.description == "\\x1b[2Jgone second\\u202e line \ufffd"
+    assert len(shown.proposed_repair) == 500
+
+
+def test_an_artifact_that_is_none_is_the_one_that_was_looked_at() -> None:
+    shown = judged(issue(location={"artifact": "your mailbox\n", "step_id": "s1"}))[-1]
+    assert (shown.location.artifact, shown.location.step_id) == ("plan", "s1")
+
+
+def test_a_duplicate_in_other_words_is_merged_and_another_artifact_is_not() -> None:
+    places = [("answer", None), ("memory", None), ("answer", None)]
+    issues = [issue(location={"artifact": artifact, "step_id": step_id}) for artifact, step_id in places]
+    results = {"s1": {"rows": 7}}
+    shown = judged(*issues, results=results, answer="The rows number 9", memory={"s1": {"rows": 7}})
+    assert [i.location.artifact for i in shown] == ["answer", "memory"]
+    assert shown[0].description.startswith("the answer")
+    assert shown[1].description == "rows.csv has no header"
+
+
+def test_a_report_with_a_judge_adds_up() -> None:
+    validator = SemanticValidator(default_registry(), ScriptedModel(judge={"issues": [issue(severity="low")]}))
+    report = validator.validate_plan(PLAN)
+    assert {kind: n for kind, n in report.issue_summary.items() if n} == {"specificity": 1, "consistency": 1}
+    assert report.overall_severity == report.issues[0].severity
+    assert report.proposed_repairs == [i.proposed_repair for i in report.issues]
 
 
 def test_what_ends_a_run_is_not_swallowed() -> None:

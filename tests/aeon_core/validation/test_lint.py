@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.errors import LLMError, RunAborted
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.lint import MAX_ISSUES, lint
+from aeon_core.validation.lint import MAX_ISSUES, lint, lint_report
 from aeon_core.validation.report import IssueType, SemanticValidationReport
+from tests.fakes import ScriptedModel
 
 REGISTRY = default_registry()
 
@@ -214,3 +216,39 @@ def test_nesting_without_end_is_an_issue() -> None:
     for _ in range(5000):
         deep = [deep]
     assert lint(deep, REGISTRY).overall_severity == "high"
+
+
+def judged(step_id: str | None, kind: str = "relevance", description: str = "beside the point") -> dict[str, Any]:
+    return {
+        "issue_id": "j1",
+        "type": kind,
+        "severity": "medium",
+        "description": description,
+        "location": {"artifact": "plan", "step_id": step_id},
+        "proposed_repair": "r",
+    }
+
+
+def test_a_judge_adds_what_the_rules_did_not_find_once_for_each_place() -> None:
+    replies = [judged("s1"), judged("s1", description="again"), judged("s1", "hallucination"), judged(None)]
+    judge = ScriptedModel(judge={"issues": replies})
+    report = lint_report(plan({"tool": "calculater"}), REGISTRY, judge=judge)
+    alone = lint_report(plan({"tool": "calculater"}), REGISTRY)
+    added = [(issue.type, issue.location.step_id, issue.description) for issue in report.issues[len(alone.issues) :]]
+    assert added == [("relevance", "s1", "beside the point"), ("relevance", None, "beside the point")]
+    assert report.issues[: len(alone.issues)] == alone.issues
+    assert len(judge.requests) == 1
+
+
+def test_what_cannot_be_read_as_a_plan_is_not_judged() -> None:
+    judge = ScriptedModel(judge={"issues": []})
+    assert lint_report([1, 2], REGISTRY, judge=judge).issues
+    assert judge.requests == []
+
+
+def test_a_judge_that_fails_finds_nothing_and_what_ends_a_run_is_raised() -> None:
+    sound = plan(ADD, {"agent": "llm", "depends_on": ["s1"]})
+    alone = lint_report(sound, REGISTRY)
+    assert lint_report(sound, REGISTRY, judge=ScriptedModel(judge=LLMError("busy"))) == alone
+    with pytest.raises(RunAborted):
+        lint_report(sound, REGISTRY, judge=ScriptedModel(judge=RunAborted("by a person")))

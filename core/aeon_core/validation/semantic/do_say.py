@@ -35,8 +35,9 @@ def wrong_tools(view: PlanView) -> Iterator[Finding]:
 def _named_instead(step: StepView, view: PlanView) -> Finding | None:
     """Find a registered tool that the description says it uses, and the step does not call."""
     text = step.said.text
-    for name, tool in view.tools.items():
-        if name == step.step.tool or name not in text or not _says_it_uses(text, name):
+    for name in [known for known in view.tools if known in text]:
+        tool = view.tools[name]
+        if name == step.step.tool or not _says_it_uses(text, name):
             continue
         if step.step.tool is not None and step.step.tool in text:
             continue
@@ -74,7 +75,7 @@ def _conflict(step: StepView, tool: ToolView) -> bool:
     if step.verb_stem in _LOOKING and _looks_at_nothing(step, tool):
         return True
     if step.actions & _PASSIVE:
-        return _does_more_than_look(step, tool) or _only_repeats(step, tool)
+        return _does_more_than_look(step, tool) or _only_repeats(step, tool) or _only_runs(step, tool)
     return False
 
 
@@ -99,6 +100,11 @@ def _looks_at_nothing(step: StepView, tool: ToolView) -> bool:
 
 def _only_repeats(step: StepView, tool: ToolView) -> bool:
     return "arithmetic" in step.actions and tool.actions <= {"output", "read"} and "output" in tool.actions
+
+
+def _only_runs(step: StepView, tool: ToolView) -> bool:
+    """Return whether a tool runs something, and a description that looks at something speaks of nothing like it."""
+    return "run" in tool.actions and tool.actions.isdisjoint(_PASSIVE) and step.said.stems.isdisjoint(tool.name_stems)
 
 
 def _opposite_action(step: StepView, tool: ToolView, view: PlanView) -> Finding | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from aeon_core.validation.semantic.do_say_units import Difference, other_date, other_units
 from aeon_core.validation.semantic.finding import Finding, clip
 from aeon_core.validation.semantic.lexicon import ACTIONS, IMPLIED_NUMBERS, OPPOSITES, SYNONYMS
 from aeon_core.validation.semantic.phrase import number_in, phrase_words
@@ -38,6 +39,8 @@ def contradicting_arguments(view: PlanView) -> Iterator[Finding]:
             or _opposite_value(step)
             or _wrong_switch(step)
             or _other_numbers(step, step.tool)
+            or other_units(step)
+            or other_date(step)
             or _other_names(step)
         )
         if found is not None:
@@ -51,7 +54,7 @@ def contradicting_arguments(view: PlanView) -> Iterator[Finding]:
             )
 
 
-_Found = tuple[str, str, str] | None
+_Found = Difference | None
 
 
 def _other_choice(step: StepView, tool: ToolView) -> _Found:
@@ -134,7 +137,8 @@ def _other_numbers(step: StepView, tool: ToolView) -> _Found:
         return None
     in_texts = {float(digits) for text in step.texts for digits in _DIGITS.findall(text)[:50] if len(digits) < 20}
     implied = {float(number) for word in step.said.stems for number in IMPLIED_NUMBERS.get(word, ())}
-    everything = {*step.said.numbers, *implied, *_made_from(said)}
+    computes = "arithmetic" in tool.actions
+    everything = {*step.said.numbers, *implied, *(_made_from(said) if computes else ())}
     ratios = _UNIT_RATIOS if len(given) == 1 else _PERCENT
     unsaid = [number for number in given if not _among(number, everything, ratios)]
     missing = [number for number in said if not _among(number, {*given, *in_texts}, ratios)]
@@ -163,7 +167,8 @@ def _operands(step: StepView, tool: ToolView) -> list[float]:
         before = tokens[at - 1].lower if at else ""
         after = tokens[at + 1].lower if at + 1 < len(tokens) else ""
         plural = after.endswith("s") and tokens[at + 1].kind == "word"
-        counts = plural and number <= _SMALL_COUNT and stem(after) not in properties
+        operand = before == "by" and "arithmetic" in tool.actions
+        counts = plural and number <= _SMALL_COUNT and stem(after) not in properties and not operand
         year = _YEARS[0] <= number <= _YEARS[1] and "arithmetic" not in tool.actions and "year" not in properties
         if (
             not counts

@@ -15,6 +15,7 @@ from aeon_core.validation.semantic.views import PlanView, StepView, ToolView
 _NAMED_TOOL = re.compile(
     r"\b(?:use|using|with|via|call|calling|invoke|invoking|through|run|running|by)\s+(?:the\s+|a\s+|an\s+|our\s+)?"
     r"[`'\"]?(?P<before>[A-Za-z][\w.-]{1,60})[`'\"]?\s+tool\b"
+    r"|\bthe\s+[`'\"]?(?P<shaped>[A-Za-z]\w*_\w{1,60})[`'\"]?\s+tool\b"
     r"|\btool\s+(?:named\s+|called\s+)?[`'\"](?P<quoted>[A-Za-z][\w.-]{1,60})[`'\"]"
     r"|\btool\s+(?:named\s+|called\s+)?(?P<after>[A-Za-z]\w*_\w{1,60})\b",
     re.IGNORECASE,
@@ -99,7 +100,7 @@ def _named_tools(step: StepView) -> Iterator[str]:
     if "tool" not in step.said.text.lower():
         return
     for match in _NAMED_TOOL.finditer(step.said.text):
-        name = match["before"] or match["quoted"] or match["after"]
+        name = match["before"] or match["shaped"] or match["quoted"] or match["after"]
         if name.lower() not in _NO_NAMES and name.lower() not in FUNCTION_WORDS:
             yield name
 

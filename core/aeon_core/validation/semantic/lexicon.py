@@ -82,7 +82,7 @@ WEAK_VERBS = stems(
     improve optimize enhance polish fix solve resolve process prepare make get ensure update adjust change
     clean refine use apply provide setup set put implement develop streamline boost strengthen tweak modify
     revise execute run investigate examine analyze research study collect gather obtain find generate create produce
-    build add define determine identify evaluate assess understand learn plan organize"""
+    build add define determine identify evaluate assess understand learn plan organize bring"""
 )
 """Verbs that need an object of their own to say what is done."""
 
@@ -94,9 +94,16 @@ EMPTY_NOUNS = stems(
     procedure research analysis investigation study planning implementation quality performance efficiency
     robustness usability experience success progress idea option possibility concept element component system project
     plan best math magic necessary needful proper everyone area topic subject point stage phase fact resource factor
-    consideration concern challenge tool finishing touch miscellaneous misc""",
+    consideration concern challenge tool finishing touch miscellaneous misc
+    appearance look feel impression usual leftover""",
 )
 """Nouns that stand for any object."""
+
+HOLLOW_HEADS = words("stuff thing things aspect aspects")
+"""Nouns that make nothing of the word before them: `the technical stuff`."""
+
+HOLLOW_ENDS = words("bit bits side sides part parts angle front")
+"""Nouns that do so behind a verb that says nothing: `handle the legal side`, but not `measure the longer side`."""
 
 HEDGES = stems("appropriately properly suitably adequately accordingly somehow nicely better best effectively smoothly")
 """Words that leave open how something is done."""

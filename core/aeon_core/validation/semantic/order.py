@@ -20,6 +20,7 @@ _USES = stems(
 _DESTROYS = stems("delete erase destroy purge wipe unlink discard burn shred")
 _ADDS = stems("append add insert attach apply commit push copy move")
 """What takes its target as it is."""
+_LOOKED_AT = 50
 _INTO = words("to as into named called")
 _FROM = words("in from of using with on")
 
@@ -28,6 +29,7 @@ def impossible_order(view: PlanView) -> Iterator[Finding]:
     """Yield a finding for each pending step that uses what a later step makes, or what an earlier one has destroyed."""
     made = _made(view)
     gone: dict[str, StepView] = {}
+    told = _Told(view)
     for step in view.steps:
         used = [thing for thing in _used(step) if thing in made or thing in gone]
         for thing in used:
@@ -35,13 +37,14 @@ def impossible_order(view: PlanView) -> Iterator[Finding]:
                 yield _finding(step, f"uses {clip(thing)}, which step {earlier.step_id!r} has destroyed", earlier)
                 break
             maker = made.get(thing)
-            if maker is not None and maker.number > step.number and not _given(thing, view, step):
+            if maker is not None and maker.number > step.number and not told.of(thing):
                 yield _finding(step, f"uses {clip(thing)}, which only step {maker.step_id!r} makes", maker)
                 break
         for thing in _brought_about(step, _MAKES):
             gone.pop(thing, None)
         if step.verb_stem in _DESTROYS and not step.said.negated:
             gone.update((thing, step) for thing in _things(step) if thing not in gone)
+        told.add(step)
 
 
 def _finding(step: StepView, what: str, other: StepView) -> Finding:
@@ -91,12 +94,28 @@ def _used(step: StepView) -> list[str]:
     return [name for name in _files(step) if not _stands_after(step, name) and step.verb_stem not in _DESTROYS]
 
 
-def _given(thing: str, view: PlanView, step: StepView) -> bool:
-    """Return whether the thing is there from the start: the goal names it, or a step before speaks of it."""
-    if "." in thing and thing in view.goal.text.lower():
-        return True
-    parts = set(thing.split())
-    return any(thing in _files(earlier) or parts <= earlier.objects for earlier in view.steps[: step.number - 1])
+class _Told:
+    """What the goal and the steps so far speak of: it may be there from the start."""
+
+    def __init__(self, view: PlanView) -> None:
+        self._goal = view.goal.text.lower()
+        self._files: set[str] = set()
+        self._steps: dict[str, list[StepView]] = {}
+
+    def of(self, thing: str) -> bool:
+        """Return whether a file or a noun phrase has been spoken of; of a word's steps the first are looked at."""
+        if thing in self._files or ("." in thing and thing in self._goal):
+            return True
+        parts = set(thing.split())
+        return any(parts <= step.objects for step in self._steps.get(min(parts, default=""), ()))
+
+    def add(self, step: StepView) -> None:
+        """Take in what a step speaks of."""
+        self._files.update(_files(step))
+        for word in step.objects:
+            known = self._steps.setdefault(word, [])
+            if len(known) < _LOOKED_AT:
+                known.append(step)
 
 
 def _files(step: StepView) -> list[str]:

@@ -7,17 +7,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from aeon_core.validation.semantic.lazy import lazy
-from aeon_core.validation.semantic.lexicon import FUNCTION_WORDS, LEADING_WORDS, NUMBER_WORDS, PARTICLES
+from aeon_core.validation.semantic.lexicon import EMPTY_NOUNS, FUNCTION_WORDS, LEADING_WORDS, NUMBER_WORDS, PARTICLES
 from aeon_core.validation.semantic.stems import stem, words
 
 _EXACT = frozenset({"quoted", "url", "email", "file", "code", "date"})
+_MADE_OF_WORDS = frozenset({"quoted", "file", "code", "url"})
 _JOINING = words("and then by or to that which")
 
 MAX_LENGTH = 2000
 """Characters of a text that are looked at."""
 
 _TOKEN = re.compile(
-    r"(?P<plain>[A-Za-z]?[a-z]+(?=[\s,;!?)]|$|[.:](?:\s|$)))"
+    r"\s?(?:(?P<plain>[A-Za-z]?[a-z]+(?=[\s,;!?)]|$|[.:](?:\s|$)))"
     r"|(?P<quoted>\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|`[^`\n]{1,200}`|(?<![\w'])'[^'\n]{1,200}'(?!\w))"
     r"|(?P<url>https?://[^\s,;)\"'>]+)"
     r"|(?P<email>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+)"
@@ -26,8 +27,9 @@ _TOKEN = re.compile(
     r"|(?P<number>(?<![\w.])[-−]?(?:\d{1,3}(?:[,  ]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\s?%)?(?![\w]))"
     r"|(?P<code>[A-Za-z][\w-]*(?:_\w+|-?\d\w*)|[a-z]+[A-Z]\w*|\d\w*|[A-Za-z_]\w*\(\w*\))"
     r"|(?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*)"
-    r"|(?P<stop>[.;:!?,()\[\]])"
+    r"|(?P<stop>[.;:!?,()\[\]]))"
 )
+"""Each piece with the blank before it, so that no alternative is tried on blanks."""
 _FILE_ENDING = re.compile(r"\.[A-Za-z]\w{0,9}$")
 
 
@@ -44,17 +46,22 @@ class Phrase:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [
-            Token("word" if kind == "plain" else kind, found, found.lower())
-            for match in _TOKEN.finditer(text)
-            if (kind := match.lastgroup) is not None and (found := match.group())
-        ]
+        self.tokens: list[Token] = []
         self.words: list[str] = []
-        for token in self.tokens:
-            if token.kind == "word":
-                self.words += _words_of(token.lower)
-            elif token.kind in ("quoted", "file", "code", "url"):
-                self.words += phrase_words(token.text)
+        self._plain: list[str] = []
+        for match in _TOKEN.finditer(text):
+            kind = match.lastgroup or ""
+            found = match[kind]
+            lower = found.lower()
+            if kind == "plain" or kind == "word":
+                said = [lower] if kind == "plain" else _words_of(lower)
+                kind = "word"
+                self.words += said
+                self._plain += said
+            elif kind in _MADE_OF_WORDS:
+                self.words += phrase_words(found)
+            self.tokens.append(Token(kind, found, lower))
+        self._kinds = {token.kind for token in self.tokens}
 
     @lazy
     def stems(self) -> frozenset[str]:
@@ -69,20 +76,19 @@ class Phrase:
     @lazy
     def plain_words(self) -> frozenset[str]:
         """Return the meaningful words outside names, paths and identifiers."""
-        words = [word for token in self.tokens if token.kind == "word" for word in _words_of(token.lower)]
-        return frozenset(words) - FUNCTION_WORDS
+        return frozenset(self._plain) - FUNCTION_WORDS
 
     @lazy
     def numbers(self) -> list[float]:
         """Return the numbers, those written as words included."""
-        found = [number_in(token) for token in self.tokens]
-        return [number for number in found if number is not None]
+        told = (token for token in self.tokens if token.kind == "number" or token.lower in NUMBER_WORDS)
+        return [number for token in told if (number := number_in(token)) is not None]
 
     @lazy
     def names(self) -> dict[str, set[str]]:
         """Return what is named exactly, by kind: files, URLs, addresses, quoted text, dates and identifiers."""
         named: dict[str, set[str]] = {}
-        for token in self.tokens:
+        for token in () if self._kinds.isdisjoint(_EXACT) else self.tokens:
             if token.kind in _EXACT:
                 named.setdefault(token.kind, set()).add(_bare(token))
         return named
@@ -91,6 +97,8 @@ class Phrase:
     def before(self) -> dict[str, list[str]]:
         """Return the words that stand right before each exact name."""
         found: dict[str, list[str]] = {}
+        if self._kinds.isdisjoint(_EXACT):
+            return found
         for word, token in zip(self.tokens, self.tokens[1:], strict=False):
             if token.kind in _EXACT:
                 found.setdefault(_bare(token), []).append(word.lower)
@@ -105,8 +113,10 @@ class Phrase:
     @lazy
     def proper(self) -> set[str]:
         """Return the words with a capital that do not begin a sentence, in lower case."""
-        found = set()
+        found: set[str] = set()
         begins = True
+        if self.text[1:].islower():
+            return found
         for token in self.tokens:
             if token.kind == "word" and token.text[0].isupper() and not begins and not token.text.isupper():
                 found.add(token.lower)
@@ -122,6 +132,24 @@ class Phrase:
             if token.lower not in LEADING_WORDS:
                 return token.lower
         return None
+
+    @lazy
+    def verb_stem(self) -> str | None:
+        """Return the stem of that verb."""
+        return None if self.verb is None else stem(self.verb)
+
+    @lazy
+    def object_order(self) -> tuple[str, ...]:
+        """Return the stems of what the sentence is about: without its verb and words that stand for anything."""
+        content = list(self.content)
+        if self.verb in content:
+            content.remove(self.verb)
+        return tuple(found for found in map(stem, content) if found not in EMPTY_NOUNS)
+
+    @lazy
+    def objects(self) -> frozenset[str]:
+        """Return the same in no order."""
+        return frozenset(self.object_order)
 
     @lazy
     def negated(self) -> bool:
@@ -146,6 +174,8 @@ class Phrase:
 
     @lazy
     def _acronyms(self) -> set[str]:
+        if self.text[1:].islower():
+            return set()
         return {
             token.text for token in self.tokens if token.kind == "word" and len(token.text) > 1 and token.text.isupper()
         }

@@ -21,6 +21,7 @@ _TARGETS = re.compile(r"\b(?:for|before|until|to|prepare|preparing|in preparatio
 _PATH_PART = re.compile(r"[\w-]+")
 _TEMPLATE_WORDS = words("steps step results result outputs output plan")
 _MAX_ARGUMENTS = 20_000
+_MOST_NAMED = 6
 
 
 def bad_references(view: PlanView) -> Iterator[Finding]:
@@ -89,5 +90,6 @@ def _numbered(number: str, view: PlanView) -> str | None:
 
 
 def _known(view: PlanView) -> str:
-    ids = [repr(step.step_id) for step in view.steps]
-    return ", ".join(ids) if len(ids) <= 6 else f"{ids[0]} to {ids[-1]}"
+    if len(view.steps) > _MOST_NAMED:
+        return f"{view.steps[0].step_id!r} to {view.steps[-1].step_id!r}"
+    return ", ".join(repr(step.step_id) for step in view.steps)

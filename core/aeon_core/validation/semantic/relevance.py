@@ -1,14 +1,16 @@
 """Steps that serve no part of the goal (adaptive FR-037).
 
-Words alone cannot tell a step in other words from a step on another subject. So two things must come together: the step
-shares no word, name or number with the goal or another step, and either it is at home in fields of life that are far
-from theirs, or it stands outside a chain of dependencies that holds all other steps.
+Words alone cannot tell a step in other words from a step on another subject. So several things must come together: the
+step shares no word, name or number with the goal or another step, neither builds on a step nor is built on, points back
+to nothing, and is at home in fields of life that are far from theirs. That a step merely stands outside of what hangs
+together says too little: in sound plans it is as often a preparation that nobody wrote down as needed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from aeon_core.validation.semantic.finding import Finding, clip
 from aeon_core.validation.semantic.lexicon import (
@@ -19,15 +21,25 @@ from aeon_core.validation.semantic.lexicon import (
     LOOSE_WORDS,
     WEAK_VERBS,
 )
-from aeon_core.validation.semantic.stems import alike, stems
-from aeon_core.validation.semantic.topics import PASTIMES, far_from, pastimes_of, topics_of
+from aeon_core.validation.semantic.stems import LEAST_ALIKE, stems, words
+from aeon_core.validation.semantic.topics import (
+    ON_ANYTHING,
+    Topic,
+    areas_of,
+    far_from,
+    far_from_all,
+    pastimes_of,
+    topics_of,
+)
 from aeon_core.validation.semantic.views import PlanView, StepView
 
 _COMMON = EMPTY_NOUNS | EMPTY_VERBS | HEDGES | LOOSE_WORDS
 _LIGHT_VERBS = WEAK_VERBS | DEICTIC_SUPPORT | stems("write make find choose pick")
+_BACK = words("it them this these those its their both each again")
+"""Words that stand for something named before."""
 _LEAST_STEPS = 3
-_COHESIVE = 0.5
-"""The part of the other steps that must share a word with the goal or each other where the goal's field is unknown."""
+_COHESIVE = 0.67
+"""The part of the other steps that must be seen to belong together before one can be seen not to."""
 _GOAL_WEIGHT = 3
 """How many words of a step one word of the goal counts for."""
 
@@ -54,44 +66,83 @@ class _Surroundings:
 
     def __init__(self, view: PlanView) -> None:
         self._goal = frozenset(word for word in view.goal.stems if word not in _COMMON)
+        self._goal_begins = {word[:end] for word in self._goal for end in range(LEAST_ALIKE, len(word))}
         self._goal_names = {name for kind in view.goal.names.values() for name in kind} | view.goal.proper
         self._goal_numbers = set(view.goal.numbers)
         self._subjects = {step.step_id: _subject(step) for step in view.steps}
-        self._shared = Counter(word for subject in self._subjects.values() for word in subject)
+        self._shared = Counter(chain.from_iterable(self._subjects.values()))
         self._names = Counter(name for step in view.steps for name in _names(step))
         self._topics = {step.step_id: topics_of(step.said.plain_words) for step in view.steps}
         self._with_topics = sum(map(bool, self._topics.values()))
         self._around = Counter(topic for topics in self._topics.values() for topic in topics)
         for word in view.goal.plain_words:
-            self._around.update(dict.fromkeys(topics_of([word]), _GOAL_WEIGHT))
-        self._islands = _islands(view)
-        self._goal_topics = topics_of(view.goal.plain_words)
-        related = sum(self._relates(step, self._subjects[step.step_id]) for step in view.steps)
-        self._cohesion = related / (len(view.steps) - 1)
+            self._around.update(dict.fromkeys(topics_of(frozenset({word})), _GOAL_WEIGHT))
+        self._linked = _linked(view)
+        self._goal_areas = {topic.area for topic in topics_of(view.goal.plain_words)}
+        if self._goal_areas <= ON_ANYTHING:
+            self._goal_areas = set()
+        self._areas: dict[str, int] = {}
+        for topic, count in self._around.items():
+            self._areas[topic.area] = self._areas.get(topic.area, 0) + count
+        self._related = {step.step_id for step in view.steps if self._relates(step, self._subjects[step.step_id])}
+        self._at_home = (
+            self._related
+            | self._linked
+            | {step_id for step_id, topics in self._topics.items() if not self._goal_areas.isdisjoint(areas_of(topics))}
+        )
 
     def foreign(self, step: StepView) -> bool:
         """Return whether the step is about something else than all the rest."""
-        subject = self._subjects[step.step_id]
-        if not subject or self._relates(step, subject) or not all(word.isascii() for word in step.said.words):
+        if step.step_id in self._related or step.step_id in self._linked or not self._subjects[step.step_id]:
+            return False
+        others = len(self._at_home) - (step.step_id in self._at_home)
+        if others < _COHESIVE * (len(self._topics) - 1):
+            return False
+        if not _BACK.isdisjoint(step.said.words) or not all(word.isascii() for word in step.said.words):
+            return False
+        return self._from_afar(step) or self._left_out(step)
+
+    def _from_afar(self, step: StepView) -> bool:
+        """Return whether the step's fields of life are far from those of the goal and of the other steps."""
+        own = self._topics[step.step_id]
+        if not own or any(self._around[topic] > 1 for topic in own) or not self._plain(step):
+            return False
+        around = self._areas_around(own)
+        if self._goal_areas:
+            return far_from_all(own, self._goal_areas) and far_from(own, around)
+        return (self._told(step) >= _LEAST_STEPS or bool(pastimes_of(own))) and far_from_all(own, around)
+
+    def _left_out(self, step: StepView) -> bool:
+        """Return whether all others hang together, and none of them is anywhere near what this step is about."""
+        if len(self._topics) - len(self._linked) != 1 or len(self._topics) <= _LEAST_STEPS:
             return False
         own = self._topics[step.step_id]
-        around = self._around - Counter(own)
-        if not own.isdisjoint(around):
-            return False
-        if own and (self._goal_topics or self._told(step) >= _LEAST_STEPS):
-            return far_from(own, around)
-        if own and self._cohesion >= _COHESIVE and pastimes_of(own):
-            return all(topic.area not in PASTIMES for topic in around)
-        return step.step_id in self._islands and step.verb_stem not in _LIGHT_VERBS
+        around = self._areas_around(own)
+        return bool(own and around) and self._plain(step) and far_from_all(own, around)
+
+    def _areas_around(self, own: frozenset[Topic]) -> dict[str, int]:
+        """Return how many words of the goal and of the other steps lie in each area."""
+        around = dict(self._areas)
+        for topic in own:
+            around[topic.area] -= 1
+        return {area: count for area, count in around.items() if count > 0}
+
+    def _plain(self, step: StepView) -> bool:
+        """Return whether the fields of a step leave no doubt: of a pastime one word does, else more must go with it."""
+        return bool(pastimes_of(self._topics[step.step_id])) or len(step.objects) > 1
 
     def _told(self, step: StepView) -> int:
         """Return how many other steps have a field."""
         return self._with_topics - bool(self._topics[step.step_id])
 
+    def _like_the_goal(self, word: str) -> bool:
+        """Return whether a stem and one of the goal's are alike: one begins with the other."""
+        return word in self._goal_begins or any(word[:end] in self._goal for end in range(LEAST_ALIKE, len(word)))
+
     def _relates(self, step: StepView, subject: frozenset[str]) -> bool:
         if any(self._shared[word] > 1 for word in subject):
             return True
-        if any(alike(word, wanted) for word in subject for wanted in self._goal):
+        if not subject.isdisjoint(self._goal) or any(map(self._like_the_goal, subject)):
             return True
         names = _names(step)
         if not names.isdisjoint(self._goal_names) or any(self._names[name] > 1 for name in names):
@@ -99,22 +150,22 @@ class _Surroundings:
         return not self._goal_numbers.isdisjoint(step.said.numbers)
 
 
-def _islands(view: PlanView) -> set[str]:
-    """Return the step that needs none and is needed by none, where all others (three at least) hang together."""
+def _linked(view: PlanView) -> set[str]:
+    """Return the steps that depend on another one, or that another one depends on."""
     linked: set[str] = set()
     for step in view.steps:
-        for needed in step.step.depends_on or ():
-            linked |= {step.step_id, needed}
-    alone = {step.step_id for step in view.steps} - linked
-    return alone if len(alone) == 1 and len(view.steps) > _LEAST_STEPS else set()
+        known = [needed for needed in step.step.depends_on or () if needed in view.by_id]
+        if known:
+            linked |= {step.step_id, *known}
+    return linked
 
 
 def _subject(step: StepView) -> frozenset[str]:
     """Return the stems that say what the step is about; a verb that fits any goal is none of them."""
-    words = step.said.stems | step.argument_stems
-    light = {step.verb_stem} if step.verb_stem in _LIGHT_VERBS else set()
-    return frozenset(word for word in words - light if word not in _COMMON)
+    said = (step.said.stems | step.argument_stems) - _COMMON
+    return said - {step.verb_stem} if step.verb_stem in _LIGHT_VERBS else said
 
 
 def _names(step: StepView) -> set[str]:
-    return {name for kind in step.said.names.values() for name in kind} | step.said.proper
+    said = step.said
+    return {name for kind in said.names.values() for name in kind} | said.proper if said.names else said.proper

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from aeon_core.validation.semantic.contradictions import contradicting_steps, off_goal_steps, ruled_out_steps
 from aeon_core.validation.semantic.do_say import wrong_tools
+from aeon_core.validation.semantic.do_say_commands import changing_commands
 from aeon_core.validation.semantic.do_say_values import contradicting_arguments
 from aeon_core.validation.semantic.duplicates import duplicate_steps
 from aeon_core.validation.semantic.finding import Finding
@@ -33,6 +34,7 @@ _RULES: tuple[Callable[[PlanView], Iterator[Finding]], ...] = (
     off_goal_steps,
     wrong_tools,
     contradicting_arguments,
+    changing_commands,
     vague_steps,
     unrelated_steps,
 )

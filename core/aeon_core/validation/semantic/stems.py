@@ -4,61 +4,27 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-_SUFFIXES = (
-    "ications",
-    "ication",
-    "izations",
-    "isations",
-    "ization",
-    "isation",
-    "ations",
-    "ators",
-    "ating",
-    "ation",
-    "ators",
-    "ized",
-    "ised",
-    "izes",
-    "ises",
-    "ator",
-    "ated",
-    "ates",
-    "izing",
-    "ising",
-    "ments",
-    "ment",
-    "iness",
-    "ness",
-    "able",
-    "ings",
-    "ions",
-    "ical",
-    "ing",
-    "ion",
-    "ied",
-    "ies",
-    "ily",
-    "ize",
-    "ise",
-    "ate",
-    "ers",
-    "ors",
-    "ed",
-    "er",
-    "or",
-    "es",
-    "is",
-    "ly",
-    "al",
-    "s",
-    "e",
-    "y",
+
+def words(text: str) -> frozenset[str]:
+    """Return a class of words that is written as a text."""
+    return frozenset(text.split())
+
+
+_SUFFIXES = words(
+    """ications ication izations isations ization isation ations ators ating ation ized ised izes ises ator ated ates
+    izing ising ments ment iness ness able ings ions ical ing ion ied ies ily ize ise ate ers ors ed er or es is ly al
+    s e y"""
 )
-"""The longest first."""
+"""The longest that fits is taken."""
+
+_LONGEST = max(map(len, _SUFFIXES))
 
 _DOUBLING = ("ing", "ings", "ed", "er", "ers")
 _AGENTS = ("er", "ers", "or", "ors")
 _SHORTEST = 3
+LEAST_ALIKE = 5
+"""Letters that two stems must share to be of one family."""
+
 _VOWELS = frozenset("aeiouy")
 
 _IRREGULAR = {
@@ -99,11 +65,13 @@ def stem(word: str) -> str:
         return word
     if word.endswith("ply"):
         return word[:-1]
-    for suffix in _SUFFIXES:
-        rest = word[: -len(suffix)]
-        shortest = _SHORTEST + 1 if suffix in _AGENTS else _SHORTEST
-        if word.endswith(suffix) and len(rest) >= shortest and not _VOWELS.isdisjoint(rest):
-            return _finished(rest, suffix)
+    for length in range(min(_LONGEST, len(word) - _SHORTEST), 0, -1):
+        suffix = word[-length:]
+        if suffix in _SUFFIXES:
+            rest = word[:-length]
+            shortest = _SHORTEST + 1 if suffix in _AGENTS else _SHORTEST
+            if len(rest) >= shortest and not _VOWELS.isdisjoint(rest):
+                return _finished(rest, suffix)
     return _finished(word, "")
 
 
@@ -114,16 +82,11 @@ def _finished(rest: str, suffix: str) -> str:
 
 
 def alike(first: str, second: str) -> bool:
-    """Return whether two stems are of one family: the same, or the longer begins with the shorter of five letters."""
+    """Return whether two stems are of one family: the same, or one begins with the other of five letters or more."""
     if first == second:
         return True
     short, long = sorted((first, second), key=len)
-    return len(short) >= 5 and long.startswith(short)
-
-
-def words(text: str) -> frozenset[str]:
-    """Return a class of words that is written as a text."""
-    return frozenset(text.split())
+    return len(short) >= LEAST_ALIKE and long.startswith(short)
 
 
 def stems(text: str) -> frozenset[str]:

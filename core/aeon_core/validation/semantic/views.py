@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.validation.semantic.circles import circles
 from aeon_core.validation.semantic.lazy import lazy
-from aeon_core.validation.semantic.lexicon import ACTIONS, EMPTY_NOUNS, FUNCTION_WORDS
+from aeon_core.validation.semantic.lexicon import ACTIONS, FUNCTION_WORDS
 from aeon_core.validation.semantic.phrase import Phrase, phrase, phrase_words
 from aeon_core.validation.semantic.stems import stem, words
 
@@ -76,7 +77,7 @@ class StepView:
     @lazy
     def verb_stem(self) -> str | None:
         """Return the stem of the verb the description begins with."""
-        return None if self.said.verb is None else stem(self.said.verb)
+        return self.said.verb_stem
 
     @lazy
     def actions(self) -> frozenset[str]:
@@ -86,16 +87,12 @@ class StepView:
     @lazy
     def objects(self) -> frozenset[str]:
         """Return the stems of what the step is about: no verb at its start, no word that stands for anything."""
-        return frozenset(self.object_order)
+        return self.said.objects
 
     @lazy
     def object_order(self) -> tuple[str, ...]:
         """Return the same in the order of the description."""
-        verb = self.said.verb
-        words = list(self.said.content)
-        if verb in words:
-            words.remove(verb)
-        return tuple(found for found in map(stem, words) if found not in EMPTY_NOUNS)
+        return self.said.object_order
 
     @lazy
     def values(self) -> list[Any]:
@@ -110,6 +107,8 @@ class StepView:
     @lazy
     def argument_stems(self) -> frozenset[str]:
         """Return the stems of the words in the arguments."""
+        if not self.texts:
+            return frozenset()
         return frozenset(word for text in self.texts for word in phrase(text[:300]).stems)
 
 
@@ -140,6 +139,20 @@ class PlanView:
         ]
         self.by_id = {view.step_id: view for view in self.steps}
         self.places = {step_id: place for place, step_id in enumerate(_ending_order(plan.steps))}
+
+    @lazy
+    def circles(self) -> list[list[str]]:
+        """Return one circle of dependencies for each group of steps that depend on each other, in the plan's order."""
+        needs = {view.step_id: [n for n in view.step.depends_on or () if n in self.by_id] for view in self.steps}
+        places = self.places
+        if all(places[needed] < places[step_id] for step_id, known in needs.items() for needed in known):
+            return []
+        return circles(needs)
+
+    @lazy
+    def ending_order(self) -> list[str]:
+        """Return the ids of the steps in the order in which they end."""
+        return list(self.places)
 
     @lazy
     def pending(self) -> list[StepView]:

@@ -1,6 +1,7 @@
 """Precision and recall of the rules on the labelled plans, by type of issue.
 
-`python -m tests.aeon_core.validation.labelled.score [tune|held_out|unseen]` prints the table, and with `-v` each miss.
+`python -m tests.aeon_core.validation.labelled.score [SPLIT]` prints the table, and with `-v` each miss; SPLIT is one of
+tune, held_out, unseen (plans.jsonl), fields_tune, fields_held_out, trades, crafts, terse, final (fields.jsonl).
 A finding is right where the plan has a label of its type at its step; a label is met where a finding is right by it.
 """
 
@@ -10,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +20,7 @@ from aeon_core.validation.report import IssueType
 from aeon_core.validation.validator import SemanticValidator
 from tests.aeon_core.validation.labelled.tools import registry
 
-PLANS = Path(__file__).with_name("plans.jsonl")
+PLANS = [Path(__file__).with_name(name) for name in ("plans.jsonl", "fields.jsonl")]
 TYPES: tuple[IssueType, ...] = get_args(IssueType)
 
 
@@ -43,7 +45,7 @@ class Score:
 
 def labelled_plans(split: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the plans of a split, or all of them."""
-    for line in PLANS.read_text(encoding="utf-8").splitlines():
+    for line in chain.from_iterable(path.read_text(encoding="utf-8").splitlines() for path in PLANS):
         labelled = json.loads(line)
         if split is None or labelled["split"] == split:
             yield labelled
@@ -71,6 +73,13 @@ def scores(plans: Iterable[dict[str, Any]]) -> dict[IssueType, Score]:
     return by_type
 
 
+def false_alarms(plans: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many of the plans are clean, and in how many of these the rules find anything."""
+    validator = SemanticValidator(registry())
+    clean = [Plan.model_validate(labelled["plan"]) for labelled in plans if not labelled["labels"]]
+    return len(clean), sum(bool(validator.validate_plan(plan).issues) for plan in clean)
+
+
 def main() -> None:
     splits = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     for kind, score in scores(labelled_plans(splits[0] if splits else None)).items():
@@ -78,6 +87,8 @@ def main() -> None:
         print(f"{kind:<16} precision {score.precision:.2f}  recall {score.recall:.2f}  ({counts})")
         if "-v" in sys.argv:
             print(*(f"    {miss}" for miss in score.misses), sep="\n")
+    clean, alarmed = false_alarms(labelled_plans(splits[0] if splits else None))
+    print(f"{clean} clean plans, {alarmed} with a finding")
 
 
 if __name__ == "__main__":
