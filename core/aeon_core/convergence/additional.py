@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from aeon_core.convergence.artifacts import Artifacts
 from aeon_core.convergence.criteria import AdditionalCriterion
 from aeon_core.convergence.words import sentences
-from aeon_core.errors import LLMError
+from aeon_core.errors import LLMError, UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plain import parse_json
 from aeon_core.prompts.sections import plan_section, results_section, to_line
@@ -83,17 +85,21 @@ REPLY_SCHEMA: dict[str, Any] = {
 
 
 def judge_additional(
-    criteria: Sequence[AdditionalCriterion], artifacts: Artifacts, judge: Judge | None
+    criteria: Sequence[AdditionalCriterion],
+    artifacts: Artifacts,
+    judge: Judge | None,
+    prompts_dir: Path | None = None,
 ) -> dict[str, Verdict]:
     """Return the verdict on each criterion by its name.
 
     A description that says what the answer contains (`mentions "EUR"`) or how long it is (`at most 80 words`) is
     computed. The others take one model call for all of them; without a judge, or where its reply cannot be used, they
-    are not met: nobody has said that they are.
+    are not met: nobody has said that they are. `prompts_dir` may hold a criteria.md of one's own. Raises UsageError
+    where that cannot be read.
     """
     verdicts = {criterion.name: computed(criterion.description, artifacts.answer) for criterion in criteria}
     open_ones = [criterion for criterion in criteria if verdicts[criterion.name] is None]
-    judged = _judged(open_ones, artifacts, judge) if open_ones else {}
+    judged = _judged(open_ones, artifacts, judge, prompts_dir) if open_ones else {}
     return {name: verdict or judged[name] for name, verdict in verdicts.items()}
 
 
@@ -117,12 +123,15 @@ def computed(description: str, answer: str) -> Verdict | None:
     return Verdict(met, "rule", "" if met else f"the answer has {found} {unit}s")
 
 
-def _judged(criteria: Sequence[AdditionalCriterion], artifacts: Artifacts, judge: Judge | None) -> dict[str, Verdict]:
+def _judged(
+    criteria: Sequence[AdditionalCriterion], artifacts: Artifacts, judge: Judge | None, prompts_dir: Path | None
+) -> dict[str, Verdict]:
     if judge is None:
         reason = "no model is there to judge it"
         return {criterion.name: Verdict(False, "nobody", reason) for criterion in criteria}
+    request = judge_request(criteria, artifacts, prompts_dir)
     try:
-        issues = _issues(judge.complete(judge_request(criteria, artifacts)).text)
+        issues = _issues(judge.complete(request).text)
     except (LLMError, ValueError) as error:
         reason = f"the judge gave no usable reply: {' '.join(str(error).split())[:200]}"
         return {criterion.name: Verdict(False, "nobody", reason) for criterion in criteria}
@@ -134,7 +143,9 @@ def _judged(criteria: Sequence[AdditionalCriterion], artifacts: Artifacts, judge
     return {name: Verdict(name not in against, "judge", against.get(name, "")) for name in names}
 
 
-def judge_request(criteria: Sequence[AdditionalCriterion], artifacts: Artifacts) -> LLMRequest:
+def judge_request(
+    criteria: Sequence[AdditionalCriterion], artifacts: Artifacts, prompts_dir: Path | None = None
+) -> LLMRequest:
     """Return the request that asks a model for the criteria that are not met."""
     outputs = {name: value for name, value in artifacts.results.items() if isinstance(value, dict)}
     failures = {name: list(errors) for name, errors in artifacts.failures.items()}
@@ -145,7 +156,7 @@ def judge_request(criteria: Sequence[AdditionalCriterion], artifacts: Artifacts)
         "results": results_section(artifacts.plan, outputs, failures),
         "answer": artifacts.answer,
     }
-    told = resources.files("aeon_core.prompts").joinpath("criteria.md").read_text(encoding="utf-8").strip()
+    told = _prompt(prompts_dir)
     content = "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in sections.items() if text)
     return LLMRequest(
         purpose="judge",
@@ -153,6 +164,17 @@ def judge_request(criteria: Sequence[AdditionalCriterion], artifacts: Artifacts)
         messages=[{"role": "user", "content": content}],
         schema=REPLY_SCHEMA,
     )
+
+
+@lru_cache(maxsize=8)
+def _prompt(folder: Path | None) -> str:
+    """Return what the judge is told: the text in the folder, else the one that comes with Aeon. Raises UsageError."""
+    if folder is None or not (own := folder / "criteria.md").exists():
+        return resources.files("aeon_core.prompts").joinpath("criteria.md").read_text(encoding="utf-8").strip()
+    try:
+        return own.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the prompt {str(own)!r} cannot be read: {error}; expected a text in UTF-8") from None
 
 
 def _issues(reply: str) -> list[Mapping[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from aeon_core.convergence.quantities import Quantity, of_value, quantities
-from aeon_core.convergence.words import content_stems, sentences, specific
+from aeon_core.convergence.words import content_stems, frame, sentences, specific
 from aeon_core.plan.models import Plan, PlanStep
 
 MAX_FACTS = 400
@@ -19,6 +20,13 @@ _COUNTABLE_BITS = 1000
 """A longer integer is no float: it is read as the text of its digits."""
 _LONG = 10
 """Words from which a text is read sentence by sentence, and no longer is a value."""
+
+
+def countable(value: Any) -> bool:
+    """Return whether a value is a number that can be compared with others."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, float) or value.bit_length() <= _COUNTABLE_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,11 @@ class Artifacts:
     failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The texts that ask for something: the goal, the plan's goal, the steps' descriptions."""
+        return tuple(dict.fromkeys((self.goal, self.plan.goal, *(view.step.description for view in self.steps))))
+
+    @cached_property
     def by_id(self) -> dict[str, StepView]:
         """The steps by their id."""
         return {view.step_id: view for view in self.steps}
@@ -121,6 +134,22 @@ class Artifacts:
         if not used:
             return frozenset(list(self.sources)[-1:])
         return frozenset(step_id for step_id in self.sources if step_id not in used)
+
+    @cached_property
+    def told_apart(self) -> dict[str, frozenset[str]]:
+        """The words in the description of a step that steps with values under the same keys do not have in theirs."""
+        alike: dict[frozenset[frozenset[str]], list[str]] = defaultdict(list)
+        for step_id, facts in self.facts.items():
+            keys = frozenset(fact.about for fact in facts if fact.quantities and not fact.sentence)
+            if keys and all(not fact.sentence for fact in facts):
+                alike[keys].append(step_id)
+        found: dict[str, frozenset[str]] = {}
+        for steps in alike.values():
+            words = {step_id: frame(self.sources[step_id].step.description) for step_id in steps}
+            shared = frozenset.intersection(*words.values())
+            if len(steps) > 1:
+                found |= {step_id: stems - shared for step_id, stems in words.items()}
+        return found
 
     @cached_property
     def known(self) -> tuple[Quantity, ...]:
@@ -165,19 +194,20 @@ def facts_of(source: str, output: Any) -> Iterator[Fact]:
     """Yield the facts of one output, in an order that does not depend on that of its keys."""
     left = MAX_FACTS
     for value, keys, subject in _leaves(output, (), frozenset()):
-        about = specific(content_stems(" ".join(keys)))
-        for fact in _read(source, value, about, subject):
+        key = " ".join(keys)
+        for fact in _read(source, value, key, subject):
             if left == 0:
                 return
             left -= 1
             yield fact
 
 
-def _read(source: str, value: Any, about: frozenset[str], subject: frozenset[str]) -> Iterator[Fact]:
+def _read(source: str, value: Any, key: str, subject: frozenset[str]) -> Iterator[Fact]:
+    about = specific(content_stems(key))
     if isinstance(value, bool):
         yield Fact(source, value, about, subject)
     elif isinstance(value, (int, float)):
-        yield Fact(source, value, about, subject, (of_value(value),))
+        yield Fact(source, value, about, subject, (of_value(value, key),))
     elif len(value.split()) < _LONG and len(sentences(value)) == 1:
         yield Fact(source, value, about, subject, quantities(value))
     else:

@@ -1,4 +1,4 @@
-"""What the answer claims against what the steps gave: another number, date or name for the same thing (FR-021)."""
+"""What the answer claims against what the steps gave: another number or date for the same thing (FR-021)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from aeon_core.convergence.artifacts import Artifacts, Fact
 from aeon_core.convergence.finding import CONTRADICTION, DOUBTFUL, Finding
 from aeon_core.convergence.known import Claim, Claims, Numbers
-from aeon_core.convergence.quantities import Quantity, derived, quantities
-from aeon_core.convergence.words import clauses, clauses_in, content_stems, frame, names, sentences, share
+from aeon_core.convergence.quantities import Quantity, derived, in_other_degrees, quantities
+from aeon_core.convergence.words import clauses, clauses_in, frame, sentences, share
 
 _MOST_FINDINGS = 20
 _DERIVING = re.compile(
@@ -19,15 +19,17 @@ _DERIVING = re.compile(
     re.IGNORECASE,
 )
 
+_DEGREES = re.compile(r"°|\b(?:fahrenheit|celsius)\b", re.IGNORECASE)
+
 
 def check_claims(artifacts: Artifacts) -> list[Finding]:
     """Return the claims of the answer that the outputs contradict, and the numbers that nothing supports."""
-    findings = [*_wrong_numbers(artifacts), *_other_names(artifacts), *_against_itself(artifacts.answer)]
+    findings = [*_wrong_numbers(artifacts), *_against_itself(artifacts.answer)]
     return list(dict.fromkeys(findings))[:_MOST_FINDINGS]
 
 
 def _wrong_numbers(artifacts: Artifacts) -> Iterator[Finding]:
-    given = Claims(fact for facts in artifacts.facts.values() for fact in facts)
+    given = Claims((fact for facts in artifacts.facts.values() for fact in facts), artifacts.told_apart)
     known, untold = Numbers(artifacts.known), _untold_bare_numbers(artifacts)
     told = quantities(artifacts.answer)
     for sentence in sentences(artifacts.answer):
@@ -134,47 +136,11 @@ def _unsupported(quantity: Quantity, sentence: str, untold: list[Fact], known: N
             return
     if quantity.small or quantity.kind != "number" or derived(quantity, known.all):
         return
+    if _DEGREES.search(sentence) and in_other_degrees(quantity, known.all):
+        return
     yield Finding(
         f"the answer says {quantity.text!r} ({sentence[:80]!r}), which no step gave", flag="answer", weight=DOUBTFUL
     )
-
-
-def _other_names(artifacts: Artifacts) -> Iterator[Finding]:
-    """Yield where the answer puts a name that no artifact knows in the place of the one that a step gave."""
-    known = _known_words(artifacts)
-    told = content_stems(artifacts.answer)
-    for clause in clauses(artifacts.answer):
-        strange = sorted(name for name in names(clause) if not content_stems(name) & known)
-        if not strange:
-            continue
-        for fact in _named_facts(artifacts):
-            own = names(str(fact.value))
-            if any(content_stems(name) & told for name in own) or not own:
-                continue
-            about = content_stems(str(fact.value)) if fact.sentence else fact.about
-            common = about & content_stems(clause)
-            alone = not fact.about and not fact.sentence and fact.source in artifacts.final_ids
-            if alone or (fact.about and common == fact.about and not fact.sentence) or len(common) >= 2:
-                yield Finding(
-                    f"the answer names {strange[0]!r} where step {fact.source!r} gave {fact.text[:60]!r}",
-                    code="contradiction_detected",
-                    flag="answer",
-                    weight=CONTRADICTION,
-                )
-                break
-
-
-def _named_facts(artifacts: Artifacts) -> Iterator[Fact]:
-    for facts in artifacts.facts.values():
-        yield from (fact for fact in facts if isinstance(fact.value, str))
-
-
-def _known_words(artifacts: Artifacts) -> frozenset[str]:
-    texts = [artifacts.goal, artifacts.plan.goal, *(view.step.description for view in artifacts.steps)]
-    known = frozenset[str]().union(*map(content_stems, texts))
-    for facts in (*artifacts.facts.values(), artifacts.memory_facts):
-        known = known.union(*(content_stems(fact.text) | fact.about | fact.subject for fact in facts))
-    return known
 
 
 def _against_itself(answer: str) -> Iterator[Finding]:

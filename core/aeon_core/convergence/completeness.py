@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aeon_core.convergence.artifacts import Artifacts, Fact, StepView
+from aeon_core.convergence.echo import asks_for_a_choice, says_nothing_new
 from aeon_core.convergence.finding import Finding
+from aeon_core.convergence.left_out import left_out
 from aeon_core.convergence.quantities import quantities
 from aeon_core.convergence.requirements import Part, asked_counts, counted_items, evasive, goal_parts
 from aeon_core.convergence.telling import TOLD_SHARE, Told
 from aeon_core.convergence.words import content_stems, denied, sentences
 
 _SERVED_SHARE = 0.5
+_WITH_A_GAP = 0.75
+"""The most that an answer scores which leaves out one thing of many: less than the default threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ def check_completeness(artifacts: Artifacts) -> Completeness:
     said = _said(artifacts)
     asked, missed = _coverage(artifacts, said)
     findings += [Finding(text) for text in missed]
-    told = 1 - len(missed) / asked if said else 0.0
+    told = min(1 - len(missed) / asked, _WITH_A_GAP if missed else 1.0) if said else 0.0
     return Completeness(
         score=round(done * max(told, 0.0), 3),
         findings=findings,
@@ -82,7 +86,9 @@ def _coverage(artifacts: Artifacts, said: str) -> tuple[int, list[str]]:
         return 1, ["there is no answer"]
     if not said:
         return 1, ["the answer puts off or gives up in place of answering"]
-    told = Told(said)
+    if (empty := says_nothing_new(artifacts, said)) is not None:
+        return 1, [empty]
+    told = Told(said, () if asks_for_a_choice(artifacts.goal) else artifacts.asked)
     parts = goal_parts(artifacts.goal)
     missed = [
         f"the answer leaves out a part of the goal: {part.text!r}"
@@ -93,6 +99,7 @@ def _coverage(artifacts: Artifacts, said: str) -> tuple[int, list[str]]:
     items = counted_items(said) if counts else None
     if len(counts) == 1 and items is not None and items < counts[0][0]:
         missed.append(f"the goal asks for {counts[0][0]} {counts[0][1]}, the answer lists {items}")
+    missed += left_out(artifacts, told)
     owed = [step_id for step_id in sorted(artifacts.final_ids) if _to_be_told(artifacts.facts[step_id])]
     missed += [
         f"the answer does not tell the result of step {step_id!r}"
@@ -117,12 +124,33 @@ def _addressed(part: Part, artifacts: Artifacts, told: Told, *, alone: bool) -> 
     asked = [fact for facts in artifacts.facts.values() for fact in facts if len(wanted & fact.about) >= least]
     if asked:
         return told.any_of(asked)
+    serving = _serving(part, artifacts, alone=alone)
+    if not serving:
+        return told.specifics_of(fact for step_id in artifacts.final_ids for fact in artifacts.facts[step_id])
     return any(
         step_id not in artifacts.final_ids
         or not _to_be_told(artifacts.facts[step_id])
-        or told.any_of(artifacts.facts[step_id])
-        for step_id in _serving(part, artifacts, alone=alone)
+        or told.any_of(_added(step_id, artifacts))
+        for step_id in serving
     )
+
+
+def _added(step_id: str, artifacts: Artifacts) -> list[Fact]:
+    """Return the numbers that a step was the first to give, as facts; all its facts where it gave no new number."""
+    facts = artifacts.facts[step_id]
+    before = [
+        number
+        for other, given in artifacts.facts.items()
+        if other not in artifacts.final_ids
+        for fact in given
+        for number in fact.quantities
+    ]
+    new = [
+        replace(fact, value=numbers[0].value, quantities=numbers)
+        for fact in facts
+        if (numbers := tuple(each for each in fact.quantities if not any(each.same(number) for number in before)))
+    ]
+    return new if new and before else list(facts)
 
 
 def _serving(part: Part, artifacts: Artifacts, *, alone: bool) -> list[str]:

@@ -53,7 +53,10 @@ Score = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class AdditionalCriterion(Entity):
-    """A criterion of one's own, in words. Its name is the reason code where it is not met."""
+    """A criterion of one's own, in words. Its name is the reason code where it is not met.
+
+    Where only a model could judge it and none is asked, or it gives no usable reply, the criterion is not met.
+    """
 
     name: Annotated[NonBlank, AfterValidator(_no_reason_code)]
     description: NonBlank

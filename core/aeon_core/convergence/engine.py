@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from aeon_core.convergence.additional import Judge, Verdict, judge_additional
@@ -14,8 +15,11 @@ from aeon_core.convergence.completeness import Completeness, check_completeness
 from aeon_core.convergence.consistency import check_consistency
 from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
 from aeon_core.convergence.finding import Finding
+from aeon_core.convergence.names import check_names
 from aeon_core.convergence.outputs import check_outputs
+from aeon_core.convergence.references import check_codes, check_tools_named
 from aeon_core.convergence.reported import check_report
+from aeon_core.convergence.units import check_units
 from aeon_core.convergence.verdicts import check_verdicts
 from aeon_core.memory.base import Memory
 from aeon_core.plain import plain
@@ -27,12 +31,21 @@ class ConvergenceEngine:
     """Assesses the result of a pass by rules. Only additional criteria that cannot be computed are asked of `judge`.
 
     What a model says of its own work counts for nothing: scores, codes and flags come from the plan's statuses, the
-    outputs, the answer, the memory and the validation report. The same input gives the same assessment.
+    outputs, the answer, the memory and the validation report. The same input gives the same assessment. Without
+    a judge a criterion that only a model could judge is not met, and says so. `prompts_dir` may hold a criteria.md of
+    one's own.
     """
 
-    def __init__(self, criteria: ConvergenceCriteria | None = None, judge: Judge | None = None) -> None:
+    def __init__(
+        self,
+        criteria: ConvergenceCriteria | None = None,
+        judge: Judge | None = None,
+        *,
+        prompts_dir: Path | None = None,
+    ) -> None:
         self.criteria = criteria if criteria is not None else ConvergenceCriteria()
         self.judge = judge
+        self._prompts_dir = prompts_dir
 
     def assess(
         self,
@@ -62,10 +75,12 @@ class ConvergenceEngine:
         )
         completeness = check_completeness(artifacts)
         findings = [*completeness.findings, *check_outputs(artifacts), *check_claims(artifacts)]
+        findings += [*check_units(artifacts), *check_codes(artifacts), *check_names(artifacts)]
         findings += [*check_verdicts(artifacts), *check_consistency(artifacts, tools)]
+        findings += check_tools_named(artifacts, tools)
         for each in _reports(report):
             findings += check_report(each, artifacts)
-        verdicts = judge_additional(self.criteria.additional, artifacts, self.judge)
+        verdicts = judge_additional(self.criteria.additional, artifacts, self.judge, self._prompts_dir)
         return self._assessment(completeness, list(dict.fromkeys(findings)), verdicts)
 
     def _assessment(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from aeon_core.convergence.artifacts import Fact
 from aeon_core.convergence.quantities import Quantity, quantities
-from aeon_core.convergence.words import clauses_in, content_stems, denied, frame, opposites
+from aeon_core.convergence.words import clauses_in, content_stems, denied, frame, opposites, own_words
 
 _MOST_SHARING = 40
 """A word that more clauses than this have says nothing about which of them is meant."""
@@ -49,10 +49,10 @@ class Numbers:
 
 
 class Claims:
-    """Claims by the stems they have."""
+    """Claims by the stems they have. `told_apart` is what tells a step from others that gave values under its keys."""
 
-    def __init__(self, facts: Iterable[Fact]) -> None:
-        self.all = [claim for fact in facts for claim in _claims_of(fact)]
+    def __init__(self, facts: Iterable[Fact], told_apart: Mapping[str, frozenset[str]]) -> None:
+        self.all = [claim for fact in facts for claim in _claims_of(fact, told_apart.get(fact.source, frozenset()))]
         self._by_stem: dict[str, list[int]] = defaultdict(list)
         for number, claim in enumerate(self.all):
             for one in claim.stems | claim.subject:
@@ -73,27 +73,43 @@ class Sayings:
 
     def __init__(self, facts: Iterable[Fact], among: frozenset[str]) -> None:
         self.all = [saying for fact in facts if _speaks(fact, among) for saying in _sayings_of(fact)]
-        self._by_stem: dict[str, list[int]] = defaultdict(list)
+        self._by_stem: dict[tuple[str, bool], list[int]] = defaultdict(list)
         for number, saying in enumerate(self.all):
             for one in saying.stems:
-                self._by_stem[one].append(number)
+                self._by_stem[one, saying.denied].append(number)
+        self._stems = frozenset(one for one, _ in self._by_stem)
+        self._turned: dict[str, frozenset[str]] = {}
 
-    def near(self, stems: frozenset[str]) -> Iterator[Saying]:
-        """Yield the clauses that share two words with these, or one and an opposite."""
+    def against(self, stems: frozenset[str], denied: bool) -> list[Saying]:
+        """Return the clauses that may be against one with these stems: of the other sense, or with an opposite."""
+        turned = frozenset[str]().union(*map(self._opposites, stems))
+        senses = (True, False) if any((one, denied) in self._by_stem for one in turned - stems) else (not denied,)
+        return self._near(stems | turned, senses)
+
+    def near(self, stems: frozenset[str]) -> list[Saying]:
+        """Return the clauses that share two words with these."""
+        return self._near(stems, (True, False))
+
+    def _opposites(self, one: str) -> frozenset[str]:
+        if one not in self._turned:
+            self._turned[one] = opposites(one) & self._stems
+        return self._turned[one]
+
+    def _near(self, stems: frozenset[str], senses: tuple[bool, ...]) -> list[Saying]:
         shared: Counter[int] = Counter()
-        for one in stems.union(*map(opposites, stems)):
-            places = self._by_stem.get(one, ())
-            if len(places) <= _MOST_SHARING:
-                shared.update(places)
-        for number in sorted(number for number, count in shared.items() if count >= 2):
-            yield self.all[number]
+        for one in stems:
+            for sense in senses:
+                places = self._by_stem.get((one, sense), ())
+                if places and len(places) <= _MOST_SHARING:
+                    shared.update(places)
+        return [self.all[number] for number in sorted(number for number, count in shared.items() if count >= 2)]
 
 
-def _claims_of(fact: Fact) -> Iterator[Claim]:
+def _claims_of(fact: Fact, told_apart: frozenset[str]) -> Iterator[Claim]:
     if not fact.sentence:
         words = content_stems(fact.value) if isinstance(fact.value, str) else frozenset[str]()
         for quantity in fact.quantities:
-            yield Claim(fact.source, fact.about | words, fact.subject, quantity, keyed=True)
+            yield Claim(fact.source, fact.about | words, fact.subject | told_apart, quantity, keyed=True)
     for clause in clauses_in(str(fact.value)) if fact.sentence and fact.quantities else ():
         for quantity in quantities(clause):
             yield Claim(fact.source, frame(clause), frozenset(), quantity, keyed=False)
@@ -104,7 +120,8 @@ def _speaks(fact: Fact, among: frozenset[str]) -> bool:
 
 
 def _sayings_of(fact: Fact) -> Iterator[Saying]:
-    parts = clauses_in(str(fact.value)) if fact.sentence else ()
-    for text in dict.fromkeys((str(fact.value), *parts)):
+    whole = own_words(str(fact.value))
+    parts = clauses_in(whole) if fact.sentence else ()
+    for text in dict.fromkeys((whole, *parts)):
         stems = content_stems(text)
         yield Saying(fact.source, text, stems if fact.sentence else stems | fact.about, denied(text))

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from aeon_core.convergence.artifacts import Artifacts, Fact
 from aeon_core.convergence.finding import CONTRADICTION, Finding
 from aeon_core.convergence.quantities import quantities
 from aeon_core.convergence.verdicts import opposite
-from aeon_core.convergence.words import content_stems, denied, frame, listed, opposed, share, stem, subject
+from aeon_core.convergence.words import (
+    clauses_in,
+    content_stems,
+    denied,
+    denies,
+    frame,
+    listed,
+    opposed,
+    share,
+    stem,
+    subject,
+)
 
 _MOST_SHARING = 8
 """Facts that share a word beyond this many are told apart by others; all pairs of them would be too many."""
@@ -84,10 +96,12 @@ def _apart(one: str, other: str) -> bool:
 def _different_sentences(artifacts: Artifacts) -> Iterator[Finding]:
     """Yield sentences of two outputs that have one frame, and another number or the opposite sense."""
     said = [
-        (fact, frame(str(fact.value)))
+        (part, frame(str(part.value)))
         for facts in artifacts.facts.values()
         for fact in facts
-        if isinstance(fact.value, str) and not fact.about and len(content_stems(fact.value)) >= 2
+        if isinstance(fact.value, str) and not fact.about
+        for part in _parts(fact)
+        if len(content_stems(str(part.value))) >= 2
     ]
     sharing: dict[str, list[int]] = defaultdict(list)
     for number, (_, words) in enumerate(said):
@@ -102,6 +116,15 @@ def _different_sentences(artifacts: Artifacts) -> Iterator[Finding]:
             continue
         if _at_odds(one, words, other, others):
             yield _finding(one, other)
+
+
+def _parts(fact: Fact) -> Iterator[Fact]:
+    """Yield the clauses of a sentence, each of which is true or false by itself, or the sentence where it is one."""
+    parts = clauses_in(str(fact.value)) if fact.sentence else ()
+    if len(parts) < 2:
+        yield fact
+    for text in parts if len(parts) > 1 else ():
+        yield replace(fact, value=text, quantities=quantities(text))
 
 
 def _builds_on(one: str, other: str, artifacts: Artifacts) -> bool:
@@ -121,6 +144,8 @@ def _at_odds(one: Fact, words: frozenset[str], other: Fact, others: frozenset[st
     left_stems, right_stems = content_stems(str(one.value)), content_stems(str(other.value))
     turned = any(opposed(a, b) for a in left_stems - right_stems for b in right_stems - left_stems)
     if not turned and share(left_stems, right_stems) < 0.7:
+        return False
+    if not denies(str(one.value), right_stems) or not denies(str(other.value), left_stems):
         return False
     return opposite(left_stems, right_stems, denied(str(one.value)), denied(str(other.value)))
 

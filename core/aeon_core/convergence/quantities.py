@@ -12,6 +12,8 @@ from aeon_core.convergence.words import listed
 
 _MONTHS = listed("january february march april may june july august september october november december")
 _DAYS = listed("monday tuesday wednesday thursday friday saturday sunday")
+CALENDAR = frozenset((*_MONTHS, *_DAYS))
+"""The names of months and days: capitalised, and yet the name of nothing that an answer is about."""
 _SMALL = listed("zero one two three four five six seven eight nine ten eleven twelve")
 _SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "bn": 1e9, "b": 1e9, "billion": 1e9}
 
@@ -40,6 +42,8 @@ _ROUGHLY = re.compile(
 
 _ROUGH = 0.06
 """How far off, as a share, a number may be that is said to be a rough one."""
+_BEFORE = 20
+"""Characters before a number in which a word such as `approximately` stands."""
 _YEAR = 500
 """More than any month and day counts."""
 _FACTORS = (1.0, 100.0, 1e3, 60.0, 3600.0, 24.0, 1024.0, 1e6, 1024.0**2, 1e9)
@@ -93,9 +97,11 @@ class Quantity:
         return abs(mine - its) <= max(rounding, slack) * (1 + 1e-9) + 1e-9 * max(1.0, abs(its))
 
 
-def of_value(value: float) -> Quantity:
-    """Return a number of an output as a quantity."""
-    return Quantity(float(value), repr(value), step=_step(repr(value), 1.0))
+@lru_cache(maxsize=4096, typed=True)
+def of_value(value: float, key: str = "") -> Quantity:
+    """Return a number of an output as a quantity; a key such as `age_million_years` says what it counts in."""
+    factor = next((_SCALES[word] for word in ("thousand", "million", "billion") if word in key.lower()), 1.0)
+    return Quantity(float(value) * factor, repr(value), step=_step(repr(value), factor))
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +154,8 @@ def _number(match: re.Match[str]) -> Quantity | None:
     value = float(digits) * factor * (-1.0 if match["sign"] in ("-", "−") else 1.0)
     if not math.isfinite(value):
         return None
-    rough = _ROUGHLY.search(match.string[: match.start()]) is not None
+    before = match.string[max(0, match.start() - _BEFORE) : match.start()]
+    rough = _ROUGHLY.search(before) is not None
     marked = bool(match["percent"] or match["currency"])
     grouped = value * 1000 if _ONE_GROUP.fullmatch(match["digits"]) else None
     return Quantity(value, match[0].strip(), "number", _step(digits, factor), rough, marked, grouped)
@@ -189,6 +196,13 @@ def derived(quantity: Quantity, known: Iterable[Quantity], *, most: int = 60) ->
     if len(values) > 1 and (wanted(sum(values)) or wanted(sum(values) / len(values)) or wanted(float(len(values)))):
         return True
     return any(wanted(value) for one in values for two in values for value in _combined(one, two, quantity.marked))
+
+
+def in_other_degrees(quantity: Quantity, known: Iterable[Quantity]) -> bool:
+    """Return whether a temperature is a known one in degrees Fahrenheit or Celsius."""
+    values = [other.value for other in known if other.kind == "number"]
+    slack = 0.5 * quantity.step + 1e-9
+    return any(abs(quantity.value - other) <= slack for one in values for other in (one * 1.8 + 32, (one - 32) / 1.8))
 
 
 def _combined(one: float, two: float, marked: bool) -> list[float]:

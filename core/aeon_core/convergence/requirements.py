@@ -13,6 +13,7 @@ _PART_END = re.compile(
     r"\s*[,;]\s*(?:and\s+)?(?:then\s+|finally\s+|also\s+)?|\s+(?:and|then|plus|as well as)\s+(?:then\s+|also\s+)?",
     re.IGNORECASE,
 )
+_BLANKS = re.compile(r"[^\S\n]{2,}")
 _HEADING = re.compile(r"\A[^:]*:\s+(?=\S)")
 _LISTED = re.compile(r"(?:^|\s)(?:\(?\d{1,2}[.)]|\([a-h]\)|[-*•])\s+(?=\S)", re.MULTILINE)
 _DEPENDENT = re.compile(
@@ -74,6 +75,8 @@ _EVASIVE = re.compile(
     r"|\A\W*(?:TODO|TBD|FIXME|placeholder)\b|\blorem\s+ipsum\b|\bto\s+be\s+(?:determined|decided|added|done|completed)\b"
     r"|\b(?:I|we)(?:['’]ll|\s+will|\s+would\s+need|['’]d\s+need|\s+am\s+going|\s+are\s+going|\s+plan)\s+(?:\w+\s+)?\w+"
     r"|\blet\s+me\s+\w+|\bit\s+depends\b|\bmore\s+(?:information|details|context)\s+(?:is|are)\s+(?:needed|required)\b"
+    r"|\[(?:insert|add|your|fill|number|name|date|amount|value|result|summary|details?|todo|tbd|placeholder)\b[^\]\n]{0,60}\]"
+    r"(?!\()|<(?:insert|to\s+be|your|fill)\b[^>\n]{0,60}>"
     r"|\bis\s+(?:still\s+)?(?:unknown|pending|outstanding|unclear)\b|\b(?:remains|is\s+left)\s+(?:to\s+be\s+|open|unknown)",
     re.IGNORECASE,
 )
@@ -111,7 +114,7 @@ def goal_parts(goal: str) -> tuple[Part, ...]:
 
 
 def _pieces(goal: str) -> Iterator[str]:
-    lines = [line for block in _LISTED.split(goal) for line in sentences(block)]
+    lines = [line for block in _LISTED.split(_BLANKS.sub(" ", goal)) for line in sentences(block)]
     for sentence in [line for line in lines[:-1] if not line.endswith(":")] + lines[-1:]:
         whole = ""
         for piece in _PART_END.split(_HEADING.sub("", sentence)):
@@ -157,6 +160,7 @@ def counted_items(answer: str) -> int | None:
     return most if most >= 2 else None
 
 
+@lru_cache(maxsize=4096)
 def evasive(sentence: str) -> bool:
     """Return whether a sentence puts off, promises or says that nothing is known, in place of answering."""
     return _EVASIVE.search(sentence) is not None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from aeon_core.convergence.artifacts import Fact
 from aeon_core.convergence.quantities import Quantity, quantities
-from aeon_core.convergence.words import content_stems
+from aeon_core.convergence.words import content_stems, denied, names
 
 TOLD_SHARE = 0.4
 """The least share of the words of a text that an answer has in common with it where it tells it."""
@@ -15,11 +15,14 @@ _SHORT_ANSWER = re.compile(r"\s*(?:yes|no|true|false)\b", re.IGNORECASE)
 
 
 class Told:
-    """The part of an answer that says something."""
+    """The part of an answer that says something. `asked` are the texts that the task is given in."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, asked: Iterable[str] = ()) -> None:
+        asked = tuple(asked)
         self.text = text
         self.stems = content_stems(text)
+        self._asked = frozenset[str]().union(*map(content_stems, asked))
+        self._asked_numbers = {(number.kind, number.value) for line in asked for number in quantities(line)}
         self._numbers = quantities(text)
         self._exact = {(number.kind, number.value) for number in self._numbers}
 
@@ -33,14 +36,33 @@ class Told:
         facts = tuple(facts)
         return not facts or any(map(self._tells, facts))
 
+    def specifics_of(self, facts: Iterable[Fact]) -> bool:
+        """Return whether the answer tells every number and every name of the facts, and there are some."""
+        facts = tuple(facts)
+        numbers = [number for fact in facts for number in fact.quantities]
+        named = [name for fact in facts if isinstance(fact.value, str) for name in names(fact.value)]
+        return bool(numbers or named) and all(
+            (*map(self.number, numbers), *(bool(content_stems(name) & self.stems) for name in named))
+        )
+
     def _tells(self, fact: Fact) -> bool:
         if isinstance(fact.value, bool):
             return not fact.about or bool(fact.about & self.stems) or _SHORT_ANSWER.match(self.text) is not None
-        if any(map(self.number, fact.quantities)):
+        new = [number for number in fact.quantities if (number.kind, number.value) not in self._asked_numbers]
+        if any(map(self.number, new or fact.quantities)):
             return True
         if not isinstance(fact.value, str):
             return False
         words = content_stems(fact.value)
+        if (
+            self._asked
+            and (words - self._asked or new)
+            and not denied(fact.value)
+            and not (words - self._asked) & self.stems
+        ):
+            return False
+        if not self._asked and self.stems and self.stems <= words:
+            return True
         if not words:
             return not fact.quantities and fact.value.lower() in self.text.lower()
         return len(words & self.stems) >= max(TOLD_SHARE * len(words), min(2, len(words)))

@@ -8,16 +8,18 @@ from typing import Any
 
 from aeon_core.convergence.artifacts import Artifacts, Fact, StepView
 from aeon_core.convergence.finding import CONTRADICTION, Finding
-from aeon_core.convergence.known import Sayings
+from aeon_core.convergence.known import Saying, Sayings
 from aeon_core.convergence.words import (
     admits_failure,
     claims_success,
     clauses,
     content_stems,
     denied,
+    denies,
     listed,
     opposed,
     opposites,
+    own_words,
     sentences,
     share,
     subject,
@@ -30,6 +32,7 @@ _TELLING_KEYS = _OUTCOME_KEYS | _STATUS_KEYS | _ERROR_KEYS | {"exit_code", "retu
 _GOOD_VALUES = frozenset(
     listed("ok success succeeded successful passed complete completed done sent delivered deployed")
 )
+_DONE_KEYS = _OUTCOME_KEYS | _GOOD_VALUES | frozenset(listed("confirmed accepted created saved written updated booked"))
 _BAD_VALUES = frozenset(listed("error failed failure fail failing crashed aborted timeout rejected denied exception"))
 _CHECKING = re.compile(
     r"\b(?:check|test|verif|validat|monitor|diagnos|inspect|whether|probe|ping|investigat|audit|lint|review|look|read"
@@ -37,7 +40,10 @@ _CHECKING = re.compile(
     re.IGNORECASE,
 )
 _EVERYTHING = re.compile(r"\b(?:all|every|everything|each|entire|fully|whole|both)\b", re.IGNORECASE)
-_HYPOTHETICAL = re.compile(r"\b(?:if|unless|whether|would|could|should|may|might)\b|\?", re.IGNORECASE)
+_MOSTLY = 0.7
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|whether|(?:would|could|should|may|might)(?!\s+not\b|n['’]t\b))\b|\?", re.IGNORECASE
+)
 
 
 def check_verdicts(artifacts: Artifacts) -> list[Finding]:
@@ -46,6 +52,7 @@ def check_verdicts(artifacts: Artifacts) -> list[Finding]:
     findings = list(_hidden_failures(artifacts, outcome))
     findings += _false_success(artifacts, outcome)
     findings += _false_failure(artifacts, outcome)
+    findings += _undone(artifacts)
     findings += _wrong_truths(artifacts)
     findings += _opposite_texts(artifacts)
     return list(dict.fromkeys(findings))
@@ -104,6 +111,33 @@ def _false_success(artifacts: Artifacts, outcome: Mapping[str, bool | None]) -> 
             return
 
 
+def _undone(artifacts: Artifacts) -> Iterator[Finding]:
+    """Yield where the answer says that something was done, in the words of a step that failed or said it was not."""
+    for view in artifacts.steps:
+        if not view.failed and (view.step_id not in artifacts.sources or _done(view.output) is not False):
+            continue
+        verb, about = content_stems(view.step.description.partition(" ")[0]), subject(view.step.description)
+        for line in clauses(artifacts.answer) if verb and about else ():
+            stems = content_stems(line)
+            said = verb <= stems and len(about & stems) >= _MOSTLY * len(about)
+            if said and not denied(line) and not admits_failure(line) and not _HYPOTHETICAL.search(line):
+                yield Finding(
+                    f"the answer says {line[:80]!r}, but step {view.step_id!r} did not succeed",
+                    code="contradiction_detected",
+                    flag="answer",
+                    weight=CONTRADICTION,
+                )
+                break
+
+
+def _done(output: Any) -> bool | None:
+    """Return what an output of one truth value says: whether it was done; None for any other output."""
+    if not isinstance(output, Mapping):
+        return None
+    said = [value for key, value in output.items() if str(key).lower() in _DONE_KEYS and isinstance(value, bool)]
+    return said[0] if len(said) == 1 else None
+
+
 def _speaks_of(line: str, view: StepView) -> bool:
     stems = subject(view.step.description)
     return len(stems & content_stems(line)) >= min(2, len(stems)) > 0
@@ -118,7 +152,8 @@ def _false_failure(artifacts: Artifacts, outcome: Mapping[str, bool | None]) -> 
         stems = content_stems(line)
         for step_id, well in outcome.items():
             about = subject(artifacts.by_id[step_id].step.description)
-            if well and about & stems and not _says_so(artifacts.facts[step_id], stems):
+            done = well or (well is None and _done(artifacts.sources[step_id].output) is True)
+            if done and about & stems and not any(_says_so(facts, stems) for facts in artifacts.facts.values()):
                 yield Finding(
                     f"the answer says {line[:80]!r}, but step {step_id!r} succeeded",
                     code="contradiction_detected",
@@ -172,13 +207,16 @@ def _truth_said(about: frozenset[str], stems: frozenset[str], clause: str) -> bo
 
 def _opposite_texts(artifacts: Artifacts) -> Iterator[Finding]:
     """Yield where a clause of the answer is that of an output with the opposite sense."""
-    stems = content_stems(artifacts.answer)
+    answer = "\n".join(map(own_words, sentences(artifacts.answer)))
+    stems = content_stems(answer)
     of_interest = stems.union(*map(opposites, stems))
     sayings = Sayings((fact for facts in artifacts.facts.values() for fact in facts), of_interest)
-    for line in dict.fromkeys((*sentences(artifacts.answer), *clauses(artifacts.answer))):
+    for line in dict.fromkeys((*sentences(answer), *clauses(answer))):
         stems = content_stems(line)
-        for saying in sayings.near(stems):
-            if opposite(stems, saying.stems, denied(line), saying.denied):
+        for saying in sayings.against(stems, denied(line)):
+            at_odds = opposite(stems, saying.stems, denied(line), saying.denied)
+            of_one = at_odds and denies(line, saying.stems) and denies(saying.text, stems)
+            if of_one and not _said_elsewhere(line, saying, sayings):
                 yield Finding(
                     f"the answer says {line[:80]!r}, step {saying.source!r} says {saying.text[:80]!r}",
                     code="contradiction_detected",
@@ -186,6 +224,19 @@ def _opposite_texts(artifacts: Artifacts) -> Iterator[Finding]:
                     weight=CONTRADICTION,
                 )
                 break
+
+
+def _said_elsewhere(line: str, against: Saying, sayings: Sayings) -> bool:
+    """Return whether the step says what the clause says, word for word or as closely as what stands against it."""
+    if line in against.text or against.text in line:
+        return True
+    stems = content_stems(line)
+    least = share(stems, against.stems)
+    return any(
+        saying.denied == denied(line) and share(stems, saying.stems) >= least
+        for saying in sayings.near(stems)
+        if saying.source == against.source and saying is not against
+    )
 
 
 def opposite(one: frozenset[str], other: frozenset[str], one_denied: bool, other_denied: bool) -> bool:

@@ -13,9 +13,9 @@ def listed(words: str) -> list[str]:
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s+|\s+[–—]\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|;\s+|\s[–—]\s+")
 _CLAUSE_END = re.compile(
-    r"(?<!\d),\s+|(?<=\d),\s+(?!(?:19|20)\d{2}\b)|:\s+|\s+(?:and|but|while|whereas|although|however|yet)\s+",
+    r"(?<!\d),\s+|(?<=\d),\s+(?!(?:19|20)\d{2}\b)|:\s+|\s(?:and|but|while|whereas|although|however|yet)\s+",
     re.IGNORECASE,
 )
 
@@ -118,6 +118,24 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word.lower()) for word in words if word.lower() not in _STOP and len(word) > 1)
 
 
+@lru_cache(maxsize=4096)
+def stem_sequence(text: str) -> tuple[str, ...]:
+    """Return the stems of the words that carry meaning, in their order."""
+    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
+    return tuple(stem(word.lower()) for word in words if word.lower() not in _STOP and len(word) > 1)
+
+
+_QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
+
+
+def own_words(text: str) -> str:
+    """Return a text without what it quotes of others; a text that is nothing but a quotation is its own."""
+    if not text or not ('"' in text or "“" in text):
+        return text
+    rest = _QUOTATION.sub(" ", text)
+    return rest if len(content_stems(rest)) >= 2 else text
+
+
 _GENERIC_STEMS = frozenset(map(stem, _GENERIC))
 
 
@@ -131,6 +149,7 @@ def subject(description: str) -> frozenset[str]:
     return specific(content_stems(description.partition(" ")[2]))
 
 
+@lru_cache(maxsize=4096)
 def sentences(text: str) -> tuple[str, ...]:
     """Return the sentences and lines of a text."""
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
@@ -141,19 +160,42 @@ def clauses(text: str) -> tuple[str, ...]:
     return tuple(part for line in sentences(text) for part in clauses_in(line))
 
 
-def clauses_in(sentence: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def clauses_in(sentence: str) -> tuple[str, ...]:
     """Return the clauses of one sentence."""
-    return [part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()]
+    return tuple(part.strip() for part in _CLAUSE_END.split(sentence) if part.strip())
 
 
 _POLES = {stem(word): (number, side) for number, pair in enumerate(_OPPOSITES) for side, word in enumerate(pair)}
 _POLES |= {stem("failure"): (3, 1), stem("failed"): (2, 1), stem("passed"): (2, 0), stem("fell"): (10, 1)}
 
 
+@lru_cache(maxsize=4096)
 def denied(text: str) -> bool:
     """Return whether a clause denies what it says: an odd number of denials."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
     return len([word for word in words if word in _DENIAL or word.endswith("n't")]) % 2 == 1
+
+
+@lru_cache(maxsize=4096)
+def denied_stems(text: str) -> frozenset[str]:
+    """Return what the denials of a clause deny: the next word that carries meaning after each."""
+    found = []
+    waiting = False
+    for word in _WORD.findall(text):
+        plain = word.lower().replace("’", "'")
+        if plain in _DENIAL or plain.endswith("n't"):
+            waiting = True
+        elif waiting and plain not in _STOP:
+            found.append(stem(plain))
+            waiting = False
+    return frozenset(found)
+
+
+def denies(text: str, stems: frozenset[str]) -> bool:
+    """Return whether what a clause denies is among these stems, or its opposite; True where it denies nothing."""
+    about = denied_stems(text)
+    return not about or any(one in stems or opposites(one) & stems for one in about)
 
 
 def opposed(one: str, other: str) -> bool:
@@ -188,6 +230,7 @@ GOOD = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def claims_success(text: str) -> bool:
     """Return whether a clause says that something went well."""
     stems = content_stems(text)
@@ -201,6 +244,7 @@ def _all_well(text: str) -> bool:
     return _WELL.search(text) is not None
 
 
+@lru_cache(maxsize=4096)
 def admits_failure(text: str) -> bool:
     """Return whether a clause says that something went wrong, or was not done."""
     if _all_well(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from aeon_core.convergence.additional import computed
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
-from aeon_core.errors import LLMError, RunAborted
+from aeon_core.errors import LLMError, RunAborted, UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel
@@ -88,6 +89,15 @@ def test_a_judge_that_gives_nothing_usable_meets_nothing(reply: Any) -> None:
 def test_what_ends_a_run_is_not_absorbed() -> None:
     with pytest.raises(RunAborted):
         engine(POLITE, judge=ScriptedModel(judge=RunAborted("by a person"))).assess(**RUN)
+
+
+def test_a_prompt_of_ones_own_that_cannot_be_read_is_said_before_the_call(tmp_path: Path) -> None:
+    (tmp_path / "criteria.md").write_bytes(b"\xff\xfe")
+    judge = ScriptedModel(judge={"issues": []})
+    engine = ConvergenceEngine(ConvergenceCriteria(additional=[POLITE]), judge, prompts_dir=tmp_path)
+    with pytest.raises(UsageError, match=r"criteria\.md' cannot be read"):
+        engine.assess(**RUN)
+    assert judge.requests == []
 
 
 def test_a_fenced_reply_is_read() -> None:
