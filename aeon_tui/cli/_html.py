@@ -23,6 +23,7 @@ pre { border-left: 3px solid GrayText; margin: .4rem 0; padding-left: .8rem; }
 ol.timeline { list-style: none; padding: 0; font: 13px/1.6 ui-monospace, monospace; }
 .timeline li { display: grid; grid-template-columns: 6rem 9rem 1fr; gap: .6rem; overflow-wrap: anywhere; }
 time { text-align: right; }
+.phase { border-top: 1px solid GrayText; font-weight: bold; }
 .depth1 { margin-left: 1.5rem; } .depth2 { margin-left: 3rem; }
 .warning { color: #a06000; } .error { color: #c02020; }
 """
@@ -108,7 +109,7 @@ def _timeline(report: Report) -> Iterator[str]:
 
 
 def _moment(line: LogLine, start: str) -> str:
-    level = line.level if line.level in ("warning", "error") else "info"
+    level = "phase" if line.type == "phase" else line.level if line.level in ("warning", "error") else "info"
     after = f"+{seconds_after(start, line.ts):.3f} s"
     return (
         f'\n<li class="{level}"><time>{after}</time>'

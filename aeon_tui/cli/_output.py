@@ -45,6 +45,19 @@ class Output:
         """Print one line; control characters, line breaks too, are made visible."""
         self._print([(visible(text), style) for text, style in map(_styled, parts)])
 
+    def paragraph(self, text: str, style: str = "", indent: int = 0) -> None:
+        """Print one line of prose after `indent` blanks; on a terminal too narrow for it, wrapped at words under it."""
+        if self._console is None or indent >= self._console.width // 2:
+            self.line(" " * indent, (text, style))
+            return
+        from rich.padding import Padding
+        from rich.text import Text
+
+        try:
+            self._console.print(Padding(Text(visible(text), style), (0, 0, 0, indent), expand=False))
+        except OSError as error:
+            self._lost(error)
+
     def block(self, text: str, style: str = "", indent: str = "") -> None:
         """Print a text of several lines, each after `indent`."""
         for line in visible(text.replace("\r\n", "\n"), keep="\n\t").split("\n"):

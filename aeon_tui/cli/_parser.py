@@ -128,8 +128,12 @@ def _demo(parser: _Parser) -> None:
     _json(parser, "with --headless: the RunResult as JSON, alone on stdout")
     _model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
-    add("--single-pass", action="store_true", default=None, help="one pass, without evaluation")
-    add("--criteria", metavar="FILE", help="criteria of convergence, where the run goes round (single_pass: false)")
+    add("--single-pass", action="store_true", default=None, help="one pass, without evaluation or refinement")
+    add(
+        "--criteria",
+        metavar="FILE",
+        help="criteria of convergence, YAML: completeness, coherence, consistency, additional",
+    )
     add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
     add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about (app: tool)")
     _tools(parser)
@@ -177,6 +181,9 @@ def _lint(parser: _Parser) -> None:
     _json(parser, "the SemanticValidationReport as JSON")
     text = "exit 1 from this severity on (default: high)"
     add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
+    add("--judge", action="store_true", help="ask a model too; what it finds is added to what the rules found")
+    _model(parser)
+    add("--budget", metavar="USD", help="what --judge may cost; no call is made that might cost more")
     _tools(parser)
     _common(parser)
 

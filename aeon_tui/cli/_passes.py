@@ -38,11 +38,24 @@ def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | N
         return []
     begun = {phase.pass_number for phase in view.phases}
     numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
-    passes = [
-        note for number in numbers for note in _pass(view, number, begun=number in begun, alone=bool(pass_number))
-    ]
+    whole = {each.pass_number for each in history.passes}
+    passes: list[Note] = []
+    for number in numbers:
+        cut = number in begun and number not in whole and view.status != "running"
+        passes += _pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number))
     patterns = list(_patterns(history)) if pass_number is None else []
     return _filled(Section("Passes" if pass_number is None else "Pass", passes), Section("Across passes", patterns))
+
+
+def score_trend(assessments: list[AssessmentView]) -> str:
+    """Return how each score went from pass to pass; empty where nothing was assessed."""
+    if not assessments:
+        return ""
+    completeness, coherence = (
+        " → ".join(map(adaptive_text.score, scores))
+        for scores in zip(*((each.completeness_score, each.coherence_score) for each in assessments), strict=True)
+    )
+    return f"completeness {completeness}, coherence {coherence}"
 
 
 def person_sections(view: RunView) -> list[Section]:
@@ -56,16 +69,16 @@ def _filled(*sections: Section) -> list[Section]:
     return [section for section in sections if section.notes]
 
 
-def _pass(view: RunView, number: int, *, begun: bool, alone: bool) -> Iterator[Note]:
-    assessment = next((each for each in view.assessments if each.pass_number == number), None)
+def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
+    assessment = _assessment_of(view, number)
     unknown = "not assessed" if begun else "has not begun"
     head = unknown if assessment is None else adaptive_text.verdict(assessment)
-    yield Note("text", f"pass {number} · {head}")
+    yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
+    if phases := _phases(view, number):
+        yield Note("info", phases, 1)
     if assessment is not None:
-        yield from _assessment(assessment)
-    for profile in view.profiles:
-        if alone or profile.pass_number == number:
-            yield Note("info", adaptive_text.profile(profile), 1)
+        yield from _assessment(assessment, _assessment_of(view, number - 1))
+    yield from _profiles(view, number, alone=alone)
     yield from _issues([each for each in view.reports if each.pass_number == number], assessment)
     for refinement in view.refinements:
         if refinement.pass_number == number:
@@ -73,30 +86,65 @@ def _pass(view: RunView, number: int, *, begun: bool, alone: bool) -> Iterator[N
     for advisory in view.advisories:
         if advisory.pass_number == number:
             yield Note("warning", f"advisory: {adaptive_text.advisory(advisory)}", 1)
-    if phases := _phases(view, number):
-        yield Note("info", phases, 1)
 
 
-def _assessment(assessment: AssessmentView) -> Iterator[Note]:
+def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
+    return next((each for each in view.assessments if each.pass_number == number), None)
+
+
+def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
+    """Yield the profiles of a pass; what one says of the task only where its version is new."""
+    known = 0
+    for profile in view.profiles:
+        new, known = profile.version != known, profile.version
+        if alone or profile.pass_number == number:
+            yield Note("info", adaptive_text.profile(profile), 1)
+            if new and profile.dimensions:
+                yield Note("info", adaptive_text.dimensions(profile), 2)
+
+
+def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
     flags = adaptive_text.flags(assessment)
     told = ", ".join(text for _, text in flags) or "no consistency was recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
-    yield Note("info" if sound else "warning", f"{adaptive_text.scores(assessment)} · {told}", 1)
+    yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
+    if not assessment.converged:
+        for reason in adaptive_text.scored_reasons(assessment):
+            yield Note("warning", f"because: {reason}", 1)
+
+
+def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
+    """Return both scores, each with what it gained on the pass before."""
+    earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
+    now = (assessment.completeness_score, assessment.coherence_score)
+    named = zip(("completeness", "coherence"), now, earlier, strict=True)
+    return ", ".join(f"{name} {adaptive_text.score(score)}{_gained(score, old)}" for name, score, old in named)
+
+
+def _gained(score: float | None, before: float | None) -> str:
+    return f" ({_gain(round(score - before, 3))})" if score is not None and before is not None else ""
 
 
 def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[Note]:
     for report in reports[:-1]:
         if report.issues:
-            artifact = adaptive_text.words(report.artifact_type)
-            yield Note("info", f"before, of the {artifact}: {adaptive_text.validation(report)}", 1)
+            artifact, number = adaptive_text.words(report.artifact_type), len(report.issues)
+            yield Note("info", f"before, of the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
+            yield from _shown([adaptive_text.issue(issue) for issue in report.issues], 2)
     issues = reports[-1].issues if reports else []
-    known = {issue.description for issue in issues}
-    found = [Note("warning", f"issue: {adaptive_text.issue(issue)}", 1) for issue in issues]
+    found = [adaptive_text.issue(issue) for issue in issues]
     if assessment is not None:
-        found += [Note("warning", f"issue: {brief(t, 400)}", 1) for t in assessment.detected_issues if t not in known]
-    yield from found[:ISSUES_SHOWN]
-    if len(found) > ISSUES_SHOWN:
-        yield Note("warning", f"{len(found) - ISSUES_SHOWN} more issues; --json has them all", 1)
+        # An assessment tells once more, with its place before it, what validation found.
+        known = tuple(issue.description for issue in issues if issue.description)
+        found += [brief(text, 400) for text in assessment.detected_issues if not text.endswith(known)]
+    yield from _shown(found, 1)
+
+
+def _shown(issues: list[str], depth: int) -> Iterator[Note]:
+    for text in issues[:ISSUES_SHOWN]:
+        yield Note("warning", f"issue: {text}", depth)
+    if len(issues) > ISSUES_SHOWN:
+        yield Note("warning", f"{len(issues) - ISSUES_SHOWN} more issues; --json has them all", depth)
 
 
 def _refinement(refinement: RefinementView) -> Iterator[Note]:
@@ -131,11 +179,15 @@ def _patterns(history: ExecutionHistory) -> Iterator[Note]:
 
 
 def _adjustment(adjustment: DepthAdjustment) -> str:
-    mode = f"{brief(adjustment.reasoning_mode_before, 20)} → {brief(adjustment.reasoning_mode, 20)} reasoning"
-    cycles = f"{_known(adjustment.allocated_ttl_before)} → {_known(adjustment.allocated_ttl)} cycles"
+    mode = _step(brief(adjustment.reasoning_mode_before, 20), brief(adjustment.reasoning_mode, 20))
+    cycles = _step(_known(adjustment.allocated_ttl_before), _known(adjustment.allocated_ttl))
     gains = f"completeness {_gain(adjustment.completeness_change)}, coherence {_gain(adjustment.coherence_change)}"
     outcome = "converged" if adjustment.converged else "not converged"
-    return f"depth for pass {adjustment.pass_number}: {mode}, {cycles}; then {gains}, {outcome}"
+    return f"depth for pass {adjustment.pass_number}: {mode} reasoning, {cycles} cycles; then {gains}, {outcome}"
+
+
+def _step(before: str, after: str) -> str:
+    return f"{before} → {after}" if before != after else after
 
 
 def _known(value: int | None) -> str:

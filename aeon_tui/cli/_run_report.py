@@ -9,10 +9,12 @@ from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import LogLine
 from aeon_core.journal.view import RunView
 from aeon_core.timing import seconds_between
-from aeon_tui.cli._passes import Section, pass_sections, person_sections
+from aeon_tui.cli._passes import Section, pass_sections, person_sections, score_trend
 from aeon_tui.cli._steps import repair_text
 
-_TOLD_ELSEWHERE = frozenset({"supervisor", "run_finished", "validation", "refinement", "advisory"})
+_TOLD_ELSEWHERE = frozenset(
+    {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
+)
 """Types of records that a report tells in other places than among the warnings."""
 
 
@@ -29,6 +31,7 @@ class Report:
         """Label and value of what stands at the top."""
         view, statistics = self.view, self._history.overall_statistics
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
+        trend = score_trend(view.assessments)
         cost = "" if view.cost_usd is None else f", ${view.cost_usd:.4f}"
         return [
             ("run", view.run_id),
@@ -40,6 +43,7 @@ class Report:
                 f"{view.started[:19].replace('T', ' ')} UTC, {seconds_after(view.started, view.last_ts):.1f} s",
             ),
             ("passes", f"{passes}{view.cycles} cycles, {len(view.repairs)} repairs"),
+            *([("scores", trend)] if trend else []),
             ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
             ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
         ]

@@ -28,7 +28,7 @@ def print_sections(out: Output, sections: list[Section]) -> None:
         out.line()
         out.line((section.title, "bold"))
         for note in section.notes:
-            out.line(INDENT * note.depth, (note.text, NOTE_STYLES[note.level]))
+            out.paragraph(note.text, NOTE_STYLES[note.level], len(INDENT) * note.depth)
 
 
 def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:

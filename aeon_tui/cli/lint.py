@@ -1,4 +1,4 @@
-"""`aeon-tui lint`: a plan file against the rules."""
+"""`aeon-tui lint`: a plan file against the rules, and with `--judge` before a model."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.assemble import assembled_tools
+from aeon_core.assemble import assembled_tools, connected_model
+from aeon_core.errors import ModelUnavailableError
 from aeon_tui.cli import _settings
-from aeon_tui.cli._output import stdout
+from aeon_tui.cli._output import stderr, stdout
 from aeon_tui.prints import prints_on_stderr
 
 if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
     from aeon_core.tools.registry import ToolRegistry
     from aeon_core.validation.report import SemanticValidationReport
+    from aeon_core.validation.validator import Judge
 
 SEVERITIES = ("low", "medium", "high")
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 
 
 def execute(args: Namespace) -> int:
-    """Print the issues; return 1 where one is as severe as `--fail-on` says, else 0. Raises UsageError."""
+    """Print the issues; return 1 where one is as severe as `--fail-on` says, else 0.
+
+    Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
+    """
     config = _settings.load(args).config
     with prints_on_stderr():
         registry = assembled_tools(config)
-    report = _report(Path(args.plan_file), registry)
+        try:
+            path = Path(args.plan_file)
+            report = _judged_report(path, registry, config) if args.judge else _report(path, registry)
+        finally:
+            registry.close()
     out = stdout()
     if args.json:
         out.json(report.model_dump(mode="json"))
@@ -40,12 +50,32 @@ def execute(args: Namespace) -> int:
     return int(any(SEVERITIES.index(issue.severity) >= least for issue in report.issues))
 
 
-def _report(path: Path, registry: ToolRegistry) -> SemanticValidationReport:
+def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
+    """Return the report with what the model finds beyond the rules; where the model fails, what the rules found."""
+    from aeon_tui.cli._lint_judge import LintJudge, warnings_on
+
+    llm = connected_model(config)
+    try:
+        llm.check()
+        judge = LintJudge(llm, config, stderr())
+        with warnings_on(stderr()):
+            report = _report(path, registry, judge, config.prompts_dir)
+    finally:
+        llm.close()
+    judge.tell_cost()
+    if judge.refusal is not None:
+        raise ModelUnavailableError(judge.refusal.message)
+    return report
+
+
+def _report(
+    path: Path, registry: ToolRegistry, judge: Judge | None = None, prompts_dir: Path | None = None
+) -> SemanticValidationReport:
     from aeon_core.plan.files import NotPlainDataError
     from aeon_core.plan.parsing import read_plan_data
     from aeon_core.validation.lint import lint_refusal, lint_report
 
     try:
-        return lint_report(read_plan_data(path), registry)
+        return lint_report(read_plan_data(path), registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
         return lint_refusal(error.reason)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
-from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
 from aeon_tui.cli._ask import TerminalApprover
+from aeon_tui.cli._ending import ending, why_not_usable
 from aeon_tui.cli._output import is_terminal, stderr, stdout
+from aeon_tui.cli._passes import person_sections
 from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._steps import print_answer, print_steps
+from aeon_tui.cli._steps import print_answer, print_sections, print_steps
 from aeon_tui.prints import prints_on_stderr
 from aeon_tui.runner import GUIDE, StartRun
 
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 DEMO_MODEL = "simulated:missing-tool"
-DEMO_TASK = "Count the words in 'a plan is data that a person can read', then multiply 12 by 7 and add 16"
+DEMO_TASK = "design a REST API for invoices"
 DEMO_GUIDE = (
-    "A guided run on a simulated model, without key and network. It plans with a tool that does not exist: watch the",
-    "validator find that, the supervisor repair the steps, and reasoning do what needs no tool.",
+    "A guided run on a simulated model, without key and network. Its plan names a tool that does not exist: watch",
+    "validation find that and the planner mend it. The first pass falls short, so the plan is refined for a second.",
     f"Task: {DEMO_TASK}",
-    "",
 )
+DEMO_NEXT = "Every prompt and repair stands in the journal: `aeon-tui show last`. Then try `aeon-tui run TASK`."
 NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it from standard input"
 ABORTING = b"aeon-tui: aborting; once more stops at once\n"
 
@@ -75,11 +76,11 @@ def _run(
         guide = GUIDE if paced and plan is None else ""
         return _live(StartRun(task, config, plan, paced, guide, registry, asks), directory)
     if demo:
-        for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}", ""):
+        for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
     with _diagnostics(args.debug):
-        orchestrator = _orchestrator(config, llm, registry, asks=asks and _somebody_is_there())
-        return _headless(task, plan, *orchestrator, as_json=args.json)
+        orchestrator = _orchestrator(config, llm, registry, asks=asks and _somebody_is_there(), guided=demo)
+        return _headless(task, plan, *orchestrator, as_json=args.json, guided=demo)
 
 
 def _somebody_is_there() -> bool:
@@ -159,12 +160,12 @@ def _diagnostics(debug: bool) -> Iterator[None]:
 
 
 def _orchestrator(
-    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool
+    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool, guided: bool
 ) -> tuple[Orchestrator, Progress]:
     from aeon_core.journal.listening import as_dicts
     from aeon_core.orchestrator import Orchestrator
 
-    progress = Progress(stderr())
+    progress = Progress(stderr(), guided=guided)
     approver = TerminalApprover(stderr()) if asks else None
     orchestrator = Orchestrator(
         llm,
@@ -177,7 +178,9 @@ def _orchestrator(
     return orchestrator, progress
 
 
-def _headless(task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool) -> int:
+def _headless(
+    task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool, guided: bool
+) -> int:
     out, err = stdout(), stderr()
     with _abort_on_signals(orchestrator), prints_on_stderr():
         result = orchestrator.run(task, plan)
@@ -185,26 +188,16 @@ def _headless(task: str, plan: Plan | None, orchestrator: Orchestrator, progress
     if as_json:
         out.json(result.model_dump(mode="json"))
     else:
-        print_steps(out, progress.view)
+        if not guided:
+            print_steps(out, progress.view)
         print_answer(out, result.answer, simulated=result.simulated)
-    if problem := outcome(result):
+        print_sections(out, person_sections(progress.view))
+    if problem := why_not_usable(result):
         err.line(f"aeon-tui: {problem}")
-    err.line((f"run {result.status.replace('_', ' ')} · journal {result.journal}", "dim"))
+    err.line((f"{ending(result)} · journal {result.journal}", "dim"))
+    if guided and not as_json:
+        err.line(DEMO_NEXT)
     return result.exit_code
-
-
-def outcome(result: RunResult) -> str | None:
-    """Return why there is no result to use, and what to do; None where there is one."""
-    if result.error is not None:
-        return " ".join(str(result.error.get("message", result.status)).split())
-    if result.status == "ttl_expired":
-        left = result.ttl_expired_metadata.incomplete_steps if result.ttl_expired_metadata is not None else []
-        where = f" before {', '.join(left[:5])} could run" if left else " before the answer was written"
-        return f"the TTL of {result.ttl.limit} cycles was spent{where}; a higher --ttl lets the run go on"
-    if result.status == "not_converged":
-        failed = [step.step_id for step in result.steps if step.status == "failed"]
-        return f"not every step is complete (failed: {', '.join(failed[:5]) or 'none'}); the errors stand at the steps"
-    return None
 
 
 @contextlib.contextmanager

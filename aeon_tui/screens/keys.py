@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import ModalScreen
 
-from aeon_widgets.marks import FALLBACK, REPAIRED, ROW_ICONS, STATUS_ICONS, STOPPED, WARNED
+from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
 from aeon_widgets.text_view import Block, TextView
 
 SHOWN = {
@@ -36,6 +36,14 @@ LEGEND: list[Block] = [
     ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
     ("medium", f"  {FALLBACK}  fallback: reasoned about the step, as no tool could be found"),
     ("medium", f"  {WARNED}  the validator objects to the step"),
+    ("accent", f"  {REFINED}2 the step was refined twice"),
+    *(
+        (severity, f"  {icon}2 the step has two issues, {severity} severity at worst")
+        for severity, icon in SEVERITY_ICONS.items()
+    ),
+    ("", ""),
+    ("accent bold", "Passes"),
+    ("", "  1 … ✖ 0.40 0.60: pass 1 is not converged; its completeness and coherence"),
     ("", ""),
     ("accent bold", "TTL"),
     ("", "  cycles: processed model replies a run may use"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar
 
 from textual import on
@@ -11,28 +11,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Footer, Static
 
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.effects.approval import ApprovalDecision
 from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
+from aeon_tui.screens.asking import Asking
+from aeon_tui.screens.run_layout import CSS, HEIGHTS, ISSUES, PANES, WIDTHS, Layout
+from aeon_tui.screens.run_status import elapsed_s, is_being_read, is_live, status_of, utc_now
 from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import fit_footer
+from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Pane
-from aeon_widgets.plan_tree import PlanTree, RowKey
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.text import count, one_line
 from aeon_widgets.ttl_gauge import TTLGauge
 
-WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
-HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
-"""From how many columns and rows on which layout is taken."""
 FRAMES_PER_SECOND = 20
 FOLD_SECONDS = 0.015
 """The most of a frame that reading records may take, so that keys are answered in between."""
@@ -40,13 +42,8 @@ FOLD_SECONDS = 0.015
 Clock = Callable[[], datetime]
 
 
-def utc_now() -> datetime:
-    """Return the current time, UTC."""
-    return datetime.now(UTC)
-
-
 class RunScreen(Screen[None]):
-    """Plan, selected step, repairs, TTL, log, and the answer once there is one."""
+    """Passes, plan, selected step, TTL, convergence, issues, repairs, log, and the answer once there is one."""
 
     HELP_TITLE = "Run"
     ESCAPE_TO_MINIMIZE = True
@@ -54,48 +51,7 @@ class RunScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
-    DEFAULT_CSS = """
-    RunScreen {
-        background: $background;
-        #body { layout: grid; height: 1fr; min-height: 6; grid-gutter: 0; background: $background; }
-        #side { height: 100%; width: 100%; background: $background; }
-        RepairsPane { height: auto; max-height: 5; }
-        Outcome { max-height: 7; }
-        #guide { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $aeon-accent; }
-    }
-    RunScreen.-tall { LogPane { height: 9; } Outcome { max-height: 11; } RepairsPane { max-height: 7; } }
-    RunScreen.-very-tall { LogPane { height: 14; } Outcome { max-height: 18; } RepairsPane { max-height: 12; } }
-    RunScreen.-low LogPane { height: 6; }
-    RunScreen.-low.-ended LogPane { height: 5; }
-    RunScreen.-narrow {
-        #body { grid-size: 2 1; grid-columns: 2fr 3fr; }
-        #side { display: none; }
-        LogPane { height: 5; }
-        Outcome { max-height: 5; }
-    }
-    RunScreen.-normal {
-        #body { grid-size: 2 2; grid-columns: 2fr 3fr; grid-rows: 1fr auto; }
-        #side { height: auto; }
-        StepPane { row-span: 2; }
-        TTLGauge { display: none; }
-    }
-    RunScreen.-no-repairs RepairsPane { display: none; }
-    RunScreen.-normal.-no-repairs {
-        #body { grid-size: 2 1; grid-rows: 1fr; }
-        #side { display: none; }
-        StepPane { row-span: 1; }
-    }
-    RunScreen.-wide {
-        #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
-        RepairsPane { height: 1fr; max-height: 100%; }
-    }
-    RunScreen.-asking {
-        Outcome { display: none; }
-        &.-low LogPane { display: none; }
-        &.-low #guide { display: none; }
-    }
-    RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
-    """
+    DEFAULT_CSS = CSS
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", "Next", show=True),
@@ -106,18 +62,23 @@ class RunScreen(Screen[None]):
         Binding("p", "tab(1)", "Prompt", show=False),
         Binding("t", "tab(2)", "Tool call", show=False),
         Binding("r", "tab(3)", "Repairs of the step", show=False),
+        Binding("c", "tab(4)", "Changes of the step", show=False),
+        Binding("i", "issues", "Issues of the step", show=False),
         Binding("1", "pane(1)", "Plan", show=False),
         Binding("2", "pane(2)", "Step", show=False),
         Binding("3", "pane(3)", "Log", show=False),
         Binding("4", "pane(4)", "Repairs", show=False),
         Binding("5", "pane(5)", "Answer", show=False),
         Binding("6", "pane(6)", "Decision", show=False),
+        Binding("7", "pane(7)", "Issues", show=False),
+        Binding("8", "pane(8)", "Convergence", show=False),
+        Binding("9", "pane(9)", "TTL", show=False),
         Binding("x", "hide_guide", "Hide the guide", show=False),
         Binding("escape", "back", "Runs"),
     ]
 
     def __init__(self, feed: Feed, runner: Runner | None = None, clock: Clock = utc_now) -> None:
-        super().__init__(classes="-no-repairs")
+        super().__init__(classes="-plain")
         self.view = RunView()
         self._feed = feed
         self._runner = runner
@@ -127,11 +88,12 @@ class RunScreen(Screen[None]):
         self._damage_told = 0
         self._made = False
         self._shown_status = ""
-        self._asked: ApprovalRequest | None = None
-        self._focused_before: Widget | None = None
+        self._asking = Asking(self)
+        self._layout_of_panes = Layout(self)
 
     def compose(self) -> ComposeResult:
         yield RunHeader()
+        yield PassLine()
         if self._runner is not None and self._runner.start_run.guide:
             yield Static(self._runner.start_run.guide, id="guide", markup=False)
         with Container(id="body"):
@@ -139,6 +101,8 @@ class RunScreen(Screen[None]):
             yield StepPane()
             with Vertical(id="side"):
                 yield TTLGauge()
+                yield ConvergencePane()
+                yield IssuesPane()
                 yield RepairsPane()
         yield Outcome()
         yield LogPane()
@@ -147,14 +111,20 @@ class RunScreen(Screen[None]):
     def on_mount(self) -> None:
         if not self.query(StepText):
             return  # the app is ending before the screen was made
-        for number in range(1, 6):
-            self._pane(number).pane_key = str(number)
+        for number, kind in PANES.items():
+            for pane in self.query(kind):
+                pane.pane_key = str(number)
         self.query_one(PlanTree).focus()
         self._repaint(frozenset())
         self._made = True
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
     def on_resize(self) -> None:
+        fit_footer(self)
+        if self._made:
+            self._layout_of_panes.resize(self.view)
+
+    def on_descendant_focus(self) -> None:
         fit_footer(self)
 
     def on_unmount(self) -> None:
@@ -163,25 +133,15 @@ class RunScreen(Screen[None]):
     @property
     def status(self) -> str:
         """The run's status as a word: the result's, or what it is doing."""
-        if self.view.result is not None:
-            return str(self.view.result.status)
-        if self._runner is not None and self._runner.aborting:
-            return "aborting"
-        if self._runner is not None and self._runner.desk.waiting is not None:
-            return "waiting for you"
-        if self._live:
-            return "running"
-        if self._reading:
-            return "reading …"
-        return "unreadable" if self._feed.error is not None and self.view.last_seq < 0 else "interrupted"
+        return status_of(self.view, self._feed, self._runner)
 
     @property
     def _live(self) -> bool:
-        return self._feed.live and self.view.result is None
+        return is_live(self.view, self._feed)
 
     @property
     def _reading(self) -> bool:
-        return not self._feed.live and not self._feed.ended and self.view.result is None
+        return is_being_read(self.view, self._feed)
 
     def tick(self) -> None:
         """Fold what has come, and repaint the panes that it concerns."""
@@ -218,37 +178,11 @@ class RunScreen(Screen[None]):
             )
 
     def _ask(self) -> None:
-        """Show the question that the run waits with, and take away one that was decided."""
         request = self._runner.desk.waiting if self._runner is not None else None
-        if request is self._asked:
-            return  # the request itself: the next one may ask the same, of the same digest
-        if self._asked is None:
-            self._focused_before = self.focused
-        self._asked = request
-        self._take_panel_away(last=request is None)
-        self.set_class(request is not None, "-asking")
-        if request is not None:
-            if self.maximized is not None:
-                self.minimize()
-            panel = ApprovalPanel(request.point, request.subject, request.digest)
-            panel.pane_key = "6"
-            self.mount(panel, before=self.query_one(LogPane))
-
-    def _take_panel_away(self, last: bool) -> None:
-        """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
-        for panel in self.query(ApprovalPanel):
-            if self.maximized is panel:
-                self.minimize()
-            if last and panel.has_focus_within:
-                before = self._focused_before
-                back = before if before is not None and before.is_attached and before.focusable else None
-                self.set_focus(back or self.query_one(PlanTree))
-            panel.remove()
+        self._asking.show(request, before=self.query_one(LogPane), home=self.query_one(PlanTree))
 
     def on_screen_resume(self) -> None:
-        """Give a person who comes back from another screen the half second, too."""
-        for panel in self.query(ApprovalPanel):
-            panel.ask_again()
+        self._asking.again()
 
     @on(ApprovalPanel.Decided)
     def _decided(self, event: ApprovalPanel.Decided) -> None:
@@ -257,12 +191,16 @@ class RunScreen(Screen[None]):
             self._runner.desk.decide(event.digest, ApprovalDecision(decision=event.answer, feedback=event.feedback))
 
     def _repaint(self, types: frozenset[str]) -> None:
-        self.set_class(not self.view.repairs, "-no-repairs")
         self.set_class(self.view.result is not None, "-ended")
-        self.query_one(PlanTree).live = self._live or self._reading
-        for pane in (*self.query(PlanTree), *self.query(TTLGauge), *self.query(RepairsPane), *self.query(Outcome)):
+        self._layout_of_panes.arrange(self.view)
+        live = self._live or self._reading
+        self.query_one(PlanTree).live = live
+        sides = (*self.query(TTLGauge), *self.query(ConvergencePane), *self.query(IssuesPane), *self.query(RepairsPane))
+        for pane in (*self.query(PlanTree), *sides, *self.query(Outcome)):
             if not types or types & pane.RECORDS:
                 pane.update_view(self.view)
+        if not types or types & PassLine.RECORDS:
+            self.query_one(PassLine).update_view(self.view, live)
         self.query_one(LogPane).update_view(self.view)
         if not types or types & StepPane.RECORDS:
             self._show_step()
@@ -270,7 +208,7 @@ class RunScreen(Screen[None]):
     def _show_step(self) -> None:
         tree = self.query_one(PlanTree)
         key = tree.selected
-        calls = tree.calls_of(key.name) if key is not None and key.kind == "calls" else []
+        calls = tree.calls_of(key) if key is not None and key.kind == "calls" else []
         self.query_one(StepPane).update_view(self.view, key, calls, self._streamed(key), self._live or self._reading)
 
     def _streamed(self, key: RowKey | None) -> str:
@@ -286,25 +224,15 @@ class RunScreen(Screen[None]):
         note = f"⚠ {count(damaged, 'problem')} in the journal" if damaged else ""
         if self._reading:
             note = f"{count(self.view.last_seq + 1, 'record')} read"
-        self.query_one(RunHeader).update_view(self.view, self.status, self._elapsed_s(), note)
-
-    def _elapsed_s(self) -> float:
-        """Seconds since the start: by the clock while the run goes on here, else by the last record."""
-        started, last = _time(self.view.started), _time(self.view.last_ts)
-        if started is None or last is None:
-            return 0.0
-        now = self._clock() if self._live else last
-        return (now - started).total_seconds()
+        with_ttl = not self.query_one(TTLGauge).display
+        seconds = elapsed_s(self.view, self._clock() if self._live else None)
+        self.query_one(RunHeader).update_view(self.view, self.status, seconds, note, with_ttl=with_ttl)
 
     def _say_what_went_wrong(self) -> None:
         error = self._feed.error
         if error is not None and not self._failed_to_read:
             self._failed_to_read = True
             self.notify(error.message, severity="error", timeout=30, markup=False)
-
-    def _pane(self, number: int) -> Pane:
-        kinds: tuple[type[Pane], ...] = (PlanTree, StepPane, LogPane, RepairsPane, Outcome, ApprovalPanel)
-        return self.query_one(kinds[number - 1])
 
     def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
         event.stop()
@@ -314,10 +242,20 @@ class RunScreen(Screen[None]):
         self.action_pane(2)
 
     def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
-        tree = self.query_one(PlanTree)
-        step_id = event.repair.step_id
-        tree.select(RowKey("step", step_id) if step_id is not None else RowKey("calls", "plan"))
+        tree, repair = self.query_one(PlanTree), event.repair
+        key = RowKey("step", repair.step_id) if repair.step_id is not None else tree.calls_at(repair.seq)
+        if key is not None:
+            tree.select(key)
         self.action_tab(TABS.index("Repairs"))
+
+    def on_issues_pane_opened(self, event: IssuesPane.Opened) -> None:
+        if event.issue.step_id is not None:
+            self.query_one(PlanTree).select(RowKey("step", event.issue.step_id))
+        self.action_tab(TABS.index("Changes"))
+
+    def on_ttlgauge_opened(self) -> None:
+        self.query_one(PlanTree).select(RowKey("calls", "profile"))
+        self.action_tab(TABS.index("Output"))
 
     def action_tab(self, index: int) -> None:
         """Open a tab of the step pane."""
@@ -325,18 +263,27 @@ class RunScreen(Screen[None]):
         self.action_pane(2)
 
     def action_pane(self, number: int) -> None:
-        """Focus a pane by its number; nothing happens where it is not on screen."""
-        pane = self._pane(number)
-        if not pane.display:
+        """Focus a pane by its number; nothing happens where the run has nothing for it."""
+        if not self._layout_of_panes.has(number, self.view):
             return
         zoomed = self.maximized is not None
         if zoomed:
             self.minimize()
+        self._layout_of_panes.bring(number, self.view)
+        pane = self._layout_of_panes.pane(number)
         target = pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
         # At once: the next key typed must reach it.
         self.set_focus(target)
         if zoomed:
             self.maximize(target)
+
+    def action_issues(self) -> None:
+        """Go from the selected step to its issues, wherever in the run they were found."""
+        key = self.query_one(PlanTree).selected
+        if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
+            self.action_pane(ISSUES)
+        else:
+            self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
 
     def action_zoom(self) -> None:
         """Give the focused pane the whole screen, or take it back."""
@@ -356,7 +303,9 @@ class RunScreen(Screen[None]):
         if action == "hide_guide":
             return bool(self.query("#guide"))
         if (action, parameters) == ("pane", (6,)):
-            return self._asked is not None
+            return self._asking.waits
+        if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
+            return self.view.adaptive
         return super().check_action(action, parameters)
 
     def action_hide_guide(self) -> None:
@@ -373,10 +322,3 @@ class RunScreen(Screen[None]):
             self.notify("The run goes on here; q aborts it and quits.", markup=False)
         else:
             self.app.show_browser()  # type: ignore[attr-defined]  # the app that owns this screen
-
-
-def _time(stamp: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(stamp)
-    except ValueError:
-        return None

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -49,6 +49,7 @@ class CostCeilingReached(RunEnding):
     """
 
     exit_code = 4
+    status: ClassVar[Literal["cost_ceiling"]] = "cost_ceiling"
 
 
 def request_bytes(described: Mapping[str, Any]) -> int:

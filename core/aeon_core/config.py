@@ -72,10 +72,10 @@ class RunConfig(BaseModel):
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     """The most cycles the run may use."""
-    single_pass: bool = True
-    """One pass, without evaluation; in this version the default. False goes round until the result converges."""
+    single_pass: bool = False
+    """One pass, without evaluation or refinement, in place of passes until the result converges."""
     criteria: Path | None = None
-    """A file with the criteria of convergence, in place of the defaults."""
+    """A YAML file with the criteria of convergence; what it leaves out keeps its default."""
     tools: list[str] = Field(default_factory=list)
     """Tool specifications: `files`, `shell`, `mcp` or `module:attribute`."""
     project_root: Path | None = None

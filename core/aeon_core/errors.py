@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 
 class AeonError(Exception):
@@ -98,3 +98,5 @@ class ReplayMismatchError(RunEnding):
 
 class RunAborted(RunEnding):
     """A person ended the run."""
+
+    status: ClassVar[Literal["aborted"]] = "aborted"

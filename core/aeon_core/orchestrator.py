@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.config import RunConfig, runs_directory
-from aeon_core.convergence.criteria import load_criteria
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
@@ -37,6 +37,7 @@ class Orchestrator:
     directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
+    `criteria` of convergence come before the file that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing.
     """
 
@@ -53,6 +54,7 @@ class Orchestrator:
         on_line: LineListener | None = None,
         on_delta: Callable[[str | None, str], None] | None = None,
         recorded: Cursor | None = None,
+        criteria: ConvergenceCriteria | None = None,
     ) -> None:
         self.llm = llm if llm is not None else _recorded_model(recorded)
         self.tools = tools if tools is not None else default_registry()
@@ -66,6 +68,7 @@ class Orchestrator:
         self._listener = fan_out([on_line, as_dicts(on_record)])
         self._on_delta = on_delta
         self._recorded = recorded
+        self._criteria = criteria
         self._effects: Effects | None = None
         self._abort_asked = False
 
@@ -92,7 +95,9 @@ class Orchestrator:
             raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
         task = clean_text(task)
         given = given_plan(plan)
-        criteria = load_criteria(self.config.criteria) if self.config.criteria is not None else None
+        criteria = self._criteria
+        if criteria is None and self._recorded is None and self.config.criteria is not None:
+            criteria = load_criteria(self.config.criteria)
         journal = self._open_journal()
         journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
         try:
@@ -117,6 +122,7 @@ class Orchestrator:
                 journal=shown(journal.path) if self._recorded is None else self._recorded.journal,
                 model=self.llm.model,
                 simulated=self.llm.simulated,
+                criteria=criteria.model_dump(mode="json") if criteria is not None else None,
             )
             return Loop(task, given, executor, progress, criteria).run()
         finally:

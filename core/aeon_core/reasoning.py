@@ -12,7 +12,7 @@ from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import memory_section, step_section
+from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
 
 _THINKING = re.compile(r"\A\s*+<(think|thinking)>.*?</\1>\s*+", re.DOTALL | re.IGNORECASE)
 
@@ -25,17 +25,19 @@ def execute_llm_reasoning_step(
     purpose: Literal["reason", "fallback"] = "reason",
     context: Mapping[str, str] | None = None,
     shown: Mapping[str, Any] | None = None,
+    characters: int = CLIPPED_AT,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     prompts_dir: Path | None = None,
 ) -> dict[str, Any]:
     """Return `{"text": …}`, the model's answer to the step's description with what memory holds (core FR-057, FR-062).
 
-    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the outputs they show already.
+    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the outputs they show already,
+    `characters` how much of an entry of memory is shown.
     Raises LLMError, and AeonError where the reply is empty or a refusal.
     """
     sections = dict(context or {})
     ttl = sections.pop("ttl", "")
-    sections["memory"] = memory_section(dict(memory.search("")), shown=shown)
+    sections["memory"] = memory_section(dict(memory.search("")), shown=shown, characters=characters)
     sections |= {"step": step_section(step), "ttl": ttl}
     request = build_request(purpose, sections, max_tokens=max_tokens, folder=prompts_dir)
     return {"text": reply_text(llm.complete(request))}

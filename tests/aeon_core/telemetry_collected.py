@@ -66,7 +66,10 @@ class Collected:
         plan = {"goal": "g", "steps": [{"step_id": "s1", "description": "add", **add(31337, 2)}]}
         plan["steps"].append({"step_id": "s2", "description": "hide the zebra", "agent": "llm"})
         Orchestrator(
-            model or scripted(), journal=False, config=RunConfig(**config), on_record=lambda record: self.take(record)
+            model or scripted(),
+            journal=False,
+            config=RunConfig(single_pass=True, **config),
+            on_record=lambda record: self.take(record),
         ).run(TASK, plan=plan if model is None else None)
         return self
 

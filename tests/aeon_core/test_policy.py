@@ -123,7 +123,7 @@ def run(tool: Tool, approver: Any = None, **rules: Any) -> tuple[Any, list[dict[
     registry = ToolRegistry()
     registry.register(tool)
     records: list[dict[str, Any]] = []
-    config = RunConfig(policy=PolicyRules.model_validate(rules), durability="off")
+    config = RunConfig(single_pass=True, policy=PolicyRules.model_validate(rules), durability="off")
     plan = steps({"tool": "Run", "arguments": {"command": "ls"}})
     model = ScriptedModel(answer="done")
     orchestrator = Orchestrator(
@@ -156,7 +156,7 @@ def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_s
         registry = ToolRegistry()
         registry.register(tool)
         plan = steps({"tool": "Run", "arguments": {"command": "ls"}})
-        config = RunConfig.model_validate({"durability": "off", "policy": rules})
+        config = RunConfig.model_validate({"single_pass": True, "durability": "off", "policy": rules})
         again = Orchestrator(None, tools=registry, config=config, recorded=Cursor(records)).run("t", plan)
         assert again.model_dump() == result.model_dump()
         tool.own = None

@@ -18,6 +18,7 @@ class Recording:
     def __init__(self, task: str = "add 5 and 10, and say it nicely", model: str = "simulated:default") -> None:
         self.records: list[dict[str, Any]] = []
         self.calls = 0
+        self.number = 1
         self.add(
             "run_started",
             task=task,
@@ -30,7 +31,7 @@ class Recording:
         )
         self.ttl(50)
 
-    def add(self, kind: str, **fields: Any) -> None:
+    def add(self, kind: str, /, **fields: Any) -> None:
         seq = len(self.records)
         stamp = (START + timedelta(seconds=seq)).isoformat(timespec="microseconds").replace("+00:00", "Z")
         self.records.append({"v": 1, "seq": seq, "ts": stamp, "run": RUN_ID, "type": kind, **fields})
@@ -48,14 +49,14 @@ class Recording:
         )
 
     def phase(self, name: str, state: str = "started") -> None:
-        self.add("phase", **{"pass": 1}, phase=name, state=state)
+        self.add("phase", **{"pass": self.number}, phase=name, state=state)
 
     def plan(self, *steps: dict[str, Any], cause: str = "generated", step_id: str | None = None) -> None:
         extra = {"step_id": step_id} if step_id is not None else {}
-        self.add("plan", **{"pass": 1}, cause=cause, plan={"goal": "the goal", "steps": list(steps)}, **extra)
+        self.add("plan", **{"pass": self.number}, cause=cause, plan={"goal": "the goal", "steps": list(steps)}, **extra)
 
     def step(self, step_id: str, status: str, **fields: Any) -> None:
-        self.add("step", **{"pass": 1}, step_id=step_id, status=status, **fields)
+        self.add("step", **{"pass": self.number}, step_id=step_id, status=status, **fields)
 
     def ask(self, purpose: str, step_id: str | None = None, prompt: str = "Do it.") -> None:
         self.calls += 1
@@ -67,7 +68,7 @@ class Recording:
             step_id=step_id,
             attempt=1,
             request={"system": f"Aeon {purpose}", "messages": [{"role": "user", "content": prompt}], "max_tokens": 99},
-            **{"pass": 1},
+            **{"pass": self.number},
         )
 
     def answer(self, purpose: str, text: str, step_id: str | None = None, **fields: Any) -> None:
@@ -79,7 +80,7 @@ class Recording:
             step_id=step_id,
             attempt=1,
             **{
-                "pass": 1,
+                "pass": self.number,
                 "response": {"text": text},
                 "usage": {"input_tokens": 40, "output_tokens": 12},
                 "cost_usd": 0.0,
@@ -89,7 +90,7 @@ class Recording:
         )
 
     def tool(self, step_id: str, name: str, arguments: dict[str, Any], result: dict[str, Any]) -> None:
-        call = {"call_id": f"t-{step_id}", "pass": 1, "step_id": step_id, "tool_name": name}
+        call = {"call_id": f"t-{step_id}", "pass": self.number, "step_id": step_id, "tool_name": name}
         self.add("tool", **call, state="started", arguments=arguments, effect="pure")
         self.add("tool", **call, state="finished", result=result, duration_ms=1.5)
 
@@ -103,7 +104,7 @@ class Recording:
             timestamp="2026-11-20T09:30:00Z",
             method="llm",
             step_id=step_id,
-            **{"pass": 1},
+            **{"pass": self.number},
         )
 
     def finish(self, status: str, **result: Any) -> None:

@@ -48,7 +48,7 @@ class Erasing:
                 model, tools=registry, config=start.config, approver=approver, journal=journal, on_line=line
             )
 
-        config = RunConfig(durability="off")
+        config = RunConfig(durability="off", single_pass=True)
         self.runner = Runner(StartRun("clean up", config), folder / "r.jsonl", build)
         self.app = AeonApp(folder, self.runner)
 
@@ -218,7 +218,7 @@ async def test_a_decided_question_gives_the_focus_back(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
-        screen._focused_before = screen.query_one(StepText)
+        screen._asking._focused_before = screen.query_one(StepText)
         await pilot.press("d")
         await until(pilot, lambda: not screen.query(ApprovalPanel))
         assert isinstance(screen.focused, StepText)

@@ -17,9 +17,10 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.runner import GUIDE, Runner, StartRun
 from aeon_tui.screens.run import RunScreen
+from aeon_widgets.call_rows import RowKey
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.plan_tree import PlanTree, RowKey
+from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
@@ -263,7 +264,7 @@ async def test_calls_that_belong_to_no_step_are_shown_too() -> None:
         await run.press("home", "p")
         assert "Aeon plan" in run.text.text
         await run.press("1", "end", "o")
-        assert run.tree.selected == RowKey("calls", "answer")
+        assert run.tree.selected == RowKey("calls", "answer", 1)
         assert "Five and ten make fifteen." in run.text.text
 
 

@@ -19,6 +19,7 @@ from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 from tests.aeon_tui.test_browser import summary
 
@@ -79,6 +80,36 @@ def test_run_screen(
     snap_compare: Compare, run: Callable[[], Recording], live: bool, keys: tuple[str, ...], size: tuple[int, int]
 ) -> None:
     assert snap_compare(run_app(run(), live), terminal_size=size, run_before=then(*keys))
+
+
+@pytest.mark.parametrize("size", [*SIZES, pytest.param((200, 50), id="200x50")])
+@pytest.mark.parametrize(
+    ("run", "live", "keys"),
+    [
+        pytest.param(second_pass, True, (), id="second-pass"),
+        pytest.param(converged_run, False, ("1", "up", "c"), id="converged"),
+    ],
+)
+def test_passes(
+    snap_compare: Compare, run: Callable[[], Recording], live: bool, keys: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    assert snap_compare(run_app(run(), live), terminal_size=size, run_before=then(*keys))
+
+
+@pytest.mark.parametrize(
+    ("run", "size", "keys"),
+    [
+        pytest.param(first_pass, (80, 24), ("7", "s"), id="issues-80x24"),
+        pytest.param(first_pass, (80, 24), ("8",), id="convergence-80x24"),
+        pytest.param(first_pass, (60, 20), (), id="60x20"),
+        pytest.param(second_pass, (120, 40), ("9", "enter"), id="profile"),
+        pytest.param(given_up_run, (120, 40), ("7",), id="given-up"),
+    ],
+)
+def test_passes_otherwise(
+    snap_compare: Compare, run: Callable[[], Recording], size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    assert snap_compare(run_app(run(), live=True), terminal_size=size, run_before=then(*keys))
 
 
 @pytest.mark.parametrize("size", SIZES)

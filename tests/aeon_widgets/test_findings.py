@@ -7,6 +7,8 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
+from aeon_core.convergence.criteria import REASON_CODES
+from aeon_core.journal.adaptive_text import reasons
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view import RunView, fold
 from aeon_themes import fallback_variables
@@ -15,14 +17,13 @@ from aeon_widgets.issues import IssuesPane
 from aeon_widgets.lines import LinesView
 from aeon_widgets.marks import VARIABLES
 from tests.aeon_core.journal.adaptive import (
-    QUESTION,
     REMARK,
     VAGUE,
     assessment,
     report,
     two_adaptive_passes,
 )
-from tests.aeon_core.journal.build import parsed
+from tests.aeon_core.journal.build import finished, parsed
 
 HOSTILE = "[red]\x1b[31m\u202e\n/bold]"
 
@@ -104,45 +105,62 @@ async def test_foreign_text_stays_text_on_one_line() -> None:
         assert second == "     → [red]\\x1b[31m\\u202e /bold]"
 
 
-def test_convergence_tells_scores_as_a_trend_with_reasons_flags_profile_and_what_is_left() -> None:
+def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     assert list(convergence_blocks(view_of(*two_adaptive_passes()))) == [
-        ("", "completeness ▄█  0.50 → 1.00"),
-        ("", "coherence    ██  1.00 → 1.00"),
-        ("complete", "✔ pass 2 converged: complete, coherent, consistent"),
-        ("complete", "✔ plan agrees, step agrees, answer agrees, memory agrees"),
+        ("", "complete ▄█  0.50 → 1.00"),
+        ("", "coherent ██  1.00 → 1.00"),
+        ("complete", "✔ plan ✔ step ✔ answer ✔ memory"),
+        ("complete", "✔ complete, coherent, consistent"),
         ("muted", "pass 1 not converged: incomplete, failed_step"),
-        ("", "profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached"),
-        ("accent", f"? {QUESTION}"),
-        ("medium", "⚠ s1 needs a person after 3 refinements (refinement limit): refined too often"),
     ]
 
 
 def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> None:
     blocks = list(convergence_blocks(view_of(*two_adaptive_passes()[:12])))
-    assert blocks[2:6] == [
-        ("medium", "✖ pass 1 not converged: incomplete, failed_step"),
-        ("complete", "✔ plan agrees, step agrees, memory agrees"),
-        ("high", "✖ answer disagrees"),
-        ("medium", "⚠ the answer is terse"),
+    assert blocks[2:] == [
+        ("high", "✔ plan ✔ step ✖ answer ✔ memory"),
+        ("high", "disagreeing: answer"),
+        ("medium", "✖ the goal is not covered"),
+        ("medium", "✖ a step failed"),
+        ("muted", "· the answer is terse"),
+        ("muted", "· odd"),
     ]
 
 
-def test_before_a_pass_was_assessed_the_profile_stands_alone() -> None:
+def test_a_score_that_is_too_low_stands_beside_the_one_that_was_asked() -> None:
+    asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
+    codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
+    blocks = list(convergence_blocks(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
+    assert [text for style, text in blocks if not style] == ["complete ▄  0.50 of 0.80", "coherent ▅  0.69 of 0.70"]
+    assert [text for style, text in blocks if style == "medium"] == [
+        "✖ the goal is not covered",
+        "✖ the parts do not hold together",
+        "✖ plan, steps, answer and memory disagree",
+        "✖ criterion 'tone' is not met",
+        "✖ another pass could change nothing",
+    ]
+
+
+def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
+    shown = fold(parsed(assessment(1, 0.5, *REASON_CODES))).assessment
+    assert shown is not None
+    assert not [text for text in reasons(shown) if "_" in text or "criterion" in text]
+
+
+def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
     assert list(convergence_blocks(RunView())) == [("muted", "No pass was assessed yet.")]
-    blocks = list(convergence_blocks(view_of(*two_adaptive_passes()[:3])))
-    assert [style for style, _ in blocks] == ["muted", ""]
 
 
 def test_of_many_passes_the_last_ten_are_shown_and_that_there_were_more() -> None:
     blocks = list(convergence_blocks(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
-    assert blocks[0][1] == f"completeness … {'▄' * 10}  {' → '.join(['0.50'] * 10)}"
+    assert blocks[0][1] == f"complete … {'▄' * 10}  0.50 → 0.50"
     told = [text.split()[1] for style, text in blocks if style == "muted"]
     assert told == ["11", "10", "9", "8", "7", "6", "5", "4", "3"]
 
 
 @pytest.mark.parametrize(
     ("scores", "text"),
-    [([0.0], "▁  0.00"), ([0.99, 1.0], "▇█  0.99 → 1.00"), ([None, 0.5], " ▄  – → 0.50"), ([], "  ")],
+    [([0.0], "▁  0.00"), ([0, 0.99, 1.0], "▁▇█  0.99 → 1.00"), ([None, 0.5], " ▄  – → 0.50"), ([], "  ")],
 )
 def test_a_bar_is_full_only_where_the_score_is(scores: list[float | None], text: str) -> None:
     assert trend(scores) == text
@@ -152,12 +170,13 @@ async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> 
     pane = ConvergencePane()
     async with Shown(pane).run_test(size=(60, 30)):
         pane.update_view(view_of(assessment(1, 0.5, HOSTILE, detected_issues=[HOSTILE])))
-        assert pane.pane_title == "Convergence · pass 1 not converged"
+        assert pane.pane_title == "Convergence · pass 1 not yet"
         assert "[red]\\x1b[31m\\u202e /bold]" in pane.text
         assert "\x1b" not in pane.text
         pane.update_view(view_of(*two_adaptive_passes(), RunResumed(options={})))
-        assert pane.pane_title == "Convergence · pass 2 converged"
-        assert QUESTION not in pane.text
+        assert pane.pane_title == "Convergence · pass 2 yes"
+        pane.update_view(view_of(assessment(1, 0.5, "incomplete"), finished("not_converged")))
+        assert pane.pane_title == "Convergence · pass 1 no"
 
 
 def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
@@ -170,4 +189,4 @@ def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
 
 def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
     assert {"validation"} == IssuesPane.RECORDS
-    assert {"convergence", "profile", "run_finished", "run_resumed"} == ConvergencePane.RECORDS
+    assert {"convergence", "run_finished", "run_resumed"} == ConvergencePane.RECORDS

@@ -1,30 +1,43 @@
-"""What semantic validation found last."""
+"""What semantic validation found, filtered as the person likes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from typing_extensions import override
 
+from aeon_core.journal.adaptive_steps import found_issues
+from aeon_core.journal.adaptive_text import words
 from aeon_core.journal.view import IssueView, RunView
 from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.marks import SEVERITY_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
 
-SEVERITY_ICONS = {"high": "✖", "medium": "⚠", "low": "·"}
-"""Each with a shape of its own; a severity's name is the name of its style, too."""
 _ROWS = 2
-"""Rows of an issue: what it is, and the repair that is proposed."""
+"""Rows of an issue: what it is, and the repair that is proposed; in a narrow pane, what it is and what it says."""
+_ROOMY = 60
+"""From this width on an issue's description stands beside its type."""
+
+Found = tuple[int, IssueView]
+"""An issue and the pass it was found in."""
 
 
 class IssuesPane(RowsView, Pane):
-    """Two rows an issue, the highest severity first. Enter leads to the step that the issue is about."""
+    """The issues of the last report or of all, the highest severity first. Enter leads to the step of an issue."""
 
     HELP_TITLE = "Issues"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"validation"})
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "severity", "Severity"),
+        Binding("y", "type", "Type"),
+        Binding("a", "all", "All"),
+    ]
 
     @dataclass
     class Opened(Message):
@@ -41,36 +54,107 @@ class IssuesPane(RowsView, Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._issues: list[IssueView] = []
+        self._view = RunView()
+        self._shown: list[Found] = []
+        self._severity = self._type = ""
+        self._all_passes = False
         self.pane_title = "Issues"
 
     def update_view(self, view: RunView) -> None:
-        """Show the issues of the last report."""
-        self._issues = view.issues
-        self.set_line_count(_ROWS * len(self._issues))
+        """Show the issues there are by now."""
+        self._view = view
+        found = self._found()
+        self._shown = [each for each in found if self._passes(each[1])]
+        self.set_line_count(_ROWS * len(self._shown))
         self.cursor = min(self.cursor, max(0, self.line_count - 1))
-        place = f" · pass {view.reports[-1].pass_number}" if view.reports else ""
-        self.pane_title = f"Issues {len(self._issues)}{place}"
+        self.pane_title = self._title(len(found))
+
+    def _found(self) -> list[Found]:
+        if self._all_passes:
+            return found_issues(self._view)
+        return [(report.pass_number, issue) for report in self._view.reports[-1:] for issue in report.issues]
+
+    def _passes(self, issue: IssueView) -> bool:
+        return self._severity in ("", issue.severity) and self._type in ("", issue.type)
+
+    def _title(self, found: int) -> str:
+        filters = [one_line(self._severity, 10), words(self._type)] if self._severity or self._type else []
+        number = f"{len(self._shown)} of {found}" if filters else f"{found}"
+        place = "all passes" if self._all_passes else self._last_report()
+        return " · ".join(part for part in (f"Issues {number}", *filters, place) if part)
+
+    def _last_report(self) -> str:
+        if not self._view.reports:
+            return ""
+        ever = len(found_issues(self._view))
+        more = f" ({ever} in all)" if ever > len(self._view.issues) else ""
+        return f"pass {self._view.reports[-1].pass_number}{more}"
+
+    def action_severity(self) -> None:
+        """Show the issues of the next severity there is alone; after the last one, all again."""
+        there = [name for name in SEVERITY_ICONS if any(issue.severity == name for _, issue in self._found())]
+        self._severity = _next(self._severity, there)
+        self._show_anew()
+
+    def action_type(self) -> None:
+        """Show the issues of the next type there is alone; after the last one, all again."""
+        self._type = _next(self._type, sorted({issue.type for _, issue in self._found()}))
+        self._show_anew()
+
+    def action_all(self) -> None:
+        """Show the issues of every pass, or of the last report again."""
+        self._all_passes = not self._all_passes
+        self._show_anew()
+
+    def _show_anew(self) -> None:
+        self.cursor = 0
+        self.update_view(self._view)
+
+    def go_to(self, step_id: str) -> bool:
+        """Select the first issue of a step, with filters taken away that hide it. Returns whether there is one."""
+        if all(issue.step_id != step_id for _, issue in found_issues(self._view)):
+            return False
+        if self._first_of(step_id) is None:
+            self._severity = self._type = ""
+            self._all_passes = all(issue.step_id != step_id for issue in self._view.issues)
+            self._show_anew()
+        self.cursor = _ROWS * (self._first_of(step_id) or 0)
+        return True
+
+    def _first_of(self, step_id: str) -> int | None:
+        return next((number for number, (_, issue) in enumerate(self._shown) if issue.step_id == step_id), None)
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        issue = self._issues[index // _ROWS]
-        if index % _ROWS:
-            return [("     → ", "muted"), (one_line(issue.repair) or "no repair is proposed", "muted")]
+        number, issue = self._shown[index // _ROWS]
+        first = not index % _ROWS
+        if width < _ROOMY:
+            return self._head(number, issue) if first else [("     ", ""), (one_line(issue.description), "")]
+        if first:
+            return [*self._head(number, issue), (": ", "muted"), (one_line(issue.description), "")]
+        return [("     → ", "muted"), (one_line(issue.repair) or "no repair is proposed", "muted")]
+
+    def _head(self, number: int, issue: IssueView) -> Sequence[Piece]:
         style = issue.severity if issue.severity in SEVERITY_ICONS else "muted"
-        kind = one_line(issue.type, 30).replace("_", " ")
         place = f"{one_line(issue.step_id, 30)} " if issue.step_id else ""
+        when = f"{number} · " if self._all_passes else ""
         return [
             (f" {SEVERITY_ICONS.get(issue.severity, '?')} {one_line(issue.severity, 10)} ", style),
+            (when and f"pass {when}", "muted"),
             (place, "bold"),
-            (f"{kind}: ", "muted"),
-            (one_line(issue.description), ""),
+            (words(issue.type), "muted"),
         ]
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         if event.rows is not self:
             return
         event.stop()
-        issue = self._issues[event.index // _ROWS]
+        issue = self._shown[event.index // _ROWS][1]
         if issue.step_id is not None:
             self.post_message(self.Opened(self, issue))
+
+
+def _next(chosen: str, there: Sequence[str]) -> str:
+    """Return what follows in a circle of the names and no name."""
+    circle = ["", *there]
+    return circle[(circle.index(chosen) + 1) % len(circle)] if chosen in circle else ""

@@ -34,6 +34,10 @@ RUN_STYLES: dict[str, tuple[str, str]] = {
 
 REPAIRED, FALLBACK, WARNED = "✎", "~", "⚠"
 """Marks of a step: the supervisor replaced it; it was reasoned about for want of a tool; the validator objects."""
+REFINED = "✎"
+"""Stands before the number of times that a step was refined."""
+SEVERITY_ICONS: dict[str, str] = {"high": "✖", "medium": "⚠", "low": "·"}
+"""Of an issue, each with a shape of its own; a severity's name is the name of its style, too."""
 
 LEVELS: dict[str, tuple[str, str]] = {"info": (" ", ""), "warning": ("⚠", "medium"), "error": ("✖", "high")}
 

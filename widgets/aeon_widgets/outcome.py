@@ -1,14 +1,15 @@
-"""How the run ended: the answer, and what went wrong."""
+"""How the run ended: the answer, what went wrong, and what is left to a person; the last while it goes on, too."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from aeon_core.entities import RunResult
-from aeon_core.journal.view import RunView
+from aeon_core.journal.adaptive_text import intervention, scored_reasons
+from aeon_core.journal.view import AssessmentView, RunView
 from aeon_widgets.marks import run_style
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import one_line
+from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
 
 TITLES = {
@@ -24,31 +25,45 @@ ADVICE = {
     "aborted": "The run was aborted before its end.",
     "cost_ceiling": "The cost ceiling was reached.",
 }
+_UNFINISHED = frozenset({"ttl_expired", "not_converged"})
+"""Statuses of which the last assessment says why."""
 
 
 class Outcome(TextView, Pane):
-    """The final answer and error; not there while the run goes on."""
+    """The final answer and error. While the run goes on, it is there only where a person is asked for something."""
 
     HELP_TITLE = "Answer"
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed"})
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed", "notice", "convergence"})
 
     DEFAULT_CSS = (
         pane_css("Outcome")
         + """
     Outcome { height: auto; display: none; }
-    Outcome.-ended { display: block; }
+    Outcome.-told { display: block; }
     """
     )
 
     def update_view(self, view: RunView) -> None:
-        """Show the result there is, or nothing."""
-        self.set_class(view.result is not None, "-ended")
+        """Show the result there is, else what the run asks of a person, or nothing."""
+        left = left_blocks(view)
+        self.set_class(view.result is not None or bool(left), "-told")
         if view.result is not None:
-            self.pane_title = TITLES.get(view.result.status, "Answer")
-            self.show(outcome_blocks(view.result))
+            asked = len(view.follow_up_questions)
+            questions = f" · {count(asked, 'open question')}" if asked else ""
+            self.pane_title = TITLES.get(view.result.status, "Answer") + questions
+            self.show([*outcome_blocks(view.result, view.assessment), *left])
+        elif left:
+            self.pane_title = "For you"
+            self.show(left)
 
 
-def outcome_blocks(result: RunResult) -> list[Block]:
+def left_blocks(view: RunView) -> list[Block]:
+    """Return the questions that the task leaves open, and the fragments of the plan that need a person."""
+    questions: list[Block] = [("accent", f"? {question}") for question in view.follow_up_questions[:20]]
+    return [*questions, *(("medium", f"⚠ {intervention(each)}") for each in view.manual_interventions[:20])]
+
+
+def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) -> list[Block]:
     """Return what a person wants to know first of a run that has ended."""
     icon, style = run_style(result.status)
     blocks: list[Block] = []
@@ -57,8 +72,16 @@ def outcome_blocks(result: RunResult) -> list[Block]:
         blocks.append(("high", f"✖ {message if isinstance(message, str) else str(message)}"))
     elif result.status in ADVICE:
         blocks.append((style, f"{icon} {ADVICE[result.status]}"))
+    if assessment is not None and not assessment.converged and result.status in _UNFINISHED:
+        blocks.append((style, f"why: {'; '.join(scored_reasons(assessment))}"))
     if result.answer:
         blocks.append(("", result.answer))
+    return [*blocks, *_step_blocks(result)] or [("muted", "No answer was given.")]
+
+
+def _step_blocks(result: RunResult) -> list[Block]:
+    """Return the steps that failed, unless the error said it already, and those that were not run."""
+    blocks: list[Block] = []
     failed = [step for step in result.steps if step.status == "failed"]
     for step in failed[:20]:
         why = step.errors[0] if step.errors else "no reason was recorded"
@@ -67,5 +90,4 @@ def outcome_blocks(result: RunResult) -> list[Block]:
     if result.ttl_expired_metadata is not None and result.ttl_expired_metadata.incomplete_steps:
         steps = ", ".join(one_line(step, 40) for step in result.ttl_expired_metadata.incomplete_steps[:20])
         blocks.append(("medium", f"⚠ not run to the end: {steps}"))
-    blocks += [("accent", f"? {question}") for question in result.follow_up_questions[:20]]
-    return blocks or [("muted", "No answer was given.")]
+    return blocks

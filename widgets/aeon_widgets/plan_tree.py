@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.journal.view import CallView, RunView, StepView
+from aeon_core.journal.adaptive_steps import open_issues, replacements, times_refined
+from aeon_core.journal.view import CallView, IssueView, RunView, StepView
+from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import FALLBACK, REPAIRED, ROW_ICONS, WARNED, shown_status
+from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
 
@@ -22,28 +23,14 @@ STATUS_WIDTH = 9
 STATUS_FROM = 44
 """From this width on, the status stands beside the step as a word too."""
 
-BEFORE_THE_PLAN = ("profile", "plan")
-CALL_LABELS = {
-    "profile": "judge the task",
-    "plan": "make the plan",
-    "judge": "evaluate",
-    "refine": "refine the plan",
-    "answer": "write the answer",
-}
-
-
-class RowKey(NamedTuple):
-    """What a row stands for: a step by its id, or the calls of one purpose that belong to no step."""
-
-    kind: Literal["step", "calls"]
-    name: str
-
 
 class PlanTree(RowsView, Pane):
     """Every step with icon, status and marks. The selection follows the run until the person moves it."""
 
     HELP_TITLE = "Plan"
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"plan", "step", "llm", "supervisor", "run_finished"})
+    RECORDS: ClassVar[frozenset[str]] = frozenset(
+        {"plan", "step", "llm", "supervisor", "validation", "refinement", "run_finished"}
+    )
 
     following_run: var[bool] = var(True)
     live: var[bool] = var(True)
@@ -66,8 +53,10 @@ class PlanTree(RowsView, Pane):
         super().__init__()
         self._view = RunView()
         self._rows: list[RowKey] = []
-        self._groups: dict[str, list[str]] = {}
-        self._calls_seen = 0
+        self._calls = CallRows(self._view)
+        self._issues: dict[str, list[IssueView]] = {}
+        self._refined: dict[str, int] = {}
+        self._replaced: dict[str, str] = {}
         self._key: RowKey | None = None
         self.pane_title = "Plan"
 
@@ -76,33 +65,27 @@ class PlanTree(RowsView, Pane):
         """What the selected row stands for."""
         return self._key
 
-    def calls_of(self, purpose: str) -> list[CallView]:
-        """Return every attempt of the calls that belong to no step, of one purpose and the repairs that it needed."""
-        return [call for call_id in self._groups.get(purpose, []) for call in self._view.calls.get(call_id, [])]
+    def calls_of(self, key: RowKey) -> list[CallView]:
+        """Return every attempt of the calls that a row stands for, and of the repairs that they needed."""
+        return self._calls.calls_of(key)
+
+    def calls_at(self, seq: int) -> RowKey | None:
+        """Return the row of the call that was made last before a record; None where none was."""
+        return self._calls.row_at(seq)
 
     def update_view(self, view: RunView) -> None:
         """Show the run as it is now."""
-        if view is not self._view:
-            self._view, self._groups, self._calls_seen = view, {}, 0
-        self._group_calls()
-        before = [RowKey("calls", name) for name in BEFORE_THE_PLAN if name in self._groups]
-        after = [RowKey("calls", name) for name in self._groups if name not in BEFORE_THE_PLAN]
-        self._rows = [*before, *(RowKey("step", step_id) for step_id in view.steps), *after]
+        if view is not self._calls.view:
+            self._view, self._calls = view, CallRows(view)
+        self._calls.update()
+        self._issues, self._refined, self._replaced = open_issues(view), times_refined(view), replacements(view)
+        steps = (RowKey("step", step_id) for step_id in view.steps)
+        self._rows = [*self._calls.before, *steps, *self._calls.after]
         self.set_line_count(len(self._rows))
         self._settle_selection()
-        done = sum(step.status == "complete" for step in view.steps.values())
-        self.pane_title = f"Plan {done}/{len(view.steps)} done" if view.steps else "Plan"
-
-    def _group_calls(self) -> None:
-        last = next(reversed(self._groups), "plan")
-        for attempts in islice(self._view.calls.values(), self._calls_seen, None):
-            self._calls_seen += 1
-            call = attempts[0] if attempts else None
-            if call is None or call.step_id is not None:
-                continue
-            # A repair belongs to the reply that it repairs.
-            last = last if call.purpose == "repair" else call.purpose
-            self._groups.setdefault(last, []).append(call.call_id)
+        wanted = [step for step in view.steps.values() if step.status != "invalid"]
+        done = sum(step.status == "complete" for step in wanted)
+        self.pane_title = f"Plan {done}/{len(wanted)} done" if view.steps else "Plan"
 
     def _settle_selection(self) -> None:
         wanted = self._key
@@ -119,8 +102,9 @@ class PlanTree(RowsView, Pane):
         view = self._view
         if view.current_step_id is not None and view.current_step_id in view.steps:
             return RowKey("step", view.current_step_id)
-        if view.result is None and self._rows and self._rows[-1].kind == "calls":
-            return self._rows[-1]
+        waiting = self._waiting_calls()
+        if view.result is None and waiting is not None:
+            return waiting
         steps = list(view.steps.values())
         failed = next((step for step in steps if step.status == "failed"), None)
         executed = next((step for step in reversed(steps) if step.status in ("complete", "running")), None)
@@ -128,6 +112,14 @@ class PlanTree(RowsView, Pane):
         if shown is not None:
             return RowKey("step", shown.step_id)
         return self._rows[0] if self._rows else None
+
+    def _waiting_calls(self) -> RowKey | None:
+        """Return the row that was added last, where it is of calls; where none has come back, the one that waits."""
+        rows = [*self._calls.before, *self._calls.after]
+        unfinished = [key for key in rows if not self.calls_of(key)[-1].finished]
+        if unfinished:
+            return unfinished[-1]
+        return self._rows[-1] if self._rows and self._rows[-1].kind == "calls" else None
 
     def select(self, key: RowKey) -> None:
         """Select a row as the person does."""
@@ -154,44 +146,58 @@ class PlanTree(RowsView, Pane):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         key = self._rows[index]
         if key.kind == "calls":
-            return self._call_pieces(key.name, width)
+            return self._call_pieces(key, width)
         step = self._view.steps.get(key.name)
         return self._step_pieces(step, width) if step is not None else []
 
-    def _call_pieces(self, purpose: str, width: int) -> list[Piece]:
-        last = self.calls_of(purpose)[-1]
+    def _call_pieces(self, key: RowKey, width: int) -> list[Piece]:
+        last = self.calls_of(key)[-1]
         waits = not last.finished or last.retry_in_s is not None
         status = "failed" if last.error and not waits else "complete"
         if waits:
             status = shown_status("running", self.live)
-        return _row(status, "", CALL_LABELS.get(purpose, one_line(purpose, 40)), "", width, "muted")
+        return _row(status, "", call_label(key, with_pass=self._view.adaptive), [], width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
-        marks = ""
-        if step.repaired:
-            marks += f" {REPAIRED}"
-        if step.mode == "fallback":
-            marks += f" {FALLBACK}"
-        if step.validator_errors or (step.errors and step.status != "failed"):
-            marks += f" {WARNED}"
         indent = "  " * min(step.depth, 5)
-        label = f"{one_line(step.step_id, 40)} {one_line(step.description, 300)}"
+        label = f"{one_line(step.step_id, 40)}{self._place(step)} {one_line(step.description, 300)}"
         status = shown_status(step.status, self.live)
-        return _row(status, indent, label, marks, width, "muted" if status == "invalid" else "")
+        return _row(status, indent, label, self._marks(step), width, "muted" if status == "invalid" else "")
+
+    def _place(self, step: StepView) -> str:
+        """Return what the step replaces, or what replaces it."""
+        if step.step_id in self._replaced:
+            return f" → replaced by {one_line(self._replaced[step.step_id], 40)} ·"
+        return f" replaces {one_line(step.replaces, 40)} ·" if step.replaces else ""
+
+    def _marks(self, step: StepView) -> list[Piece]:
+        marks: list[Piece] = []
+        if step.repaired:
+            marks.append((f" {REPAIRED}", "medium"))
+        if step.mode == "fallback":
+            marks.append((f" {FALLBACK}", "medium"))
+        if step.step_id in self._refined:
+            marks.append((f" {REFINED}{self._refined[step.step_id]}", "accent"))
+        if issues := self._issues.get(step.step_id):
+            worst = issues[0].severity if issues[0].severity in SEVERITY_ICONS else "low"
+            marks.append((f" {SEVERITY_ICONS[worst]}{len(issues)}", worst))
+        elif (step.validator_errors and step.step_id not in self._refined) or (step.errors and step.status != "failed"):
+            marks.append((f" {WARNED}", "medium"))
+        return marks
 
 
-def _row(status: str, indent: str, label: str, marks: str, width: int, style: str) -> list[Piece]:
+def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, style: str) -> list[Piece]:
     word = f" {status:>{STATUS_WIDTH - 1}}" if width >= STATUS_FROM else ""
     head = f" {indent}{ROW_ICONS.get(status, '?')} "
     # One cell stays free at the right edge, so that text never touches the border.
-    room = width - len(head) - len(marks) - len(word) - 1
+    room = width - len(head) - sum(len(mark) for mark, _ in marks) - len(word) - 1
     shown = fit(label, room)
     from_here = room - cell_len(shown)
     return [
         (head, status),
         (shown, style),
         (" " * max(0, from_here), ""),
-        (marks, "medium"),
+        *marks,
         (word, status),
         (" ", ""),
     ]

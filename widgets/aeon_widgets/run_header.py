@@ -13,8 +13,6 @@ from aeon_core.journal.view import RunView
 from aeon_widgets.marks import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
 
-GAUGE_BELOW = 110
-"""From this width of the screen on, the TTL pane is beside the plan, and the header need not repeat it."""
 SEPARATOR = "  "
 
 NEAR = 0.8
@@ -42,13 +40,20 @@ class RunHeader(Widget):
         self._status = "running"
         self._note = ""
         self._elapsed_s = 0.0
+        self._with_ttl = False
         self._shown: object = None
 
-    def update_view(self, view: RunView, status: str, elapsed_s: float, note: str = "") -> None:
-        """Show the run as it is now; `status` is a RunResult's or `running`, `note` something to be aware of."""
-        shown = (id(view), view.last_seq, status, note, int(elapsed_s))
+    def update_view(
+        self, view: RunView, status: str, elapsed_s: float, note: str = "", *, with_ttl: bool = False
+    ) -> None:
+        """Show the run as it is now; `status` is a RunResult's or `running`, `note` something to be aware of.
+
+        `with_ttl` is for a screen that does not have the TTL pane.
+        """
+        shown = (id(view), view.last_seq, status, note, int(elapsed_s), with_ttl)
         if shown != self._shown:
             self._view, self._status, self._note, self._elapsed_s, self._shown = view, status, note, elapsed_s, shown
+            self._with_ttl = with_ttl
             self.refresh()
 
     def render(self) -> Content:
@@ -105,7 +110,7 @@ class RunHeader(Widget):
 
     def _gauge(self) -> list[Part]:
         width = self.outer_size.width
-        return [*gauge(self._view, width), (SEPARATOR, "")] if width < GAUGE_BELOW else []
+        return [*gauge(self._view, width), (SEPARATOR, "")] if self._with_ttl else []
 
 
 def budget_usd(view: RunView) -> float | None:

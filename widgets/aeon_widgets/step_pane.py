@@ -1,8 +1,8 @@
-"""The selected step, opened: output, prompts, tool calls, repairs, one tab each."""
+"""The selected step, opened: output, prompts, tool calls, repairs, changes, one tab each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,17 +15,26 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import CallView, RunView, StepView
+from aeon_widgets.call_rows import RowKey, call_label
+from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, step_change_blocks
 from aeon_widgets.marks import ROW_ICONS, shown_status
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.plan_tree import CALL_LABELS, RowKey
 from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block, TextView
 
-TABS = ("Output", "Prompt", "Tool call", "Repairs")
-ROOMY = 44
-"""From this width on, tab names have room around them."""
+TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
+"""The last one is there in a run that goes round in passes."""
+_READ_BY_THE_RUN = frozenset({"profile", "judge", "refine"})
+"""Calls whose replies are not meant for a person: what they came to is told before them."""
+_SHORTER: tuple[dict[str, str], ...] = (
+    {},
+    {"Tool call": "Tool"},
+    {"Tool call": "Tool", "Repairs": "Rep.", "Changes": "Chg."},
+)
+"""What tab names become where there is less and less room."""
 
 
 class TabBar(Widget):
@@ -36,7 +45,7 @@ class TabBar(Widget):
     """
 
     active: reactive[int] = reactive(0)
-    labels: reactive[tuple[str, ...]] = reactive(TABS)
+    labels: reactive[tuple[str, ...]] = reactive(TABS[:-1])
 
     @dataclass
     class Chosen(Message):
@@ -45,9 +54,9 @@ class TabBar(Widget):
         index: int
 
     def _tabs(self) -> list[str]:
-        if self.size.width >= ROOMY:
-            return [f" {label} " for label in self.labels]
-        return [label.replace("Tool call", "Tool") for label in self.labels]
+        roomy = [f" {label} " for label in self.labels]
+        tabs = [roomy, *([_shorter(label, names) for label in self.labels] for names in _SHORTER)]
+        return next((each for each in tabs if len(" ".join(each)) <= self.size.width), tabs[-1])
 
     def render(self) -> Content:
         parts: list[tuple[str, str]] = []
@@ -63,6 +72,11 @@ class TabBar(Widget):
             if offset is not None and left <= offset.x < left + len(tab):
                 self.post_message(self.Chosen(index))
             left += len(tab) + 1
+
+
+def _shorter(label: str, names: Mapping[str, str]) -> str:
+    name, *number = label.rsplit(" ", 1) if label[-1:].isdigit() else [label]
+    return " ".join([names.get(name, name), *number])
 
 
 class StepText(TextView):
@@ -89,7 +103,9 @@ class StepText(TextView):
 class StepPane(Vertical, Pane):
     """Shows one step, or calls that belong to no step. Follows a step that is running until the person scrolls."""
 
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"plan", "step", "llm", "tool", "supervisor", "run_finished"})
+    RECORDS: ClassVar[frozenset[str]] = frozenset(
+        {"plan", "step", "llm", "tool", "supervisor", "run_finished", "profile", "validation", "refinement", "notice"}
+    )
     ALLOW_MAXIMIZE = True
 
     DEFAULT_CSS = (
@@ -109,7 +125,7 @@ class StepPane(Vertical, Pane):
         self._calls: Sequence[CallView] = []
         self._streamed = ""
         self._live = True
-        self._shown: tuple[RowKey | None, int] | None = None
+        self._shown: tuple[RowKey | None, int, bool] | None = None
         self.pane_title = "Step"
 
     def compose(self) -> ComposeResult:
@@ -136,12 +152,13 @@ class StepPane(Vertical, Pane):
         text = self.query_one(StepText)
         self._label(step)
         blocks = self._blocks(step)
-        shown = (self._key, self.tab)
+        came_back = self._came_back()
+        shown = (self._key, self.tab, came_back)
         if shown == self._shown:
             text.show(blocks)
         else:
             self._shown = shown
-            running = self._live and (step is None or step.status == "running")
+            running = self._live and not came_back and (step is None or step.status == "running")
             text.start(blocks, follow=running and self.tab == 0)
 
     def _step(self) -> StepView | None:
@@ -149,36 +166,63 @@ class StepPane(Vertical, Pane):
         return self._view.steps.get(key.name) if key is not None and key.kind == "step" else None
 
     def _label(self, step: StepView | None) -> None:
-        repairs = f"Repairs {len(step.repairs)}" if step is not None and step.repairs else TABS[3]
-        self.query_one(TabBar).labels = (*TABS[:3], repairs)
+        self.query_one(TabBar).labels = self._tabs(step)
         if step is not None:
             status = shown_status(step.status, self._live)
             title = f"Step {one_line(step.step_id, 30)} · {ROW_ICONS.get(status, '?')} {status}"
         elif self._key is not None:
-            title = CALL_LABELS.get(self._key.name, self._key.name).capitalize()
+            label = call_label(self._key, with_pass=self._view.adaptive)
+            title = label[:1].upper() + label[1:]
         else:
             title = "Step"
         self.pane_title = title
+
+    def _tabs(self, step: StepView | None) -> tuple[str, ...]:
+        repairs = f"{TABS[3]} {len(step.repairs)}" if step is not None and step.repairs else TABS[3]
+        if not self._view.adaptive:
+            return (*TABS[:3], repairs)
+        touched = len(refinements_of(self._view, step.step_id)) if step is not None else 0
+        return (*TABS[:3], repairs, f"{TABS[4]} {touched}" if touched else TABS[4])
 
     def _blocks(self, step: StepView | None) -> list[Block]:
         if step is not None:
             return self._step_blocks(step)
         if self._key is None:
             return [("muted", "Nothing has happened yet.")]
+        return self._calls_blocks(self._key)
+
+    def _calls_blocks(self, key: RowKey) -> list[Block]:
         if self.tab == 0:
-            label = CALL_LABELS.get(self._key.name, self._key.name).capitalize()
-            return calls_output_blocks(label, self._calls, self._streamed, self._live)
+            label = call_label(key, with_pass=False)
+            output = calls_output_blocks(label.capitalize(), self._calls, self._streamed, self._live)
+            told = self._told(key)
+            return [*told, GAP, *output] if told else output
         if self.tab == 1:
             return prompt_blocks(self._calls, self._live)
         if self.tab == 2:
             return [("muted", "No tool belongs to this.")]
+        if self.tab == 4:
+            return calls_change_blocks(self._view, self._calls)
         return repair_blocks([repair for repair in self._view.repairs if repair.step_id is None])
+
+    def _came_back(self) -> bool:
+        """Return whether there is a reply of which the beginning tells what it came to."""
+        named = self._key is not None and self._key.kind == "calls" and self._key.name in _READ_BY_THE_RUN
+        return named and bool(self._calls) and self._calls[-1].finished
+
+    def _told(self, key: RowKey) -> list[Block]:
+        """Return what the calls came to, for replies that are read by the run rather than by a person."""
+        if key.name == "profile":
+            return profile_blocks(self._view.profiles)
+        return calls_change_blocks(self._view, self._calls) if key.name in _READ_BY_THE_RUN else []
 
     def _step_blocks(self, step: StepView) -> list[Block]:
         if self.tab == 0:
             return output_blocks(step, self._streamed, self._live)
         if self.tab == 1:
             return prompt_blocks(step.calls, self._live)
+        if self.tab == 4:
+            return step_change_blocks(self._view, step)
         return tool_blocks(step, self._live) if self.tab == 2 else repair_blocks(step.repairs)
 
     def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
@@ -188,4 +232,4 @@ class StepPane(Vertical, Pane):
 
     def on_step_text_tab_moved(self, event: StepText.TabMoved) -> None:
         event.stop()
-        self.tab = (self.tab + event.by) % len(TABS)
+        self.tab = (self.tab + event.by) % len(self._tabs(None))

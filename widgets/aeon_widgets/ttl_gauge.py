@@ -1,24 +1,42 @@
-"""The TTL, what it went for, and what the run has used so far."""
+"""The TTL, how deeply the run reasons within it, what it went for, and what the run has used so far."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from typing_extensions import override
 
 from aeon_core.budget import money
-from aeon_core.journal.view import RunView
+from aeon_core.journal.adaptive_text import words
+from aeon_core.journal.view import ProfileView, RunView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import count, fit
 
 
-class TTLGauge(Pane):
-    """Cycles left and spent, what the last one was for, tokens and cost."""
+class TTLGauge(Pane, can_focus=True):
+    """Cycles left and spent, the profile, what the last cycle was for, tokens and cost. Enter leads to the reasons."""
 
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm"})
+    HELP_TITLE = "TTL"
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm", "profile"})
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", key_display="⏎")]
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to know why the run reasons as deeply as it does."""
+
+        gauge: TTLGauge
+
+        @property
+        def control(self) -> TTLGauge:
+            return self.gauge
 
     DEFAULT_CSS = (
         pane_css("TTLGauge")
@@ -42,6 +60,18 @@ class TTLGauge(Pane):
         self._view = view
         self.refresh(layout=True)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now."""
+        return self._view.profile is not None if action == "why" else super().check_action(action, parameters)
+
+    def action_why(self) -> None:
+        """Ask for the profile and the reason of each adjustment."""
+        self.post_message(self.Opened(self))
+
+    def on_click(self, event: events.Click) -> None:
+        if event.chain > 1 and self._view.profile is not None:
+            self.action_why()
+
     def render(self) -> Content:
         return Content("\n").join(self._lines(max(8, self.size.width)))
 
@@ -57,17 +87,23 @@ class TTLGauge(Pane):
             lines = [
                 Content.assemble(*bar(view, width)),
                 Content(fit(f"{view.ttl_remaining:,} of {count(view.ttl_allocated, 'cycle')} left", width)),
-                Content.styled(f"{view.ttl_spent:,} spent", "$aeon-muted"),
+                Content.styled(fit(f"{view.ttl_spent:,} spent{self._allocated()}", width), "$aeon-muted"),
             ]
         else:
             lines = [Content.styled("not set yet", "$aeon-muted")]
-        if view.ttl_last:
+        if view.profile is not None:
+            lines.append(Content(fit(depth(view.profile), width)))
+        if view.ttl_last and not (view.adaptive and view.result is not None):
             lines.append(Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted"))
         lines += [
             Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), (fit(value, width - 7), style))
             for name, value, style in self._facts()
         ]
         return lines
+
+    def _allocated(self) -> str:
+        view = self._view
+        return f" · {view.ttl_allocated:,} of {view.ttl_limit:,} allocated" if view.adaptive else ""
 
     def _facts(self) -> list[tuple[str, str, str]]:
         view = self._view
@@ -84,3 +120,10 @@ class TTLGauge(Pane):
             ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),
             ("cost", cost, style),
         ]
+
+
+def depth(profile: ProfileView) -> str:
+    """Return on one line how deeply the run reasons, what is known of the task, and the profile's version."""
+    sufficiency = profile.dimensions.get("information_sufficiency", "")
+    parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", f"v{profile.version}"]
+    return " · ".join(part for part in parts if part)

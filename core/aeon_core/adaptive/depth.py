@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from pydantic import ConfigDict, Field
 
 from aeon_core.adaptive.evidence import DepthEvidence, easier, harder
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, moved, tier
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, drift, moved, tier
 from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.entities import Entity
 from aeon_core.plan.models import NonBlank
@@ -95,6 +95,31 @@ class AdaptiveDepth:
             heuristics_used=_heuristics(profile, heuristics, capped=wanted > self.ttl_limit),
         )
 
+    def adjusted(
+        self,
+        profile: TaskProfile,
+        before: AdaptiveDepthConfiguration | None,
+        evidence: DepthEvidence | None,
+        *,
+        steps: int | None,
+        pass_number: int,
+        spent: int,
+    ) -> Revision | None:
+        """Return profile and configuration that hold from here on, None where they stay as they were `before`.
+
+        With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan.
+        """
+        if evidence is not None:
+            revised = self.revise(profile, evidence, steps=steps, pass_number=pass_number, spent=spent)
+            if revised is not None:
+                return revised
+        to_run = f"{steps} step{'' if steps == 1 else 's'}"
+        cause = "inferred from the task" if before is None else f"the plan has {to_run} to run"
+        made = self.configure(profile, steps=steps, pass_number=pass_number, spent=spent, cause=cause)
+        if before is not None and made.allocated_ttl == before.allocated_ttl:
+            return None
+        return Revision(profile, made, made.adjustment_reason)
+
     def revise(
         self,
         profile: TaskProfile,
@@ -112,7 +137,7 @@ class AdaptiveDepth:
         causes, sources, steps_up = harder(evidence)
         if not causes:
             causes, sources, steps_up = easier(evidence)
-        moving = coherent(profile.model_copy(update=moved(profile, steps_up)))
+        moving = drift(profile, profile.model_copy(update=moved(profile, steps_up)))
         changed = [name for name in DIMENSIONS if getattr(moving, name) != getattr(profile, name)]
         if not changed:
             return None

@@ -47,7 +47,8 @@ def harder(evidence: DepthEvidence) -> Move:
     sources: list[str] = []
     steps: dict[str, int] = {}
     if evidence.high_issues or evidence.medium_issues >= _MANY_ISSUES:
-        causes.append(f"validation found {evidence.high_issues} high and {evidence.medium_issues} medium issues")
+        counted = _counted(evidence.medium_issues, "medium issue")
+        causes.append(f"validation found {evidence.high_issues} high and {counted}")
         sources.append("semantic_validation")
         steps["reasoning_depth"] = 1
     if evidence.converged is False and not evidence.nearly_there:
@@ -58,18 +59,17 @@ def harder(evidence: DepthEvidence) -> Move:
         if _CONTRADICTIONS.intersection(evidence.reason_codes):
             steps["confidence_requirement"] = 1
     if evidence.failed_steps:
-        causes.append(f"{evidence.failed_steps} steps failed")
+        causes.append(f"{_counted(evidence.failed_steps, 'step')} failed")
         sources.append("execution")
         steps["reasoning_depth"] = 1
     if evidence.refinements or evidence.manual_interventions:
         left = evidence.manual_interventions
-        causes.append(f"the planner needed {evidence.refinements} refinements and left {left} to a person")
+        causes.append(f"the planner needed {_counted(evidence.refinements, 'refinement')} and left {left} to a person")
         sources.append("recursive_planner")
         steps["reasoning_depth"] = 1
     if causes and evidence.specificity_issues + evidence.follow_up_questions:
-        causes.append(
-            f"details are missing ({evidence.specificity_issues} vague steps, {evidence.follow_up_questions} questions)"
-        )
+        vague, asked = evidence.specificity_issues, evidence.follow_up_questions
+        causes.append(f"details are missing ({_counted(vague, 'vague step')}, {_counted(asked, 'question')})")
         steps["information_sufficiency"] = -1
     return causes, tuple(sources), steps
 
@@ -81,3 +81,7 @@ def easier(evidence: DepthEvidence) -> Move:
         return [], (), {}
     cause = "the task is simpler than estimated: no issue above low, nothing failed or refined, scores all but reached"
     return [cause], ("semantic_validation", "convergence"), {"reasoning_depth": -1, "information_sufficiency": 1}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -14,8 +14,8 @@ class ReasoningStrategy:
 
     instruction: str
     """The text of a prompt's `reasoning` section; empty where nothing needs to be said."""
-    effort: Literal["low", "medium", "high"]
-    """For providers that take one: reasoning effort, or the thinking that corresponds to it."""
+    effort: Literal["low", "high"] | None
+    """For providers that take one: reasoning effort, or the thinking that corresponds to it; None asks for nothing."""
     output_characters: int
     """Characters of one step's output that a prompt shows."""
     max_tokens_factor: float
@@ -24,21 +24,22 @@ class ReasoningStrategy:
 
 _STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
     "shallow": ReasoningStrategy(
-        instruction="Answer directly: the step is simple and says all that is needed.",
+        instruction="Answer directly: what is asked is simple, and all that is needed is there.",
         effort="low",
         output_characters=2000,
         max_tokens_factor=1.0,
     ),
     "balanced": ReasoningStrategy(
         instruction="",
-        effort="medium",
+        effort=None,
         output_characters=4000,
         max_tokens_factor=1.0,
     ),
     "deep": ReasoningStrategy(
         instruction=(
-            "Think it through before you answer: name what is not said and what you assume instead, weigh the "
-            "alternatives, and check the result against the goal and the earlier results."
+            "Think it through before you answer: find what is not said and decide what to assume instead, weigh the "
+            "alternatives, and check the result against the goal and the earlier results. The form of the reply stays "
+            "as it is asked for."
         ),
         effort="high",
         output_characters=12_000,

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.effects.port import Effects
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory.base import Memory
+from aeon_core.prompts.shaping import shaped
 
 
 @dataclass
 class PortModel(LLMAdapter):
-    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` is told of each reply."""
+    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` is told of each reply.
+
+    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026); `around`
+    what a call is made within.
+    """
 
     effects: Effects
     place: Callable[[], tuple[int, str | None]]
     on_response: Callable[[LLMRequest, LLMResponse], None]
+    mode: Callable[[], ReasoningMode | None] = lambda: None
+    around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         pass_number, step_id = self.place()
-        response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
-        self.on_response(request, response)
+        if (mode := self.mode()) is not None:
+            request = shaped(request, mode)
+        with self.around():
+            response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
+            self.on_response(request, response)
         return response
 
 

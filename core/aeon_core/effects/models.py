@@ -233,6 +233,8 @@ def _describe(request: LLMRequest) -> dict[str, Any]:
         described["tools"] = request.tools
     if request.schema is not None:
         described["schema"] = request.schema
+    if request.effort is not None:
+        described["effort"] = request.effort
     return described
 
 

@@ -72,8 +72,8 @@ class Effects:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What the memory is known to hold."""
-        return self._known
+        """What the memory is known to hold. An object that stays as it is when the memory changes."""
+        return dict(self._known)
 
     def abort(self) -> None:
         """Ask the run to end: at the next cycle, or within a second where a model call is in flight."""

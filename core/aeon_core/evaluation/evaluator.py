@@ -63,7 +63,7 @@ class Evaluator:
         }
         validator = SemanticValidator(self._registry, judge, prompts_dir=self._prompts_dir)
         report = validator.validate_execution(**artifacts)
-        engine = ConvergenceEngine(self._criteria, judge)
+        engine = ConvergenceEngine(self._criteria, judge, prompts_dir=self._prompts_dir)
         tools = [tool.name for tool in self._registry]
         return report, engine.assess(report=report, tools=tools, **artifacts)
 
@@ -73,11 +73,13 @@ def depth_evidence(
     assessment: ConvergenceAssessment,
     ledger: RefinementLedger,
     *,
-    failed_steps: int,
     refinements: int,
     questions: int,
 ) -> DepthEvidence:
-    """Return what a pass found, as adaptive depth takes it (FR-031 to FR-033)."""
+    """Return what a pass found, as adaptive depth takes it (FR-031 to FR-033).
+
+    The steps that failed are those that the assessment saw: refinement may have replaced them since.
+    """
     counted = [issue for issue in report.issues if issue.severity != "low"]
     return DepthEvidence(
         high_issues=sum(issue.severity == "high" for issue in counted),
@@ -87,7 +89,7 @@ def depth_evidence(
         completeness_score=assessment.completeness_score,
         coherence_score=assessment.coherence_score,
         reason_codes=tuple(assessment.reason_codes),
-        failed_steps=failed_steps,
+        failed_steps=len(assessment.metadata["steps"]["failed"]),
         refinements=refinements,
         manual_interventions=len(ledger.manual_intervention),
         follow_up_questions=questions,

@@ -67,21 +67,27 @@ def validation(view: RunView, record: Record) -> None:
 
 def convergence(view: RunView, record: Record) -> None:
     """Fold in an assessment; a later one of the same pass takes its place, for it says how the pass ended."""
-    flags = dict_of(record.get("consistency_status")) or {}
-    found = AssessmentView(
-        seq=view.last_seq,
-        pass_number=int_of(record.get("pass")),
-        converged=record.get("converged") is True,
-        reason_codes=strs_of(record.get("reason_codes")),
-        completeness_score=_score(record.get("completeness_score")),
-        coherence_score=_score(record.get("coherence_score")),
-        consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool)},
-        detected_issues=strs_of(record.get("detected_issues")),
-    )
+    found = assessment_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
     if view.assessments and view.assessments[-1].pass_number == found.pass_number:
         view.assessments.pop()
     view.assessments.append(found)
     view.add_line("info", "convergence", adaptive_text.convergence(found))
+
+
+def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> AssessmentView:
+    """Return what a ConvergenceAssessment says, of a record or of a result."""
+    flags = dict_of(assessment.get("consistency_status")) or {}
+    return AssessmentView(
+        seq=seq,
+        pass_number=pass_number,
+        converged=assessment.get("converged") is True,
+        reason_codes=strs_of(assessment.get("reason_codes")),
+        completeness_score=_score(assessment.get("completeness_score")),
+        coherence_score=_score(assessment.get("coherence_score")),
+        consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool)},
+        detected_issues=strs_of(assessment.get("detected_issues")),
+        criteria=dict_of((dict_of(assessment.get("metadata")) or {}).get("criteria")) or {},
+    )
 
 
 def refinement(view: RunView, record: Record) -> None:
@@ -121,18 +127,39 @@ def advisory(view: RunView, record: Record) -> None:
     view.add_line("warning", "advisory", adaptive_text.advisory(found))
 
 
+def left_open(view: RunView, record: Record) -> None:
+    """Fold in a notice of questions, or of a fragment that needs a person; any other record changes nothing."""
+    if record.get("type") != "notice":
+        return
+    kind, data, known = record.get("kind"), dict_of(record.get("data")) or {}, view.left_open
+    if kind == "questions":
+        known.questions += [each for each in strs_of(data.get("questions")) if each not in known.questions]
+    elif kind == "manual_intervention":
+        fragment = _intervention(data)
+        same = [each for each in known.interventions if each.step_id == fragment.step_id]
+        known.interventions = [each for each in known.interventions if each not in same] + [fragment]
+    else:
+        return
+    outcome(view, {})
+
+
 def outcome(view: RunView, result: Record) -> None:
-    """Keep what a result leaves to a person: questions, and fragments to look at."""
-    view.follow_up_questions = strs_of(result.get("follow_up_questions"))
-    view.manual_interventions = [
-        InterventionView(
-            step_id=str_of(entry.get("step_id")),
-            cause=str_of(entry.get("cause")),
-            reason=str_of(entry.get("reason")),
-            attempts=int_of(entry.get("attempts")),
-        )
-        for entry in dicts_of(result.get("manual_intervention"))
-    ]
+    """Keep what is left to a person, questions and fragments to look at: the result's, else what notices told."""
+    known = view.left_open
+    asked, fragments = result.get("follow_up_questions"), result.get("manual_intervention")
+    view.follow_up_questions = list(known.questions) if asked is None else strs_of(asked)
+    view.manual_interventions = (
+        list(known.interventions) if fragments is None else [_intervention(each) for each in dicts_of(fragments)]
+    )
+
+
+def _intervention(entry: Record) -> InterventionView:
+    return InterventionView(
+        step_id=str_of(entry.get("step_id")),
+        cause=str_of(entry.get("cause")),
+        reason=str_of(entry.get("reason")),
+        attempts=int_of(entry.get("attempts")),
+    )
 
 
 def _score(value: Any) -> float | None:

@@ -45,6 +45,8 @@ class AssessmentView:
     consistency: dict[str, bool] = field(default_factory=dict)
     """By artifact, whether it agrees with the others."""
     detected_issues: list[str] = field(default_factory=list)
+    criteria: dict[str, Any] = field(default_factory=dict)
+    """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
 
 
 @dataclass
@@ -103,3 +105,11 @@ class InterventionView:
     cause: str
     reason: str
     attempts: int
+
+
+@dataclass
+class LeftOpenView:
+    """What the run has told a person on its way, before there is a result that says it all."""
+
+    questions: list[str] = field(default_factory=list)
+    interventions: list[InterventionView] = field(default_factory=list)

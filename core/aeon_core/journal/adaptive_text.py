@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor
+from typing import Any
 
 from aeon_core.journal.adaptive_parts import (
     AdvisoryView,
@@ -14,6 +15,7 @@ from aeon_core.journal.adaptive_parts import (
     ReportView,
 )
 from aeon_core.journal.log_text import brief, difference
+from aeon_core.journal.values import dict_of, dicts_of, number_of
 
 _PLACE = frozenset({"step_id", "replaces"})
 """Fields of a step that say where it stands, not what it does."""
@@ -42,6 +44,49 @@ def verdict(shown: AssessmentView) -> str:
     return f"{'converged' if shown.converged else 'not converged'}: {codes}"
 
 
+_REASONS = {
+    "complete": "complete",
+    "coherent": "coherent",
+    "consistent": "consistent",
+    "incomplete": "the goal is not covered",
+    "incoherent": "the parts do not hold together",
+    "inconsistent": "plan, steps, answer and memory disagree",
+    "missing_step": "a step was not done",
+    "failed_step": "a step failed",
+    "contradiction_detected": "results contradict one another",
+    "hallucinated_tool": "a tool was named that does not exist",
+    "no_progress": "another pass could change nothing",
+    "ttl_expired": "the TTL was spent",
+}
+"""What each reason code of the specification says; a code that is not here names a criterion of one's own."""
+
+
+def reasons(shown: AssessmentView) -> list[str]:
+    """Return each reason code in words."""
+    return [_reason(code, shown) for code in shown.reason_codes[:20]]
+
+
+def scored_reasons(shown: AssessmentView) -> list[str]:
+    """Return each reason code in words; where a score was too low, with the score and what was asked."""
+    low = {"incomplete": "completeness", "incoherent": "coherence"}
+    return [
+        f"{text}, {name} is {too_low}" if (name := low.get(code)) and (too_low := too_low_score(shown, name)) else text
+        for code, text in zip(shown.reason_codes, reasons(shown), strict=False)
+    ]
+
+
+def too_low_score(shown: AssessmentView, name: str) -> str:
+    """Return `0.40 of 0.80` for `completeness` or `coherence`; empty where the score is what was asked, or unknown."""
+    reached = shown.completeness_score if name == "completeness" else shown.coherence_score
+    asked = number_of(shown.criteria.get(name))
+    low = reached is not None and asked is not None and reached < asked <= 1
+    return f"{score(reached)} of {score(asked)}" if low else ""
+
+
+def _reason(code: str, shown: AssessmentView) -> str:
+    return _REASONS.get(code) or f"criterion {brief(code, 40)!r} {'is met' if shown.converged else 'is not met'}"
+
+
 def flags(shown: AssessmentView) -> list[tuple[bool, str]]:
     """Return each consistency flag, and what it says in words."""
     return [(ok, f"{words(name)} {'agrees' if ok else 'disagrees'}") for name, ok in shown.consistency.items()]
@@ -62,7 +107,14 @@ def profile(shown: ProfileView) -> str:
         )
         if part
     )
-    return f"profile {shown.version} for pass {shown.pass_number}{f' ({depth})' if depth else ''}: {reason(shown)}"
+    head = f"profile {shown.version} for pass {shown.pass_number}{f' ({depth})' if depth else ''}"
+    # What follows in the reason repeats the profile and its depth.
+    return f"{head}: {reason(shown).partition(' TaskProfile version ')[0]}"
+
+
+def dimensions(shown: ProfileView) -> str:
+    """Return what a profile says of its task, dimension by dimension."""
+    return ", ".join(f"{words(name)} {brief(value, 20)}" for name, value in shown.dimensions.items())
 
 
 def reason(shown: ProfileView) -> str:
@@ -109,12 +161,21 @@ def refinement_change(shown: RefinementView) -> str:
             {key: value for key, value in step.items() if key not in _PLACE}
             for step in (shown.before[0], shown.after[0])
         )
-        return difference(before, after)
+        parts = before.pop("subplan", None), after.pop("subplan", None)
+        substeps = _substeps(parts[1]) if parts[0] != parts[1] else ""
+        return ", ".join(part for part in (difference(before, after), substeps) if part)
     removed, added = (
         ", ".join(f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5])
         for steps in (shown.before, shown.after)
     )
     return f"{removed or 'nothing'} → {added or 'nothing'}" if removed or added else ""
+
+
+def _substeps(subplan: Any) -> str:
+    steps = dicts_of((dict_of(subplan) or {}).get("substeps"))
+    named = "; ".join(f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5])
+    more = f"; and {len(steps) - 5} more" if len(steps) > 5 else ""
+    return f"with {len(steps)} substep{'' if len(steps) == 1 else 's'}: {named}{more}" if steps else "without substeps"
 
 
 def advisory(shown: AdvisoryView) -> str:

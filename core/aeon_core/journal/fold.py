@@ -86,6 +86,8 @@ def _plan(view: RunView, record: Record) -> None:
             new = [error for error in errors if error not in step.validator_errors]
             warnings += [log_text.validator_error(step, error) for error in new]
             step.validator_errors = errors
+        elif cause == "refined":
+            step.validator_errors = []
     view.add_line("warning" if cause == "repaired" else "info", "plan", log_text.plan(view, cause, repaired))
     for text in warnings:
         view.add_line("warning", "plan", text)
@@ -260,6 +262,10 @@ def _policy(view: RunView, record: Record) -> None:
     )
 
 
+_FOR_A_PERSON = ("questions", "manual_intervention")
+"""Kinds of notices that are lines of a type of their own: a report tells them apart from its warnings."""
+
+
 def _notice(view: RunView, record: Record) -> None:
     kind, data = record.get("kind"), dict_of(record.get("data")) or {}
     if kind == "advisory":
@@ -267,7 +273,8 @@ def _notice(view: RunView, record: Record) -> None:
         return
     if kind == "model_fallback":
         view.model = str_of(data.get("model")) or view.model
-    view.add_line("warning", "notice", log_text.brief(str_of(record.get("message")), 400))
+    line = kind if kind in _FOR_A_PERSON else "notice"
+    view.add_line("warning", line, log_text.brief(str_of(record.get("message")), 400))
 
 
 def _cycle(view: RunView, _: Record) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,11 @@ class OverallStatistics(Entity):
 
 
 class ExecutionHistory(Entity):
-    """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended."""
+    """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended.
+
+    `configuration` holds the run's options and its model; of a run that was assessed also `convergence_criteria`, the
+    thresholds that held, and `adaptive_depth`, the first AdaptiveDepthConfiguration.
+    """
 
     execution_id: str
     task_input: str
@@ -128,7 +133,7 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
     return ExecutionHistory(
         execution_id=view.run_id,
         task_input=view.task,
-        configuration={**view.config, "model": view.model},
+        configuration=_configuration(view, passes),
         passes=passes,
         final_result=view.result,
         overall_statistics=OverallStatistics(
@@ -142,6 +147,14 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
             patterns=patterns_of(view),
         ),
     )
+
+
+def _configuration(view: RunView, passes: list[ExecutionPass]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "convergence_criteria": view.assessments[0].criteria if view.assessments else None,
+        "adaptive_depth": passes[0].adaptive_depth if passes else None,
+    }
+    return {**view.config, "model": view.model, **{key: deepcopy(value) for key, value in found.items() if value}}
 
 
 def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:

@@ -61,7 +61,7 @@ def plan(view: RunView, cause: str, step_id: str | None) -> str:
 
 
 def validator_error(step: StepView, error: str) -> str:
-    return f"{brief(step.step_id, 40)} · {brief(error)} · goes to the supervisor"
+    return f"{brief(step.step_id, 40)} · {brief(error)} · to be repaired"
 
 
 def route(step: StepView) -> str:
@@ -149,12 +149,15 @@ def change(shown: RepairView) -> str:
 def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Return the first fields that differ between two objects of one kind; empty where none does, or they are not."""
     common = before.keys() & after.keys() - _STATE
-    changed = [key for key in after if key not in _STATE and after[key] != before.get(key)] if common else []
-    return ", ".join(f"{brief(key, 40)} {_change(before.get(key, _ABSENT), after[key])}" for key in changed[:5])
+    either = [*(key for key in before if key not in after), *after]
+    changed = [key for key in either if key not in _STATE and after.get(key) != before.get(key)] if common else []
+    return ", ".join(
+        f"{brief(key, 40)} {_change(before.get(key, _ABSENT), after.get(key, _ABSENT))}" for key in changed[:5]
+    )
 
 
 def _change(before: Any, after: Any) -> str:
-    new = brief(_quoted(after), 60)
+    new = "none" if after is _ABSENT else brief(_quoted(after), 60)
     return new if before is _ABSENT else f"{brief(_quoted(before), 60)} → {new}"
 
 

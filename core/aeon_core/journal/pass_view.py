@@ -86,7 +86,7 @@ class PassFold:
 def _pass_of(record: Mapping[str, Any]) -> int | None:
     """Return the pass in which a record was written, None where it does not say.
 
-    A profile names the pass to come, which may never be; it is written in the one before.
+    A profile may be written before the pass that it is for has begun.
     """
     kind = record.get("type")
     number = record.get("pass_number") if kind == "pass" else record.get("pass") if kind != "profile" else None

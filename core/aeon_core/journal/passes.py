@@ -9,19 +9,17 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity
-from aeon_core.journal.values import dict_of, int_of
+from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of
 
 _NO_FIELDS = frozenset({"v", "seq", "ts", "run", "type", "pass"})
 """Keys of a line that are no fields of the entity it holds."""
-_DEPTH_FIELDS = frozenset({"adaptive_depth", "adjustment_reason"})
-"""Keys of a profile's line that are no fields of the TaskProfile."""
 
 
 class ExecutionPass(Entity):
     """One iteration of the multi-pass loop (adaptive: Execution Pass).
 
-    `plan_state` is the plan when the pass ended, with its refinements and the steps' statuses. `phases` holds phase
-    and `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
+    `plan_state` is the plan when the pass began; in the first, as it was made or given. `phases` holds phase and
+    `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
     """
 
     pass_number: Annotated[int, Field(ge=1)]
@@ -34,11 +32,13 @@ class ExecutionPass(Entity):
     ttl_remaining: Annotated[int, Field(ge=0)]
     timing_information: dict[str, Any]
     task_profile: dict[str, Any] | None = None
-    """The profile that the pass went by."""
+    """The profile that held during the pass."""
     adaptive_depth: dict[str, Any] | None = None
     """How deep it was to reason, and why (adaptive FR-078)."""
-    initial_plan_state: dict[str, Any] | None = None
-    """The plan when the pass began; of the first pass, as it was made or given (adaptive FR-072)."""
+    depth_adjustments: list[dict[str, Any]] = Field(default_factory=list)
+    """Each AdaptiveDepthConfiguration that was made for the pass, in order; the last is the one that held."""
+    final_plan_state: dict[str, Any] | None = None
+    """The plan when the pass ended, with its refinements and the statuses of its steps (adaptive FR-072)."""
     validation_reports: list[dict[str, Any]] = Field(default_factory=list)
     """Every SemanticValidationReport of the pass, in order: of the plan before it ran, of what it gave (FR-075)."""
     advisories: list[dict[str, Any]] = Field(default_factory=list)
@@ -51,18 +51,22 @@ class PassesFold:
     def __init__(self) -> None:
         self.passes: list[ExecutionPass] = []
         """Those that have ended."""
-        self._initial: dict[str, Any] | None = None
+        self._plan: dict[str, Any] | None = None
+        self._statuses: dict[str, Any] = {}
+        self._depths: list[tuple[int, dict[str, Any]]] = []
         self._reports: list[dict[str, Any]] = []
         self._advisories: list[dict[str, Any]] = []
-        self._profiles: list[tuple[int, dict[str, Any]]] = []
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Fold one record in; a pass that cannot be read is left out."""
         kind = record.get("type")
-        if kind == "plan" and record.get("cause") in ("generated", "given") and self._initial is None:
-            self._initial = deepcopy(dict_of(record.get("plan")))
+        if kind == "plan":
+            self._plan, self._statuses = dict_of(record.get("plan")), {}
+        elif kind == "step":
+            self._statuses[str_of(record.get("step_id"))] = record.get("status")
         elif kind == "profile":
-            self._profiles.append((int_of(record.get("pass")), _fields(record)))
+            depth = deepcopy(dict_of(record.get("adaptive_depth")) or {})
+            self._depths.append((int_of(record.get("pass")), depth))
         elif kind == "validation":
             report = _fields(record)
             if report not in self._reports[-1:]:
@@ -75,19 +79,23 @@ class PassesFold:
     def _end(self, record: Mapping[str, Any]) -> None:
         ended = _read(record)
         if ended is not None:
-            ended.initial_plan_state = self._initial
+            ended.final_plan_state = _as_it_is(self._plan or ended.plan_state, self._statuses)
+            ended.depth_adjustments = [depth for number, depth in self._depths if number == ended.pass_number]
             ended.validation_reports, ended.advisories = self._reports, self._advisories
-            self._set_profile(ended)
             self.passes.append(ended)
-        self._initial = deepcopy(ended.plan_state) if ended is not None else None
         self._reports, self._advisories = [], []
 
-    def _set_profile(self, ended: ExecutionPass) -> None:
-        """Put in the profile that the pass went by: when its record is written, that of the next may hold already."""
-        known = [fields for number, fields in self._profiles if number <= ended.pass_number]
-        if known:
-            ended.task_profile = {key: value for key, value in known[-1].items() if key not in _DEPTH_FIELDS}
-            ended.adaptive_depth = dict_of(known[-1].get("adaptive_depth"))
+
+def _as_it_is(plan: dict[str, Any], statuses: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a plan, with the statuses that its steps have got since it was told."""
+    copied = deepcopy(plan)
+    nodes = dicts_of(copied.get("steps"))
+    while nodes:
+        node = nodes.pop()
+        if status := str_of(statuses.get(str_of(node.get("step_id")))):
+            node["status"] = status
+        nodes += dicts_of((dict_of(node.get("subplan")) or {}).get("substeps"))
+    return copied
 
 
 def _read(record: Mapping[str, Any]) -> ExecutionPass | None:

@@ -59,6 +59,8 @@ class RunStarted(Record):
     versions: dict[str, str]
     memory: dict[str, Any]
     """What the memory starts with."""
+    criteria: dict[str, Any] | None = None
+    """The criteria of convergence where they are not the defaults."""
     parent: dict[str, Any] | None = None
 
 
@@ -249,7 +251,9 @@ class NoticeRecord(Record):
     """Something to know of that stops nothing: another model is used, a budget or a context window is nearly full."""
 
     type: Literal["notice"] = Field(default="notice", exclude=True)
-    kind: Literal["model_fallback", "budget_warning", "context_window", "provider", "advisory"]
+    kind: Literal[
+        "model_fallback", "budget_warning", "context_window", "provider", "advisory", "questions", "manual_intervention"
+    ]
     pass_number: PassNumber
     step_id: str | None = None
     message: str

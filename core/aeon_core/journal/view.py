@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aeon_core.entities import RunResult
+from aeon_core.journal import adaptive_fold
 from aeon_core.journal import fold as _fold
 from aeon_core.journal.adaptive_parts import (
     AdvisoryView,
     AssessmentView,
     InterventionView,
     IssueView,
+    LeftOpenView,
     ProfileView,
     RefinementView,
     ReportView,
@@ -26,6 +28,7 @@ __all__ = [
     "CallView",
     "InterventionView",
     "IssueView",
+    "LeftOpenView",
     "LogLine",
     "PhaseView",
     "ProfileView",
@@ -81,8 +84,10 @@ class RunView:
     refinements: list[RefinementView] = field(default_factory=list)
     advisories: list[AdvisoryView] = field(default_factory=list)
     follow_up_questions: list[str] = field(default_factory=list)
-    """Known when the run has ended, as are the manual interventions."""
+    """What the result asks; before there is one, what was asked so far. So with the manual interventions."""
     manual_interventions: list[InterventionView] = field(default_factory=list)
+    left_open: LeftOpenView = field(default_factory=LeftOpenView)
+    """What notices told of both, whatever a result says."""
     memory: dict[str, Any] = field(default_factory=dict)
     ttl_limit: int = 0
     ttl_allocated: int = 0
@@ -109,8 +114,14 @@ class RunView:
         """Fold one parsed line in. Never raises on a record it does not understand."""
         try:
             _fold.apply(self, record)
+            adaptive_fold.left_open(self, record)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             self.add_problem(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the run goes round in passes, rather than once through a plain loop."""
+        return self.config.get("single_pass") is False or bool(self.profiles or self.reports or self.assessments)
 
     @property
     def profile(self) -> ProfileView | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aeon_core.config import RunConfig
@@ -13,21 +13,15 @@ from aeon_core.effects.gate import permitted
 from aeon_core.effects.port import Effects
 from aeon_core.entities import ExecutionMode, SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
-from aeon_core.journal.records import CycleRecord, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
+from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plain import plain
+from aeon_core.plan.gathering import parts_of
 from aeon_core.plan.models import Plan, PlanStep, StepStatus, Subplan
 from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import (
-    memory_section,
-    plan_section,
-    results_section,
-    step_section,
-    tools_section,
-    ttl_section,
-)
+from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section
 from aeon_core.reasoning import execute_llm_reasoning_step
 from aeon_core.supervisor.supervisor import Supervisor
 from aeon_core.tools.base import Tool
@@ -52,7 +46,9 @@ class Executor:
     cycles: int = 0
 
     def __post_init__(self) -> None:
-        self.llm = PortModel(self.effects, lambda: (self.state.pass_number, self.state.current_step_id), self._replied)
+        place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
+        self.llm = PortModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
+        self.judge = replace(self.llm, around=self._cycle_of_its_own)
         self.memory = PortMemory(self.effects)
         self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(
@@ -88,19 +84,9 @@ class Executor:
             state.spend_cycle()
             self.emit_ttl(f"cycle {self.cycles + 1}")
         self.cycles += 1
-        seq = self.effects.emit(
-            CycleRecord(
-                step_number=self.cycles,
-                plan_state=cycle.plan_state,
-                llm_output=cycle.llm_output,
-                supervisor_actions=cycle.supervisor_actions,
-                tool_calls=cycle.tool_calls,
-                ttl_remaining=state.ttl_remaining,
-                errors=cycle.errors,
-                timestamp=self.effects.now,
-            )
-        )
-        self.recorder.cycle_written(seq)
+        told: dict[str, Any] = {"step_number": self.cycles, "timestamp": self.effects.now}
+        told["ttl_remaining"] = state.ttl_remaining
+        self.recorder.cycle_written(self.effects.emit(CycleRecord(**cycle.entry(), **told)))
 
     @contextmanager
     def failing_cycle(self) -> Iterator[None]:
@@ -114,15 +100,23 @@ class Executor:
             self.end_cycle()
             raise
 
+    @contextmanager
+    def _cycle_of_its_own(self) -> Iterator[None]:
+        """Spend a cycle on a reply that is advice. Raises LLMError where none is left: it is not asked then."""
+        if self.state.ttl_remaining < 1:
+            raise LLMError("no TTL cycle is left for it")
+        self.begin_cycle()
+        with self.failing_cycle():
+            yield
+        self.end_cycle()
+
     def emit_ttl(self, reason: str) -> None:
         """Journal the TTL and the running totals."""
         usage, cost_usd = dict(self.effects.models.usage), self.effects.models.cost_usd
         ttl = self.state.ttl.model_dump()
         self.effects.emit(TTLRecord(**ttl, reason=reason, usage=usage, cost_usd=cost_usd))
 
-    def emit_plan(
-        self, cause: Literal["generated", "given", "repaired", "refined"], step_id: str | None = None
-    ) -> None:
+    def emit_plan(self, cause: PlanCause, step_id: str | None = None) -> None:
         """Journal the plan after its structure changed."""
         self.recorder.structure(self.plan)
         self.effects.emit(PlanRecord(pass_number=self.state.pass_number, cause=cause, plan=self.plan, step_id=step_id))
@@ -135,13 +129,8 @@ class Executor:
         return build_request(purpose, content, max_tokens=self.config.max_tokens, folder=self.config.prompts_dir)
 
     def _context(self) -> dict[str, str]:
-        state = self.state
-        return {
-            "goal": self.plan.goal,
-            "plan": plan_section(self.plan),
-            "results": results_section(self.plan, state.outputs, state.failures),
-            "ttl": ttl_section(state.ttl_remaining, state.ttl.allocated),
-        }
+        state, ttl = self.state, (self.state.ttl_remaining, self.state.ttl.allocated)
+        return run_sections(self.plan, state.outputs, state.failures, ttl=ttl, characters=state.output_characters)
 
     def execute(self, step: PlanStep, siblings: list[PlanStep]) -> None:
         """Run a step, its substeps first, to `complete` or `failed`. Only a model that fails raises: LLMError."""
@@ -253,6 +242,7 @@ class Executor:
             purpose="reason" if mode == "llm" else "fallback",
             context=self._context(),
             shown=self.state.outputs,
+            characters=self.state.output_characters,
             max_tokens=self.config.max_tokens,
             prompts_dir=self.config.prompts_dir,
         )
@@ -260,7 +250,7 @@ class Executor:
     def _gather(self, step: PlanStep) -> dict[str, Any]:
         """Return the outputs of a step that is nothing but its substeps."""
         assert step.subplan is not None
-        valid = [substep for substep in step.subplan.substeps if substep.status != "invalid"]
+        valid = parts_of(self.plan, step)
         failed = [substep.step_id for substep in valid if substep.status != "complete"]
         if failed:
             raise AeonError(f"substeps failed: {', '.join(failed)}", error_type="failed_substeps")
@@ -275,11 +265,7 @@ class Executor:
             self.effects, self.policy, tool, step, self._arguments(step, tool), schema=schema, pass_number=number
         )
         outcome = self.effects.invoke(
-            tool,
-            arguments,
-            self.registry.output_schema(tool.name),
-            pass_number=number,
-            step_id=step.step_id,
+            tool, arguments, self.registry.output_schema(tool.name), pass_number=number, step_id=step.step_id
         )
         call = ToolCall(
             tool_name=tool.name,
@@ -300,8 +286,9 @@ class Executor:
         """Return validated arguments: the step's own, else those of a `tool_call` cycle (core FR-025, FR-056)."""
         if step.arguments is None:
             described = [entry for entry in self.registry.export_tools_for_llm() if entry["name"] == tool.name]
-            memory = memory_section(self.effects.recall(), shown=self.state.outputs)
-            request = self.request("tool_call", memory=memory, step=step_section(step), tools=tools_section(described))
+            request = self.request(
+                "tool_call", memory=self._memory(), step=step_section(step), tools=tools_section(described)
+            )
             request.tools = described
             response = self.llm.complete(request)
             return self.supervisor.read_tool_call(
@@ -316,10 +303,11 @@ class Executor:
 
     def _known(self) -> dict[str, str]:
         """Return the sections a repair of a tool call needs: what earlier steps gave, and what memory holds."""
-        return {
-            "results": results_section(self.plan, self.state.outputs, self.state.failures),
-            "memory": memory_section(self.effects.recall(), shown=self.state.outputs),
-        }
+        return {"results": self._context()["results"], "memory": self._memory()}
+
+    def _memory(self) -> str:
+        state = self.state
+        return memory_section(self.effects.recall(), shown=state.outputs, characters=state.output_characters)
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
         output = response.model_dump(exclude_none=True)

@@ -23,24 +23,36 @@ from aeon_core.errors import (
     SupervisorError,
     UsageError,
 )
-from aeon_core.evaluation.evaluator import Evaluator, depth_evidence
+from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.evaluation.planner import RecursivePlanner
 from aeon_core.journal.records import (
     ConvergenceRecord,
     Phase,
     PhaseRecord,
+    PlanCause,
     RefinementRecord,
     RunFinished,
     ValidationRecord,
 )
 from aeon_core.kernel.executor import Executor, TTLExpired
-from aeon_core.kernel.result import Progress, advisory_record, pass_record, profile_record, run_result, run_started
+from aeon_core.kernel.result import (
+    Progress,
+    advisory_record,
+    found_out,
+    pass_record,
+    person_notices,
+    profile_record,
+    run_result,
+    run_started,
+)
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.plan.applying import Refinement
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.questions import follow_up_questions
-from aeon_core.plan.refining import RefinementReply, read_refinement
+from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.plan.refining.applying import Refinement
+from aeon_core.plan.refining.replies import RefinementReply, read_refinement
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between
 from aeon_core.validation.report import SemanticValidationReport
@@ -88,13 +100,8 @@ class Loop:
         return result
 
     def _result(self, status: RunStatus, error: AeonError | None) -> RunResult:
-        self._count()
+        self.progress.count(self.effects.models)
         return run_result(self.state, self.progress, status, error)
-
-    def _count(self) -> None:
-        models = self.effects.models
-        self.progress.usage, self.progress.cost_usd = dict(models.usage), models.cost_usd
-        self.progress.model, self.progress.simulated = models.model.model, models.simulated
 
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
@@ -105,10 +112,8 @@ class Loop:
             return "ttl_expired", None
         except ReplayMismatchError:
             raise
-        except RunAborted as abort:
-            return "aborted", self._cut_cycle(abort)
-        except CostCeilingReached as ceiling:
-            return "cost_ceiling", self._cut_cycle(ceiling)
+        except (RunAborted, CostCeilingReached) as ending:
+            return ending.status, self._cut_cycle(ending)
         except KeyboardInterrupt:
             return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
         except AeonError as error:
@@ -129,12 +134,12 @@ class Loop:
         return error
 
     def _begin_pass(self) -> None:
-        self.progress.started, self.progress.phases, self.progress.refinements = self.effects.now, [], []
+        self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
 
     def _single_pass(self) -> RunStatus:
         self._phase("plan", self._plan)
         self._phase("execute", self._execute)
-        self.progress.passes = 1
+        self.progress.executed = 1
         try:
             self._answer()
         except TTLExpired:
@@ -151,74 +156,78 @@ class Loop:
                 if self.state.pass_number == 1:
                     self._phase("plan", self._plan_adaptively)
                 self._phase("execute", self._execute)
-                self.progress.passes = self.state.pass_number
+                self.progress.executed = self.state.pass_number
                 self._phase("evaluate", self._evaluate)
                 if self.progress.assessment is not None and self.progress.assessment.converged:
                     self._end_pass()
                     return "converged"
                 self._phase("refine", self._refine)
             except TTLExpired:
-                if self.state.plan is not None:
-                    # No model is asked any more (adaptive FR-062).
-                    report, assessment = self._found(None)
-                    self._note(report, assessment.ended("ttl_expired"))
-                if self.progress.passes == self.state.pass_number:
+                self._note_expiry()
+                if self.progress.executed == self.state.pass_number:
                     self._end_pass()
                 raise
-            if not self._another_pass():
-                self._end_pass()
-                return "not_converged"
+            another = self._another_pass()
             self._end_pass()
+            if not another:
+                return "not_converged"
+            self._deepen(found_out(self.state, self.progress))
+            if self.state.ttl_remaining < 1:
+                self._note_expiry()
+                raise TTLExpired
             self.state.pass_number += 1
             self._begin_pass()
 
+    def _note_expiry(self) -> None:
+        """Assess what there is, by rules where no judge was asked: no model is any more (adaptive FR-062)."""
+        progress = self.progress
+        if self.state.plan is not None and progress.assessed < self.state.pass_number:
+            progress.report, progress.assessment = self._found(None)
+        if progress.report is not None and progress.assessment is not None:
+            self._note(progress.report, progress.assessment.ended("ttl_expired"))
+
     def _end_pass(self) -> None:
-        self._count()
-        snapshot = {"memory": self.effects.memory, "cycles": self.executor.cycles}
-        self.effects.emit(pass_record(self.state, self.progress, self.effects.now, snapshot))
+        self.progress.count(self.effects.models)
+        self.effects.emit(pass_record(self.state, self.progress, self.effects.now))
 
     def _phase(self, phase: Phase, work: Callable[[], None]) -> None:
-        number, started = self.state.pass_number, self.effects.now
+        number, started, failure = self.state.pass_number, self.effects.now, None
         self.effects.emit(PhaseRecord(pass_number=number, phase=phase, state="started"))
         try:
             work()
         except RunEnding:
             raise
-        except Exception:
-            self._end_phase(phase, started)
-            raise
-        self._end_phase(phase, started)
-
-    def _end_phase(self, phase: Phase, started: str) -> None:
-        number = self.state.pass_number
+        except Exception as error:
+            failure = error
         duration_ms = milliseconds_between(started, self.effects.now)
         self.effects.emit(PhaseRecord(pass_number=number, phase=phase, state="finished", duration_ms=duration_ms))
         self.progress.phases.append({"phase": phase, "duration_ms": duration_ms})
+        if failure is not None:
+            raise failure
 
     def _plan(self) -> None:
         """Take the plan that was given, else let the model make one (core FR-006); mark missing tools (core FR-063)."""
         executor = self.executor
         if self.given is not None:
-            self.state.plan = self.given
-            validate_plan_tools(self.given, executor.registry)
-            executor.emit_plan("given")
+            self._planned(self.given, "given")
             return
         executor.begin_cycle()
-        request = plan_request(
-            self.task,
-            executor.registry.export_tools_for_llm(),
-            ttl_remaining=self.state.ttl_remaining,
-            ttl_limit=self.state.ttl_limit,
-            **self.how,
-        )
+        request = plan_request(self.task, executor.registry.export_tools_for_llm(), **self._how())
         with executor.failing_cycle():
             reply = executor.llm.complete(request)
             plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task)
-        self.state.plan = plan
-        validate_plan_tools(plan, executor.registry)
-        executor.emit_plan("generated")
+        self._planned(plan, "generated")
         executor.cycle.plan_state = executor.recorder.at_cycle_start()
         executor.end_cycle()
+
+    def _how(self) -> dict[str, Any]:
+        return {"ttl_remaining": self.state.ttl_remaining, "ttl_limit": self.state.ttl.allocated, **self.how}
+
+    def _planned(self, plan: Plan, cause: PlanCause) -> None:
+        self.state.plan = plan
+        validate_plan_tools(plan, self.executor.registry)
+        self.executor.emit_plan(cause)
+        self.progress.plan_state = dump_plan(plan)
 
     def _execute(self) -> None:
         """Run every step in strict order (core FR-052, FR-053)."""
@@ -230,68 +239,63 @@ class Loop:
 
     def _answer(self) -> None:
         """Let the model answer the task from the steps' outputs. A refused or empty answer fails the run."""
-        executor = self.executor
+        executor, known = self.executor, (self.progress.report, self.progress.assessment)
         executor.begin_cycle()
+        request = executor.request("answer", task=self.task, **self.planner.answer_sections(*known))
         with executor.failing_cycle():
-            self.progress.answer = reply_text(executor.llm.complete(executor.request("answer", task=self.task)))
+            self.progress.answer = reply_text(executor.llm.complete(request))
         executor.end_cycle()
 
     def _plan_adaptively(self) -> None:
-        """Infer the profile, plan, allocate the TTL, and refine what is vague before it runs (adaptive FR-012)."""
+        """Infer the profile, plan as deeply as it asks, and refine what is vague before it runs (adaptive FR-012)."""
         self._profile()
-        self._plan()
         self._deepen()
-        self.state.follow_up_questions = follow_up_questions(self.task, self.executor.plan)
+        self._plan()
         self._note(self.evaluator.of_plan(self.executor.plan))
         self._refine()
+        questions = follow_up_questions(self.task, self.executor.plan, self.state.follow_up_questions)
+        self._tell_person(questions, self.state.ledger)
+        self._deepen()
 
     def _profile(self) -> None:
         """Let the model infer the TaskProfile; where its reply is of no use, by rules (adaptive FR-NEW-009)."""
         executor, state = self.executor, self.state
         tools = executor.registry.export_tools_for_llm()
-        ttl: dict[str, Any] = {"ttl_remaining": state.ttl_remaining, "ttl_limit": state.ttl_limit, **self.how}
         executor.begin_cycle()
         with executor.failing_cycle():
-            profile = self._asked(profile_request(self.task, tools, **ttl), "the profile", read_profile)
+            profile = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile)
         state.task_profile = profile or default_profile(self.task, tools=len(tools))
         executor.end_cycle()
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
         """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
-        state, ttl, before = self.state, self.state.ttl, self.state.adaptive_depth
+        state, number = self.state, self.state.pass_number + (evidence is not None)
         assert state.task_profile is not None
-        number = state.pass_number + (evidence is not None)
-        place: dict[str, Any] = {"steps": len(self._pending()), "pass_number": number, "spent": ttl.spent}
-        revised = self.depth.revise(state.task_profile, evidence, **place) if evidence is not None else None
-        state.task_profile = revised.profile if revised is not None else state.task_profile
-        depth = revised.configuration if revised is not None else self.depth.configure(state.task_profile, **place)
-        if before is not None and revised is None and depth.allocated_ttl == before.allocated_ttl:
-            return
-        state.adaptive_depth = depth
-        self.effects.emit(profile_record(state.task_profile, depth, number))
-        state.allocate(depth.allocated_ttl)
-        self.executor.emit_ttl(depth.adjustment_reason)
+        place: dict[str, Any] = {"pass_number": number, "spent": state.ttl.spent}
+        place["steps"] = len(self._pending()) if state.plan is not None else None
+        made = self.depth.adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
+        if made is not None:
+            state.task_profile, state.adaptive_depth = made.profile, made.configuration
+            self.effects.emit(profile_record(made.profile, made.configuration, number))
+            state.allocate(made.configuration.allocated_ttl)
+            self.executor.emit_ttl(made.adjustment_reason)
 
     def _pending(self) -> list[PlanStep]:
         return [step for step in self.executor.plan.walk() if step.status == "pending"]
 
     def _evaluate(self) -> None:
-        """Answer from the outputs, then validate and assess all of it (adaptive FR-007)."""
-        executor = self.executor
+        """Answer from the outputs, then validate and assess all of it (adaptive FR-007); once where nothing ran."""
+        executor, progress = self.executor, self.progress
+        if executor.cycles == progress.snapshot["cycles"] and not self.refined and progress.report is not None:
+            self._note(progress.report, progress.assessment)
+            return
         try:
             self._answer()
         except (RunEnding, LLMError):
             raise
         except AeonError:
-            self.progress.answer = None
-        if self.state.ttl_remaining < 1:
-            self._note(*self._found(None))  # a judge is advice: without a cycle for one the rules decide
-            return
-        executor.begin_cycle()
-        with executor.failing_cycle():
-            found = self._found(executor.llm)
-        executor.end_cycle()
-        self._note(*found)
+            progress.answer = None
+        self._note(*self._found(executor.judge))
 
     def _found(self, judge: LLMAdapter | None) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
         state, memory = self.state, self.effects.recall()
@@ -300,19 +304,23 @@ class Loop:
 
     def _note(self, report: SemanticValidationReport, assessment: ConvergenceAssessment | None = None) -> None:
         number = self.state.pass_number
-        self.progress.report, self.progress.assessment = report, assessment
+        self.progress.report = report
         self.effects.emit(ValidationRecord(pass_number=number, **report.model_dump(mode="json")))
         if assessment is not None:
+            self.progress.assess(self.state, assessment)
             self.effects.emit(ConvergenceRecord(pass_number=number, **assessment.model_dump(mode="json")))
 
     def _refine(self) -> None:
-        """Let the planner rewrite what validation and failures point at; then reason as deeply as it takes."""
-        executor, state, progress = self.executor, self.state, self.progress
-        report, assessment = progress.report, progress.assessment
+        """Let the planner rewrite what validation and failures point at (adaptive FR-004)."""
+        executor, state = self.executor, self.state
+        report, assessment = self.progress.report, self.progress.assessment
         assert report is not None
         self.refined, self.gave_up_before, self.gave_up = False, self.gave_up, False
-        known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": state.ledger}
-        request = self.planner.request(executor.plan, report, assessment, ttl=state.ttl, **known)
+        found: tuple[Any, ...] = (executor.plan, report, assessment)
+        settled = self.planner.settled(*found, failures=state.failures, ledger=state.ledger)
+        self._tell_person(state.follow_up_questions, settled)
+        known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": settled}
+        request = self.planner.request(*found, ttl=state.ttl, **known)
         if request is not None:
             executor.begin_cycle()
             with executor.failing_cycle():
@@ -321,10 +329,6 @@ class Loop:
             if reply is not None:
                 self._apply(reply, report)
             executor.end_cycle()
-        if assessment is not None:
-            failed, asked = len(state.failures), len(state.follow_up_questions)
-            counts = {"failed_steps": failed, "refinements": len(progress.refinements), "questions": asked}
-            self._deepen(depth_evidence(report, assessment, state.ledger, **counts))
 
     def _asked(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T | None:
         """Return what the model's reply says, None where the supervisor gave up (adaptive FR-067)."""
@@ -340,7 +344,7 @@ class Loop:
         state, plan, number = self.state, self.executor.plan, self.state.pass_number
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *reply.follow_up_questions]
-        state.ledger, state.follow_up_questions = outcome.ledger, follow_up_questions(self.task, None, questions)
+        self._tell_person(follow_up_questions(self.task, None, questions), outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)
             self.effects.emit(RefinementRecord(pass_number=number, **done))
@@ -351,6 +355,12 @@ class Loop:
             plan.goal, plan.steps[:] = outcome.plan.goal, outcome.plan.steps
             validate_plan_tools(plan, self.executor.registry)
             self.executor.emit_plan("refined")
+
+    def _tell_person(self, questions: list[str], ledger: RefinementLedger) -> None:
+        """Journal what is new for a person: questions, fragments that are left to one (adaptive FR-011, FR-065)."""
+        for notice in person_notices(self.state, questions, ledger):
+            self.effects.emit(notice)
+        self.state.follow_up_questions, self.state.ledger = questions, ledger
 
     def _another_pass(self) -> bool:
         """Return whether another pass could change something; one in which refinement gave up gets a second chance."""

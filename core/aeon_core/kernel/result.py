@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
+from aeon_core.adaptive.evidence import DepthEvidence
 from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.config import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.effects.models import Models
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError
+from aeon_core.evaluation.evaluator import depth_evidence
 from aeon_core.journal.records import NoticeRecord, PassRecord, ProfileRecord, RunStarted
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plain import clean_text, plain
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.refinement import Advisory
+from aeon_core.plan.refinement import Advisory, RefinementLedger
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport
@@ -32,11 +36,19 @@ class Progress:
     journal: str | None
     model: str
     simulated: bool
+    criteria: dict[str, Any] | None = None
+    """The criteria of convergence, None for the defaults."""
     answer: str | None = None
     passes: int = 0
     """Passes that were completed."""
+    executed: int = 0
+    """The last pass whose steps were all executed."""
     started: str = ""
     """When the current pass began."""
+    plan_state: dict[str, Any] = field(default_factory=dict)
+    """The plan when the current pass began; in the first, as it was made or given (adaptive: Execution Pass)."""
+    snapshot: dict[str, Any] = field(default_factory=dict)
+    """Memory and counters when the current pass began."""
     phases: list[dict[str, Any]] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
@@ -44,10 +56,36 @@ class Progress:
     """What validation last found."""
     assessment: ConvergenceAssessment | None = None
     """What convergence last found."""
+    assessed: int = 0
+    """The pass that it was found of."""
     refinements: list[dict[str, Any]] = field(default_factory=list)
     """What became of the refinement actions of the current pass."""
+    results: dict[str, Any] | None = None
+    """What the current pass gave, as it was assessed; None where it was not."""
     latest: dict[str, Any] | None = None
     """The results of the last pass that was completed."""
+
+    def begin(self, state: OrchestrationState, now: str, memory: dict[str, Any], cycles: int) -> None:
+        """Say that a pass begins, and keep where it starts from."""
+        self.started, self.phases, self.refinements, self.results = now, [], [], None
+        self.plan_state = dump_plan(state.plan) if state.plan is not None else {}
+        self.snapshot = {
+            "memory": memory,
+            "cycles": cycles,
+            "ttl": state.ttl.model_dump(),
+            "ledger": state.ledger.model_dump(mode="json"),
+            "follow_up_questions": list(state.follow_up_questions),
+        }
+
+    def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
+        """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
+        self.assessment, self.assessed = assessment, state.pass_number
+        self.results = self.results or pass_results(state, self)
+
+    def count(self, models: Models) -> None:
+        """Take the totals of usage and cost, and which model is used now."""
+        self.usage, self.cost_usd = dict(models.usage), models.cost_usd
+        self.model, self.simulated = models.model.model, models.simulated
 
 
 def profile_record(profile: TaskProfile, depth: AdaptiveDepthConfiguration, pass_number: int) -> ProfileRecord:
@@ -61,6 +99,21 @@ def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
     told = advisory.as_dict()
     message = f"validation also proposed: {told['issue']['proposed_repair']}"
     return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=told)
+
+
+def person_notices(state: OrchestrationState, questions: list[str], ledger: RefinementLedger) -> Iterator[NoticeRecord]:
+    """Yield what a person should know and was not told: questions, fragments that are left to one (FR-011, FR-065)."""
+    number = state.pass_number
+    if new := [question for question in questions if question not in state.follow_up_questions]:
+        message = f"{'a question is' if len(new) == 1 else f'{len(new)} questions are'} open: {' '.join(new)}"
+        yield NoticeRecord(kind="questions", pass_number=number, message=message, data={"questions": new})
+    for entry in ledger.manual_intervention:
+        if entry not in state.ledger.manual_intervention:
+            message = f"{entry.step_id!r} is left to a person: {entry.reason}"
+            told = entry.model_dump()
+            yield NoticeRecord(
+                kind="manual_intervention", pass_number=number, step_id=entry.step_id, message=message, data=told
+            )
 
 
 def run_started(
@@ -77,6 +130,7 @@ def run_started(
         prices=effects.models.prices,
         tools=registry.export_tools_for_llm(),
         versions=versions(),
+        criteria=progress.criteria,
         memory=effects.memory,
     )
 
@@ -91,14 +145,24 @@ def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any
     return {"answer": progress.answer, "steps": state.described_steps()}
 
 
-def pass_record(state: OrchestrationState, progress: Progress, now: str, snapshot: dict[str, Any]) -> PassRecord:
-    """Return the record of the pass that ends now."""
+def found_out(state: OrchestrationState, progress: Progress) -> DepthEvidence:
+    """Return what the pass that ended found out about its task (adaptive FR-031 to FR-033)."""
     assert state.plan is not None
+    assert progress.report is not None
+    assert progress.assessment is not None
+    counts = {"refinements": len(progress.refinements), "questions": len(state.follow_up_questions)}
+    return depth_evidence(progress.report, progress.assessment, state.ledger, **counts)
+
+
+def pass_record(state: OrchestrationState, progress: Progress, now: str) -> PassRecord:
+    """Return the record of the pass that ends now, and keep its results: it was completed."""
+    progress.passes = state.pass_number
+    progress.latest = progress.results or pass_results(state, progress)
     return PassRecord(
         pass_number=state.pass_number,
         phases=progress.phases,
-        plan_state=dump_plan(state.plan),
-        execution_results=pass_results(state, progress),
+        plan_state=progress.plan_state,
+        execution_results=progress.latest,
         evaluation_results=_evaluation(progress),
         refinement_changes=progress.refinements,
         ttl_remaining=state.ttl_remaining,
@@ -109,7 +173,7 @@ def pass_record(state: OrchestrationState, progress: Progress, now: str, snapsho
         },
         task_profile=state.task_profile.model_dump() if state.task_profile is not None else None,
         adaptive_depth=state.adaptive_depth.model_dump() if state.adaptive_depth is not None else None,
-        snapshot=snapshot,
+        snapshot=progress.snapshot,
         totals={"usage": progress.usage, "cost_usd": progress.cost_usd},
     )
 
@@ -154,7 +218,7 @@ def _describe(error: AeonError, state: OrchestrationState) -> dict[str, Any]:
 
 def _expiration(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
     """Return the TTL Expiration Response (core FR-036, adaptive FR-062 to FR-064)."""
-    boundary = progress.passes == state.pass_number
+    boundary = progress.executed == state.pass_number
     results, assessment = pass_results(state, progress), progress.assessment
     scores: dict[str, Any] = {}
     if assessment is not None:
@@ -166,7 +230,7 @@ def _expiration(state: OrchestrationState, progress: Progress) -> dict[str, Any]
         }
     return {
         "result_type": "ttl_expired",
-        "latest_pass_result": results if boundary else progress.latest,
+        "latest_pass_result": progress.latest,
         "partial_result": results if not boundary and progress.latest is None else None,
         "expiration_point": "phase_boundary" if boundary else "mid_phase",
         "ttl_expired_metadata": TTLExpiredMetadata(

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
+from aeon_core.adaptive.strategy import ReasoningMode, strategy
 from aeon_core.entities import Entity, ExecutionMode, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement import RefinementLedger
@@ -91,6 +92,16 @@ class OrchestrationState(Entity):
             remaining=remaining,
         )
 
+    @property
+    def reasoning_mode(self) -> ReasoningMode | None:
+        """How deeply to reason now; None where nothing was decided."""
+        return self.adaptive_depth.reasoning_mode if self.adaptive_depth is not None else None
+
+    @property
+    def output_characters(self) -> int:
+        """Characters of one step's output that a prompt shows."""
+        return strategy(self.reasoning_mode or "balanced").output_characters
+
     def spend_cycle(self) -> None:
         """Take one cycle off the TTL (core FR-035). Raises ValueError when none is left."""
         if self.ttl_remaining < 1:
@@ -134,6 +145,10 @@ class Cycle:
     errors: list[dict[str, Any]] = field(default_factory=list)
     open: bool = True
     """Whether it is still to be written."""
+
+    def entry(self) -> dict[str, Any]:
+        """Return its fields of the LogEntry."""
+        return {key: value for key, value in vars(self).items() if key != "open"}
 
 
 class PlanRecorder:

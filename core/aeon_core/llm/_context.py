@@ -24,6 +24,9 @@ _LIMIT = re.compile(
     r"|maximum number of tokens allowed \((\d+)",
     re.IGNORECASE,
 )
+_ABOUT_REPLY = re.compile(
+    r"max_?(?:\w+_)?tokens|maximum tokens|in the completion|(?:completion|output) tokens", re.IGNORECASE
+)
 _STATUSES = (None, 400, 413, 422, 500)
 REMEDY = "shorten the task or the results it carries, or choose a model with a larger context"
 
@@ -33,6 +36,11 @@ def is_too_long(status: int | None, told: str, body: Any = None) -> bool:
     if status not in _STATUSES:
         return False
     return status == 413 or bool(_TOO_LONG.search(f"{told} {_error_of(body).get('type', '')}"))
+
+
+def is_about_reply(told: str) -> bool:
+    """Return whether an error speaks of how long the reply may be."""
+    return bool(_ABOUT_REPLY.search(told))
 
 
 def by_how_much(told: str, body: Any = None) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.llm._bedrock_failure import bedrock_failure, refusal, scrubbed
+from aeon_core.llm._context import is_about_reply, is_too_long
 from aeon_core.llm._converse import ConverseTools, converse_params, output_config, read_reply, unreadable
 from aeon_core.llm._converse_stream import StreamedConverse
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm._failure import one_line, unusable
+from aeon_core.llm._thinking import claude_thinking
 from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.plain import NotPlainError, plain
@@ -25,6 +28,14 @@ _ABOUT_SCHEMA = re.compile(
 )
 _ABOUT_ONE = re.compile(r"invalid (?:json.)?schema|complex|grammar|unsupported schema|conversion failed")
 _ABOUT_TOOLS = re.compile(r"tool_?config|input_?schema|tools\.\d")
+_ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
+_SCHEMA, _THINKING, _ROOM = "outputConfig", "thinking", "maxTokens with room for thinking"
+_INSTEAD = {
+    _SCHEMA: "replies are asked for by the prompt alone",
+    _THINKING: "replies are asked for without it",
+    _ROOM: "the configured max_tokens are sent",
+}
+"""What is done where the service refuses what a request can do without."""
 
 
 class ConverseClient(Protocol):
@@ -54,13 +65,14 @@ class ConverseModel(LLMAdapter):
         self.name = name
         self.model = f"bedrock:{name}"
         self._client = client
-        self._without_schema: set[str] = set()
+        self._given_up: set[tuple[str, str]] = set()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
 
-        One HTTP request a call; another one only where the service refuses structured output, which is then left out
-        for the adapter's life, or for the purpose whose schema is refused. The reply's notices say so.
+        One HTTP request a call; another one only where the service refuses what the request can do without (structured
+        output, thinking, room for it), which is then left out for the adapter's life, or for the purpose alone whose
+        schema or length is refused. The reply's notices say so.
         """
         closings = self._client.closings
         place = self._place(self._client.endpoint_url or "https://bedrock-runtime.amazonaws.com")
@@ -101,18 +113,22 @@ class ConverseModel(LLMAdapter):
                 reply = self._send(client, place, request, params, names)
                 return reply.model_copy(update={"notices": notices}) if notices else reply
             except Exception as error:
-                notice = self._given_up(error, place, request, params)
+                notice = self._gives_up(error, place, request, params)
                 if notice is None:
                     raise
                 notices.append(notice)
 
     def _built(self, client: Any, request: LLMRequest) -> tuple[dict[str, Any], ToolNames]:
         """Return the call's parameters, and the tools' names as they are in them."""
+        if request.thinking_tokens and not self._has(_ROOM, request):
+            request = replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
         try:
             tools = ConverseTools(request)
             params: dict[str, Any] = plain(converse_params(self.name, request, tools))
             if self._takes_schema(client, request) and (config := output_config(request)) is not None:
                 params["outputConfig"] = config
+            if self._has(_THINKING, request) and (thinking := claude_thinking(self.name, request)) is not None:
+                params["additionalModelRequestFields"] = {"thinking": thinking}
         except (NotPlainError, LookupError, TypeError, AttributeError) as error:
             why = f"{type(error).__name__}: {error}"
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why[:200]}") from None
@@ -121,7 +137,11 @@ class ConverseModel(LLMAdapter):
     def _takes_schema(self, client: Any, request: LLMRequest) -> bool:
         """Return whether the SDK's model of the service has structured output, and it was not refused yet."""
         operation = client.meta.service_model.operation_model("Converse")
-        return "outputConfig" in operation.input_shape.members and not self._without_schema & {"", request.purpose}
+        return _SCHEMA in operation.input_shape.members and self._has(_SCHEMA, request)
+
+    def _has(self, option: str, request: LLMRequest) -> bool:
+        """Return whether the service was not yet seen to refuse the option."""
+        return not self._given_up & {(option, ""), (option, request.purpose)}
 
     def _send(
         self, client: Any, place: Endpoint, request: LLMRequest, params: dict[str, Any], names: ToolNames
@@ -156,22 +176,30 @@ class ConverseModel(LLMAdapter):
             raise unreadable(body or b"", place)
         return reply
 
-    def _given_up(self, error: Exception, place: Endpoint, request: LLMRequest, params: dict[str, Any]) -> str | None:
+    def _gives_up(self, error: Exception, place: Endpoint, request: LLMRequest, params: dict[str, Any]) -> str | None:
         """Return the notice where the service refused what the request can do without, and remember it."""
         told = refusal(error)
-        if told is None or "outputConfig" not in params:
+        refused = self._refused(told.lower(), request, params) if told is not None else None
+        if told is None or refused is None:
             return None
-        lowered = told.lower()
-        if not _ABOUT_SCHEMA.search(lowered) or _ABOUT_TOOLS.search(lowered):
-            return None
-        # What is wrong with one schema, or beside tools, says nothing about the other requests.
-        about_one = bool(_ABOUT_ONE.search(lowered) or request.tools)
-        self._without_schema.add(request.purpose if about_one else "")
-        where = f" for {request.purpose!r}" if about_one else ""
+        option, purpose = refused
+        self._given_up.add(refused)
         notice = one_line(
-            f"{self.model[:80]}: {place.shown_url} does not take outputConfig{where}; "
-            "replies are asked for by the prompt alone from now on",
+            f"{self.model[:80]}: {place.shown_url} does not take {option}{f' for {purpose!r}' if purpose else ''}; "
+            f"{_INSTEAD[option]} from now on",
             place,
         )
         logger.warning("%s: %s", notice, one_line(scrubbed(told, self._client.secrets()), place)[:200])
         return notice
+
+    def _refused(self, told: str, request: LLMRequest, params: dict[str, Any]) -> tuple[str, str] | None:
+        """Return what a refusal is about, and the purpose that it is about alone; None where it is another's."""
+        too_long = is_too_long(400, told)
+        if "additionalModelRequestFields" in params and _ABOUT_THINKING.search(told) and not too_long:
+            return _THINKING, ""
+        # What is wrong with one schema, or beside tools, or too long, says nothing about the other requests.
+        if _SCHEMA in params and _ABOUT_SCHEMA.search(told) and not _ABOUT_TOOLS.search(told) and not too_long:
+            return _SCHEMA, request.purpose if _ABOUT_ONE.search(told) or request.tools else ""
+        if request.thinking_tokens and self._has(_ROOM, request) and is_about_reply(told):
+            return _ROOM, request.purpose if too_long else ""
+        return None

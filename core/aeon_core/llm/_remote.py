@@ -7,12 +7,12 @@ import re
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.llm._connection import Connection, Watch
-from aeon_core.llm._context import is_too_long
+from aeon_core.llm._context import is_about_reply, is_too_long
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import failure, one_line, said, unusable
 from aeon_core.llm._wire import added
@@ -44,6 +44,11 @@ class Option:
 
     structured: bool = False
     """Whether it asks for structured output: then a refusal may be about one schema alone."""
+
+
+_ROOM = "room"
+ROOM_FOR_THINKING = {_ROOM: Option("max_tokens with room for thinking", "the configured max_tokens are sent")}
+"""What every server may refuse: its model writes no reply of that length, or has no space for it."""
 
 
 class RemoteModel(LLMAdapter):
@@ -116,24 +121,33 @@ class RemoteModel(LLMAdapter):
 
     def _built(self, request: LLMRequest) -> dict[str, Any]:
         try:
-            params: dict[str, Any] = plain(self._params(request))
+            params: dict[str, Any] = plain(self._params(self._roomed(request)))
         except (NotPlainError, LookupError, TypeError, AttributeError) as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
         return params
 
+    def _roomed(self, request: LLMRequest) -> LLMRequest:
+        """Return the request with the `max_tokens` that the server was not yet seen to refuse."""
+        if request.thinking_tokens and not self._has(_ROOM, request):
+            return replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
+        return request
+
     def _gives_up(self, error: Exception, request: LLMRequest, params: dict[str, Any]) -> bool:
         """Return whether the server refused an option that the request can do without, and remember it."""
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         told = said(body or str(error)).lower()
-        if status not in (*_REFUSED, *_BROKEN) or is_too_long(status, told, body):
+        if status not in (*_REFUSED, *_BROKEN):
             return False
-        name = self._refused_option(told, params)
+        too_long = is_too_long(status, told, body)
+        name = None if too_long else self._refused_option(told, params)
+        if name is None and request.thinking_tokens and self._has(_ROOM, request) and is_about_reply(told):
+            name = _ROOM
         if name is None or (status in _BROKEN and not self.options[name].structured):
             return False
-        # What is wrong with one schema, or beside tools, says nothing about the other requests.
+        # What is wrong with one schema, or beside tools, or too long, says nothing about the other requests.
         special = self.options[name].structured and bool(_ABOUT_ONE.search(told) or request.tools)
-        self._give_up(name, request.purpose if special else "", told)
+        self._give_up(name, request.purpose if special or too_long else "", told)
         return True
 
     def _give_up(self, name: str, purpose: str, told: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 from aeon_core.llm._anthropic_stream import StreamedMessage, message_usage
 from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm._failure import told_failure, unusable
-from aeon_core.llm._remote import Option, RemoteModel, client_options
+from aeon_core.llm._remote import ROOM_FOR_THINKING, Option, RemoteModel, client_options
 from aeon_core.llm._schema import closed_schema
+from aeon_core.llm._thinking import claude_thinking, takes_claude_effort
 from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 
@@ -27,7 +28,11 @@ _STOP_REASONS = {
 }
 _ABOUT_SCHEMA = re.compile(r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema")
 _ABOUT_TOOLS = re.compile(r"input_schema|tools\.\d")
+_ABOUT_EFFORT = re.compile(r"\beffort\b")
 _OPTIONS = {
+    **ROOM_FOR_THINKING,
+    "thinking": Option("thinking", "replies are asked for without it"),
+    "effort": Option("output_config.effort", "the model's own effort is used"),
     "output_config": Option("output_config", "replies are asked for by the prompt alone", structured=True),
 }
 
@@ -70,11 +75,21 @@ class AnthropicModel(RemoteModel):
             params["system"] = request.system
         if request.tools:
             params["tools"] = [_tool(tool, names) for tool in request.tools]
-        if self._has("output_config", request) and (schema := self._schema(request.schema)) is not None:
-            params["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if self._has("thinking", request) and (thinking := claude_thinking(self._place.name, request)) is not None:
+            params["thinking"] = thinking
+        if config := self._output_config(request):
+            params["output_config"] = config
         if request.on_delta is not None:
             params["stream"] = True
         return params
+
+    def _output_config(self, request: LLMRequest) -> dict[str, Any]:
+        config: dict[str, Any] = {}
+        if self._has("output_config", request) and (schema := self._schema(request.schema)) is not None:
+            config["format"] = {"type": "json_schema", "schema": schema}
+        if request.effort is not None and self._has("effort", request) and takes_claude_effort(self._place.name):
+            config["effort"] = request.effort
+        return config
 
     def _schema(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the schema as the API takes it; None where it takes none, and the prompt alone must do."""
@@ -88,8 +103,14 @@ class AnthropicModel(RemoteModel):
         return transformed
 
     def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
-        about = _ABOUT_SCHEMA.search(told) and not _ABOUT_TOOLS.search(told)
-        return "output_config" if about and "output_config" in params else None
+        config = params.get("output_config", {})
+        if "thinking" in params and "thinking" in told:
+            return "thinking"
+        if "effort" in config and _ABOUT_EFFORT.search(told):
+            return "effort"
+        if _ABOUT_TOOLS.search(told) or not _ABOUT_SCHEMA.search(told):
+            return None
+        return "output_config" if "format" in config else "effort" if "effort" in config else None
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
         names, deltas = ToolNames(request.tools), Deltas(request.on_delta)

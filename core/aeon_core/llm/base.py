@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine"]
+Effort = Literal["low", "medium", "high"]
 
 DEFAULT_MAX_TOKENS = 4096
 
@@ -56,7 +57,9 @@ class LLMRequest:
 
     `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
     request): the model may answer with a native tool use. `schema` asks for structured output under the schema name
-    `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call.
+    `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call. `effort` is how much
+    a model that can be told so thinks before it replies; None asks for nothing. What it thinks counts in `max_tokens`,
+    of which `reply_tokens` are meant for the reply itself, where that is not all of them.
     """
 
     purpose: Purpose
@@ -66,6 +69,13 @@ class LLMRequest:
     schema: dict[str, Any] | None = None
     max_tokens: int = DEFAULT_MAX_TOKENS
     on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    effort: Effort | None = None
+    reply_tokens: int | None = None
+
+    @property
+    def thinking_tokens(self) -> int:
+        """Return how many of the `max_tokens` are there for what comes before the reply."""
+        return 0 if self.reply_tokens is None else max(0, self.max_tokens - self.reply_tokens)
 
     @property
     def prompt(self) -> str:

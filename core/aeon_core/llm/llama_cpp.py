@@ -37,8 +37,9 @@ _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": Tru
 class LlamaCppModel(LLMAdapter):
     """The model in a GGUF file. It is loaded at the first call and answers the same request in the same words.
 
-    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises ModelUnavailableError
-    (exit 3) for a missing package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
+    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. A request's `effort` is not told:
+    llama.cpp has no word for it that every model's template knows. Raises ModelUnavailableError (exit 3) for a missing
+    package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
     """
 
     def __init__(self, path: str, *, timeout: float = 120.0) -> None:

@@ -11,7 +11,8 @@ from aeon_core.llm._chat import chat_messages, chat_tool, json_schema_format
 from aeon_core.llm._completion import read_completion
 from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url, host_of
 from aeon_core.llm._openai_stream import StreamedCompletion, completion_usage
-from aeon_core.llm._remote import Option, RemoteModel, client_options
+from aeon_core.llm._remote import ROOM_FOR_THINKING, Option, RemoteModel, client_options
+from aeon_core.llm._thinking import takes_reasoning_effort
 from aeon_core.llm._told_tools import with_read_calls, with_told_tools
 from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMRequest, LLMResponse, Usage
@@ -25,7 +26,10 @@ _ABOUT_SCHEMA = re.compile(
 _ABOUT_ITS_TYPE = re.compile(r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema")
 _ABOUT_TOOLS = re.compile(r"input_schema|for function|tools?[.\[]\d")
 _NO_TOOLS = re.compile(r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser")
+_ABOUT_EFFORT = re.compile(r"reasoning.?effort|thinking|\bthink\b")
 _OPTIONS = {
+    **ROOM_FOR_THINKING,
+    "reasoning_effort": Option("reasoning_effort", "the model's own effort is used"),
     "json_schema": Option(
         "response_format",
         "it is asked for JSON objects, and for their form by the prompt alone",
@@ -86,11 +90,21 @@ class OpenAIModel(RemoteModel):
             params["tools"] = [chat_tool(tool, names) for tool in request.tools]
         if request.schema is not None and self._has("response_format", request):
             params["response_format"] = self._response_format(request, request.schema)
+        if self._tells_effort(request):
+            params["reasoning_effort"] = request.effort
         if request.on_delta is not None and self._has("stream", request):
             params["stream"] = True
             if self._has("stream_options", request):
                 params["stream_options"] = {"include_usage": True}
         return params
+
+    def _tells_effort(self, request: LLMRequest) -> bool:
+        """Return whether effort is sent: to models that are known to reason, and not beside tools, where some do not.
+
+        What they think counts in the limit of the reply, under both of its names.
+        """
+        known = takes_reasoning_effort(self._place.name) and self._has("reasoning_effort", request)
+        return known and request.effort is not None and not request.tools
 
     def _response_format(self, request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:
         if self._has("json_schema", request):
@@ -99,6 +113,8 @@ class OpenAIModel(RemoteModel):
         return {"type": "json_object"} if self._own else {"type": "json_object", "schema": schema}
 
     def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
+        if "reasoning_effort" in params and _ABOUT_EFFORT.search(told):
+            return "reasoning_effort"
         if "stream_options" in params and "stream_options" in told:
             return "stream_options"
         if self._limit in params and self._limit in told and _UNKNOWN.search(told):

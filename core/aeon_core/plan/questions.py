@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from aeon_core.plan.models import Plan
+from aeon_core.plan.phrasing import questions_about
 from aeon_core.plan.wording import Wording, wording
 
 MAX_QUESTIONS = 5
 _ENOUGH_DETAIL = 2.0
 _MAX_SHOWN = 60
+_ASKED = re.compile(r"\b(?:who|whom|whose|when|where|why|how)\b")
+_DETERMINERS = ("a", "an", "some", "the")
+"""What begins a request that names only the thing: a landing page."""
 
 
 def follow_up_questions(task: str, plan: Plan | None = None, asked: Iterable[str] = ()) -> list[str]:
     """Return what a person should be asked about the task, the most needed first; nothing where it is clear.
 
-    `asked` are the questions a model has; they come after those of the rules, each once. Steps of a `plan` that is
-    there are asked about where they still say nothing but a vague word. At most MAX_QUESTIONS.
+    `asked` are the questions a model has; they come after those of the rules. Steps of a `plan` that are still to run
+    are asked about where they say nothing but a vague word. Of questions with the same words of meaning the first is
+    kept. At most MAX_QUESTIONS.
     """
-    found = list(_about_task(task))
-    if found and plan is not None:
-        found += _about_steps(plan)
-    found += [" ".join(question.split()) for question in asked if question.strip()]
-    unique = {question.casefold(): question for question in reversed(found)}
-    kept = [question for question in dict.fromkeys(found) if unique.get(question.casefold()) == question]
-    return kept[:MAX_QUESTIONS]
+    found = [*_about_task(task), *(_about_steps(plan) if plan is not None else ())]
+    found += (" ".join(question.split()) for question in asked if question.strip())
+    unique: dict[object, str] = {}
+    for question in found:
+        unique.setdefault(_meaning(question), question)
+    return list(unique.values())[:MAX_QUESTIONS]
+
+
+def _meaning(question: str) -> object:
+    """Return what two questions that ask for the same have in common: their words of meaning, and when, where, who…"""
+    words = wording(question)
+    if not words.content or words.literals:
+        return question.casefold()
+    asked = (word.replace("whom", "who") for word in _ASKED.findall(question.lower()))
+    return frozenset(word.rstrip("s") for word in (*words.content, *words.pronouns, *asked))
 
 
 def is_vague(words: Wording) -> bool:
@@ -39,6 +53,8 @@ def is_vague(words: Wording) -> bool:
         return bool(words.vague) and words.detail < 1
     if words.open_ended:
         return words.detail < _ENOUGH_DETAIL
+    if words.verb in _DETERMINERS and words.detail < 1:
+        return True
     return _unnamed_object(words) or (bool(words.vague) and words.detail < 1)
 
 
@@ -49,23 +65,13 @@ def _unnamed_object(words: Wording) -> bool:
 
 def _about_task(task: str) -> Iterator[str]:
     words = wording(task)
-    if not is_vague(words):
-        return
-    if words.pronouns:
-        yield f"What does {words.pronouns[0]!r} stand for?"
-    if words.vague:
-        yield f"What does {words.vague[0]!r} mean here, and how would one see that it is reached?"
-    if words.thing:
-        yield f"Which {words.thing[:_MAX_SHOWN]} exactly is meant, and what must it contain or do?"
-    elif not words.pronouns:
-        yield "What exactly is to be done, and with what?"
-    if words.open_ended:
-        yield "Which constraints hold: audience, technology, size, deadline or budget?"
-        yield "When is the result good enough: what will it be checked against?"
+    if is_vague(words):
+        yield from questions_about(task, words)
 
 
 def _about_steps(plan: Plan) -> Iterator[str]:
     for step in plan.walk():
         words = wording(step.description)
-        if step.status == "pending" and step.arguments is None and words.vague and not words.own and is_vague(words):
+        opaque = step.status == "pending" and step.arguments is None and step.subplan is None
+        if opaque and words.vague and not words.own and is_vague(words):
             yield f"What does step {step.step_id!r} mean by {step.description[:_MAX_SHOWN]!r}?"

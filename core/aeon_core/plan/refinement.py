@@ -11,6 +11,11 @@ from pydantic import ConfigDict, Field, JsonValue
 from aeon_core.entities import Entity
 from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
 
+PLAN = "plan"
+"""The plan as a whole, as a target and a fragment: what no step of it serves."""
+ANSWER = "answer"
+"""The answer, as the target of a plan_update: the steps are all right, and the task is to be answered again."""
+
 RefinementType = Literal["plan_update", "step_add", "step_remove", "step_modify", "subplan_create", "step_mark_invalid"]
 
 
@@ -21,7 +26,7 @@ class RefinementAction(Entity):
 
     type: RefinementType
     target: NonBlank
-    """A step_id, or a section of the plan."""
+    """A step_id, or a section: PLAN, ANSWER."""
     changes: dict[str, JsonValue] = Field(default_factory=dict)
     """The modified content."""
     reason: NonBlank
@@ -34,6 +39,8 @@ class RefinementAction(Entity):
 class IssuePlace(Protocol):
     """Where an issue was found."""
 
+    @property
+    def artifact(self) -> str: ...
     @property
     def step_id(self) -> str | None: ...
 
@@ -62,6 +69,7 @@ def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
         "type": issue.type,
         "severity": issue.severity,
         "description": issue.description,
+        "artifact": issue.location.artifact,
         "step_id": issue.location.step_id,
         "proposed_repair": issue.proposed_repair,
     }
@@ -73,6 +81,7 @@ class ManualIntervention(Entity):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     step_id: NonBlank
+    """The fragment: a step_id, or PLAN."""
     cause: Literal["refinement_limit", "nesting_limit"]
     reason: NonBlank
     attempts: Annotated[int, Field(ge=0)]
@@ -94,7 +103,7 @@ class RefinementLedger(Entity):
 
     total: Annotated[int, Field(ge=0)] = 0
     fragments: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """Attempts by fragment: the step_id, of a step that replaces another the id of the first."""
+    """Attempts by fragment: PLAN, or the step_id, of a step that replaces another the id of the first."""
     manual_intervention: list[ManualIntervention] = Field(default_factory=list)
 
     def attempts(self, fragment: str) -> int:
@@ -117,16 +126,19 @@ class RefinementLedger(Entity):
     def marked(
         self, step_id: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str
     ) -> RefinementLedger:
-        """Return the ledger with a fragment that needs a person; one that is there already for that cause stays."""
-        if any(entry.step_id == step_id and entry.cause == cause for entry in self.manual_intervention):
+        """Return the ledger with a fragment that needs a person; one that is there already stays as it is."""
+        if self.left_to_a_person(step_id):
             return self
         entry = ManualIntervention(step_id=step_id, cause=cause, reason=reason, attempts=self.attempts(step_id))
         return self.model_copy(update={"manual_intervention": [*self.manual_intervention, entry]})
 
+    def left_to_a_person(self, fragment: str) -> bool:
+        """Return whether the fragment was marked for a person."""
+        return any(entry.step_id == fragment for entry in self.manual_intervention)
+
     def exhausted(self, fragment: str, limits: RefinementLimits) -> bool:
         """Return whether the fragment is not to be refined any more."""
-        marked = any(entry.step_id == fragment for entry in self.manual_intervention)
-        return marked or self.refusal(fragment, limits) is not None
+        return self.left_to_a_person(fragment) or self.refusal(fragment, limits) is not None
 
 
 def fragment_of(step_id: str, replaced: Mapping[str, str]) -> str:

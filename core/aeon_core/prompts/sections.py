@@ -9,11 +9,28 @@ from typing import Any
 from aeon_core.plan.models import Plan, PlanStep
 
 CLIPPED_AT = 4000
-"""Characters of one step's output that a prompt shows."""
+"""Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""
 
 
 to_line = json.JSONEncoder(ensure_ascii=False).encode
 """Returns plain JSON as one line."""
+
+
+def run_sections(
+    plan: Plan,
+    outputs: Mapping[str, dict[str, Any]],
+    failures: Mapping[str, list[str]],
+    *,
+    ttl: tuple[int, int],
+    characters: int = CLIPPED_AT,
+) -> dict[str, str]:
+    """Return the sections that every request of a run has: goal, plan, results and TTL (remaining, allocated)."""
+    return {
+        "goal": plan.goal,
+        "plan": plan_section(plan),
+        "results": results_section(plan, outputs, failures, characters=characters),
+        "ttl": ttl_section(*ttl),
+    }
 
 
 def plan_section(plan: Plan) -> str:
@@ -23,42 +40,56 @@ def plan_section(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def results_section(plan: Plan, outputs: Mapping[str, dict[str, Any]], failures: Mapping[str, list[str]]) -> str:
-    """Return a line for each step that was executed: its output, or why it failed."""
+def results_section(
+    plan: Plan,
+    outputs: Mapping[str, dict[str, Any]],
+    failures: Mapping[str, list[str]],
+    *,
+    characters: int = CLIPPED_AT,
+) -> str:
+    """Return a line for each step that was executed: its output, or why it failed.
+
+    Of an output longer than so many `characters` both ends are shown.
+    """
     lines = []
     for step in plan.walk():
         if step.step_id in outputs:
-            lines.append(_output_line(step.step_id, outputs[step.step_id]))
+            lines.append(_output_line(step.step_id, outputs[step.step_id], characters))
         elif step.step_id in failures:
             lines.append(to_line({"step_id": step.step_id, "errors": failures[step.step_id]}))
     return "\n".join(lines)
 
 
-def _output_line(step_id: str, output: dict[str, Any]) -> str:
+def _output_line(step_id: str, output: dict[str, Any], characters: int) -> str:
     text = to_line(output)
-    if len(text) <= CLIPPED_AT:
+    if len(text) <= characters:
         return f'{{"step_id": {to_line(step_id)}, "output": {text}}}'
-    return to_line({"step_id": step_id, "output_clipped": _clip(text)})
+    return to_line({"step_id": step_id, "output_clipped": _clip(text, characters)})
 
 
-def _clip(text: str) -> str:
+def _clip(text: str, characters: int) -> str:
     """Return both ends of a long text, and how much is missing between them."""
-    left_out = len(text) - CLIPPED_AT
-    head = 3 * CLIPPED_AT // 4
+    left_out = len(text) - characters
+    head = 3 * characters // 4
     return f"{text[:head]} …[{left_out} characters left out]… {text[head + left_out :]}"
 
 
-def memory_section(entries: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> str:
-    """Return a line for each entry of the memory, but for step outputs that are `shown` already as they are."""
+def memory_section(
+    entries: Mapping[str, Any], shown: Mapping[str, Any] | None = None, *, characters: int = CLIPPED_AT
+) -> str:
+    """Return a line for each entry of the memory, but for step outputs that are `shown` already as they are.
+
+    Of a value longer than so many `characters` both ends are shown.
+    """
     lines = []
     for key in sorted(entries):
         if shown is not None and key in shown and shown[key] == entries[key]:
             continue
         text = to_line(entries[key])
-        if len(text) <= CLIPPED_AT:
+        if len(text) <= characters:
             lines.append(f'{{"key": {to_line(key)}, "value": {text}}}')
         else:
-            lines.append(to_line({"key": key, "value_clipped": _clip(text)}))
+            lines.append(to_line({"key": key, "value_clipped": _clip(text, characters)}))
     return "\n".join(lines)
 
 

@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability,
         ScriptedModel(answer="x"),
         tools=registry,
         journal=tmp_path / "r.jsonl",
-        config=RunConfig(durability=durability),
+        config=RunConfig(single_pass=True, durability=durability),
     ).run("t", plan)
     return [
         event for event in events if event in ("sync", "invoked") or event.startswith(("tool", "llm", "pass", "run_f"))

@@ -26,7 +26,7 @@ def reply(text: str, input_tokens: int = 10, output_tokens: int = 5) -> LLMRespo
 
 def run(model: LLMAdapter, *, approver: Any = None, plan: Any = PLAN, **config: Any) -> tuple[RunResult, Records]:
     records: Records = []
-    given: dict[str, Any] = {"durability": "off", "prices": PRICES, **config}
+    given: dict[str, Any] = {"single_pass": True, "durability": "off", "prices": PRICES, **config}
     orchestrator = Orchestrator(
         model, config=RunConfig(**given), journal=False, on_record=records.append, approver=approver
     )
@@ -35,7 +35,7 @@ def run(model: LLMAdapter, *, approver: Any = None, plan: Any = PLAN, **config: 
 
 def replayed(records: Records, **config: Any) -> RunResult:
     cursor = Cursor(records)
-    given: dict[str, Any] = {"durability": "off", "prices": PRICES, **config}
+    given: dict[str, Any] = {"single_pass": True, "durability": "off", "prices": PRICES, **config}
     result = Orchestrator(None, config=RunConfig(**given), recorded=cursor).run("a task", json.loads(json.dumps(PLAN)))
     assert cursor.exhausted
     return result

@@ -135,7 +135,13 @@ def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than
 ) -> None:
     # Each attempt may cost some 2 dollars; two that broke leave no room for a third.
     prices = {"scripted:test": {"input": 1_000, "output": 2_000}}
-    given: dict[str, Any] = {"durability": "off", "prices": prices, "budget": 5.0, "max_tokens": 100}
+    given: dict[str, Any] = {
+        "durability": "off",
+        "prices": prices,
+        "budget": 5.0,
+        "max_tokens": 100,
+        "single_pass": True,
+    }
     records: list[dict[str, Any]] = []
     model = Streaming(text, error)
     result = Orchestrator(

@@ -23,7 +23,7 @@ from tests.aeon_core.journal.adaptive import (
     report,
     two_adaptive_passes,
 )
-from tests.aeon_core.journal.build import parsed, write
+from tests.aeon_core.journal.build import parsed, started, write
 from tests.aeon_core.journal.test_view import JSON
 
 
@@ -124,13 +124,27 @@ def test_one_pass_holds_its_own_findings_and_the_profile_it_went_by(tmp_path: Pa
 
 def test_a_pass_without_a_profile_of_its_own_goes_by_the_one_before(tmp_path: Path) -> None:
     records = [each for each in two_adaptive_passes() if getattr(each, "profile_version", 1) == 1]
-    view, history = open_run(write(tmp_path, *records), None, 2)
+    view, _ = open_run(write(tmp_path, *records), None, 2)
     assert [p.version for p in view.profiles] == [1]
-    assert history.passes[0].adaptive_depth is not None
-    assert history.passes[0].adaptive_depth["reasoning_mode"] == "balanced"
     later = [each for each in two_adaptive_passes() if getattr(each, "profile_version", 2) == 2]
     view, history = open_run(write(tmp_path, *later), None, 1)
     assert (view.profiles, history.passes[0].adaptive_depth) == ([], None)
+
+
+def test_a_change_names_what_was_taken_away_and_the_substeps_that_were_given(tmp_path: Path) -> None:
+    before = {"step_id": "s1", "description": "Do it", "tool": "odd", "status": "pending"}
+    substeps = [{"step_id": f"s1.{number}", "description": f"part {number}"} for number in range(1, 8)]
+    after = {
+        **{key: value for key, value in before.items() if key != "tool"},
+        "subplan": {"parent_step_id": "s1", "subplan_goal": "Do it", "substeps": substeps},
+    }
+    (found,) = fold(parsed(started(), refinement(1, "s1", accepted=True, before=[before], after=[after]))).refinements
+    assert adaptive_text.refinement_change(found) == (
+        'tool "odd" → none, with 7 substeps: '
+        "s1.1 part 1; s1.2 part 2; s1.3 part 3; s1.4 part 4; s1.5 part 5; and 2 more"
+    )
+    (undone,) = fold(parsed(started(), refinement(1, "s1", accepted=True, before=[after], after=[before]))).refinements
+    assert adaptive_text.refinement_change(undone) == 'tool "odd", without substeps'
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aeon_core.journal.history import ExecutionHistory, open_history, open_run
+from aeon_core.journal.history import ExecutionHistory, list_runs, open_history, open_run
 from aeon_core.journal.passes import PassesFold
 from aeon_core.plan.models import Plan
+from aeon_core.plan.parsing import dump_plan
 from tests.aeon_core.journal.adaptive import (
     assessment,
     profile,
@@ -28,7 +29,7 @@ def test_the_history_of_a_run_equals_what_the_run_returned(tmp_path: Path) -> No
     first, second = history.passes
     assert second.evaluation_results["convergence"] == result.convergence
     assert result.plan is not None
-    assert second.plan_state == result.plan.model_dump(mode="json", exclude_none=True) | {"goal": result.plan.goal}
+    assert second.final_plan_state == dump_plan(result.plan)
     assert [step["output"] for step in second.execution_results["steps"] if step["status"] == "complete"] == [
         {"result": 15},
         {"result": 0.5},
@@ -45,23 +46,25 @@ def test_a_pass_holds_the_plan_as_it_began_and_as_it_ended(tmp_path: Path) -> No
     def statuses(state: dict[str, Any] | None) -> list[tuple[str, str]]:
         return [(step.step_id, step.status) for step in Plan.model_validate(state).walk()]
 
-    assert statuses(first.initial_plan_state) == [("s1", "pending"), ("s2", "pending")]
+    assert statuses(first.plan_state) == [("s1", "pending"), ("s2", "pending")]
     refined = [("s1", "complete"), ("s2", "invalid"), ("s2-r1", "pending")]
-    assert statuses(first.plan_state) == statuses(second.initial_plan_state) == refined
-    assert statuses(second.plan_state) == [*refined[:2], ("s2-r1", "complete")]
+    assert statuses(first.final_plan_state) == statuses(second.plan_state) == refined
+    assert statuses(second.final_plan_state) == [*refined[:2], ("s2-r1", "complete")]
 
 
-def test_a_pass_holds_the_profile_it_went_by_and_not_the_one_that_was_made_at_its_end(tmp_path: Path) -> None:
+def test_a_pass_holds_the_profile_that_held_during_it_and_each_adjustment_with_its_reason(tmp_path: Path) -> None:
     refined_run(tmp_path / "r.jsonl")
     first, second = open_history(tmp_path / "r.jsonl").passes
     for number, each in enumerate((first, second), 1):
         assert each.task_profile is not None
         assert each.task_profile["profile_version"] == number
-        assert "adaptive_depth" not in each.task_profile
-    assert first.adaptive_depth is not None
-    assert first.adaptive_depth["adjustment_reason"].startswith("inferred from the task")
-    assert second.adaptive_depth is not None
-    assert second.adaptive_depth["adjustment_reason"].startswith("convergence was not reached (incomplete")
+        assert each.depth_adjustments[-1] == each.adaptive_depth
+    reasons = [each["adjustment_reason"] for each in first.depth_adjustments + second.depth_adjustments]
+    assert [reason.partition(". ")[0].partition(" (")[0] for reason in reasons] == [
+        "inferred from the task",
+        "the plan has 2 steps to run",
+        "convergence was not reached",
+    ]
 
 
 def test_snapshots_are_their_own_and_no_later_pass_changes_them() -> None:
@@ -78,9 +81,9 @@ def test_snapshots_are_their_own_and_no_later_pass_changes_them() -> None:
         _empty(record)
     assert first.model_dump_json() == before
     second = fold.passes[1]
-    assert second.initial_plan_state == first.plan_state
-    assert second.initial_plan_state is not None
-    second.initial_plan_state["steps"].clear()
+    assert second.final_plan_state == first.final_plan_state
+    assert second.final_plan_state is not None
+    second.final_plan_state["steps"].clear()
     assert first.model_dump_json() == before
 
 
@@ -174,4 +177,19 @@ def test_a_pass_record_that_cannot_be_read_leaves_its_findings_to_no_other_pass(
         fold.apply(record)
     (second,) = fold.passes
     assert [each["validation_id"] for each in second.validation_reports] == ["v2"]
-    assert second.initial_plan_state is None
+    assert second.final_plan_state == parsed(refined)[0]["plan"]
+
+
+def test_the_passes_of_a_journal_that_was_cut_are_those_that_ended(tmp_path: Path) -> None:
+    refined_run(tmp_path / "whole.jsonl")
+    content = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    ended = 0
+    for number, line in enumerate(content[:-1], 1):
+        ended += b'"type":"pass"' in line
+        (folder / "r.jsonl").write_bytes(b"".join(content[:number]) + b'{"v":1,"seq":')
+        (summary,) = list_runs(folder)
+        assert (summary.status, summary.passes) == ("interrupted", ended), line[:200]
+        assert len(open_history(folder / "r.jsonl").passes) == ended
+    assert ended == 2

@@ -90,7 +90,7 @@ def test_a_call_and_a_tool_in_flight_are_unfinished() -> None:
 def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
     lines = texts(fold(parsed(*whole_run())))
     assert 's1 complete · tool calculator → {"result": 15}' in lines
-    assert "s2 · Tool 'calc' not found in registry · goes to the supervisor" in lines
+    assert "s2 · Tool 'calc' not found in registry · to be repaired" in lines
     assert 's2 · plan repair (llm, 1/2) succeeded: tool "calc" → "calculator"' in lines
     assert "s2 repaired · tool calculator · double it" in lines
     assert "s3 complete · fallback reasoning → no news" in lines
@@ -127,7 +127,7 @@ def test_missing_tools_repairs_fallbacks_and_retries_are_warnings_and_failures_e
         llm("finished", call_id="c9", error={"message": "401"}),
     ]
     levels = {line.text: line.level for line in fold(parsed(*records)).log}
-    assert levels["s2 · Tool 'calc' not found in registry · goes to the supervisor"] == "warning"
+    assert levels["s2 · Tool 'calc' not found in registry · to be repaired"] == "warning"
     assert levels["s2 repaired · tool calculator · double it"] == "warning"
     assert levels["s3 complete · fallback reasoning → no news"] == "warning"
     assert levels["plan · the model call failed: 503 overloaded · again in 1.0 s"] == "warning"

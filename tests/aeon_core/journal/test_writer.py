@@ -169,7 +169,8 @@ def one() -> int:
     return 1
 registry.register(one)
 plan = steps({"tool": "one", "arguments": {}}, {"tool": "die", "arguments": {}})
-Orchestrator(ScriptedModel(), tools=registry, journal=sys.argv[1], config=RunConfig(durability="off")).run("t", plan)
+config = RunConfig(single_pass=True, durability="off")
+Orchestrator(ScriptedModel(), tools=registry, journal=sys.argv[1], config=config).run("t", plan)
 """
     path = tmp_path / "r.jsonl"
     root = Path(__file__).parents[3]

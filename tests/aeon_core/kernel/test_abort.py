@@ -35,7 +35,7 @@ def test_a_model_call_in_flight_is_given_up_and_the_run_is_journaled_as_aborted(
 
     records: list[dict[str, Any]] = []
     model = Stuck()
-    config = RunConfig(durability="off")
+    config = RunConfig(single_pass=True, durability="off")
     orchestrator = Orchestrator(model, config=config, journal=False, on_record=records.append)
     thread, results = start(orchestrator, steps(add(1, 1), {"agent": "llm"}))
     assert asked.wait(5)
@@ -66,7 +66,7 @@ def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
 
     registry.register(slow)
     records: list[dict[str, Any]] = []
-    config = RunConfig(durability="off")
+    config = RunConfig(single_pass=True, durability="off")
     orchestrator = Orchestrator(ScriptedModel(), tools=registry, config=config, journal=False, on_record=records.append)
     thread, results = start(orchestrator, steps(*[{"tool": "slow", "arguments": {}}] * 2))
     assert begun.wait(5)
@@ -87,7 +87,9 @@ def test_a_wait_between_attempts_ends_with_the_abort() -> None:
         failed.set()
         return LLMError("busy", True, retry_after=60)
 
-    orchestrator = Orchestrator(ScriptedModel(plan=fail), config=RunConfig(durability="off"), journal=False)
+    orchestrator = Orchestrator(
+        ScriptedModel(plan=fail), config=RunConfig(single_pass=True, durability="off"), journal=False
+    )
     thread, results = start(orchestrator, None)
     assert failed.wait(5)
     orchestrator.abort()
@@ -105,7 +107,9 @@ def test_an_interrupt_in_a_tool_ends_the_run_as_aborted() -> None:
         raise KeyboardInterrupt
 
     registry.register(interrupted)
-    orchestrator = Orchestrator(ScriptedModel(), tools=registry, config=RunConfig(durability="off"), journal=False)
+    orchestrator = Orchestrator(
+        ScriptedModel(), tools=registry, config=RunConfig(single_pass=True, durability="off"), journal=False
+    )
     assert orchestrator.run("t", steps({"tool": "interrupted", "arguments": {}})).status == "aborted"
 
 
@@ -119,14 +123,16 @@ def test_a_tool_that_exits_fails_its_step_only() -> None:
 
     registry.register(leaver)
     orchestrator = Orchestrator(
-        ScriptedModel(answer="x"), tools=registry, config=RunConfig(durability="off"), journal=False
+        ScriptedModel(answer="x"), tools=registry, config=RunConfig(single_pass=True, durability="off"), journal=False
     )
     result = orchestrator.run("t", steps({"tool": "leaver", "arguments": {}}))
     assert result.steps[0].errors == ["SystemExit: 3"]
 
 
 def test_histories_only_grow() -> None:
-    orchestrator = Orchestrator(ScriptedModel(answer="x"), config=RunConfig(durability="off"), journal=False)
+    orchestrator = Orchestrator(
+        ScriptedModel(answer="x"), config=RunConfig(single_pass=True, durability="off"), journal=False
+    )
     orchestrator.run("t", steps(add(1, 1)))
     assert orchestrator.state is not None
     for change in (

@@ -28,7 +28,7 @@ from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_execution import of, run
 from tests.fakes import ScriptedModel, add, call, steps
 
-OFF = RunConfig(durability="off")
+OFF = RunConfig(single_pass=True, durability="off")
 
 
 def registry_of(*functions: Any) -> ToolRegistry:
@@ -339,7 +339,7 @@ def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp
 def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path) -> None:
     folder = tmp_path / "x\udcff"
     model = ScriptedModel(plan=steps(add(1, 1)), answer="2")
-    result = Orchestrator(model, config=RunConfig(durability="off", runs_dir=folder)).run("t")
+    result = Orchestrator(model, config=RunConfig(single_pass=True, durability="off", runs_dir=folder)).run("t")
     assert result.status == "completed"
     [journal] = folder.iterdir()
     assert json.loads(journal.read_bytes().splitlines()[0])["type"] == "run_started"
@@ -360,7 +360,9 @@ def test_what_looks_like_a_key_never_reaches_the_journal(place: str, tmp_path: P
 
     path = tmp_path / "r.jsonl"
     heard: list[bytes] = []
-    config = RunConfig(durability="off", base_url=f"http://host/v1?api_key={KEY}" if place == "config" else None)
+    config = RunConfig(
+        single_pass=True, durability="off", base_url=f"http://host/v1?api_key={KEY}" if place == "config" else None
+    )
     arguments = {"text": KEY if place == "plan" else "x"}
     plan = steps({"tool": "use", "arguments": arguments}, {"agent": "llm"})
     result = Orchestrator(

@@ -22,18 +22,27 @@ from aeon_core import (
 )
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, add, call, steps
+from tests.replays import replays_the_same
 
 Records = list[dict[str, Any]]
 
 
 def run(
-    model: ScriptedModel, plan: Any = None, *, task: str = "a task", ttl: int = 50, **options: Any
+    model: ScriptedModel, plan: Any = None, *, task: str = "a task", ttl: int = 50, replays: bool = True, **options: Any
 ) -> tuple[RunResult, Records]:
+    """Run the task in one pass; then see that its records replay, which `replays=False` leaves out."""
     records: Records = []
     orchestrator = Orchestrator(
-        model, config=RunConfig(ttl=ttl, durability="off"), journal=False, on_record=records.append, **options
+        model,
+        config=RunConfig(single_pass=True, ttl=ttl, durability="off"),
+        journal=False,
+        on_record=records.append,
+        **options,
     )
-    return orchestrator.run(task, plan), records
+    result = orchestrator.run(task, plan)
+    if replays:
+        replays_the_same(records)
+    return result, records
 
 
 def of(records: Records, kind: str) -> Records:
@@ -223,7 +232,9 @@ def test_a_tool_that_is_unregistered_during_the_run_makes_a_missing_tool_step() 
 
     registry.register(saboteur)
     model = ScriptedModel(repair="no", fallback="by hand: 2", answer="2")
-    result, _ = run(model, steps({"tool": "saboteur", "arguments": {}}, add(1, 1)), tools=registry)
+    plan = steps({"tool": "saboteur", "arguments": {}}, add(1, 1))
+    # What comes and goes in mid run stands in no record.
+    result, _ = run(model, plan, tools=registry, replays=False)
     assert [step.mode for step in result.steps] == ["tool", "fallback"]
     assert result.steps[1].output == {"text": "by hand: 2"}
 
@@ -319,7 +330,9 @@ def test_an_empty_reply_or_a_refusal_fails_the_reasoning_step(reply: Any) -> Non
 
 def no_wait(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waits: list[float] = []
-    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: waits.append(seconds))
+    monkeypatch.setattr(
+        "aeon_core.effects.line.Line.wait", lambda self, seconds: None if self.recording else waits.append(seconds)
+    )
     return waits
 
 

@@ -142,7 +142,7 @@ def test_a_vague_step_is_refined_before_it_runs() -> None:
 
 def test_the_ttl_is_allocated_by_the_profile_within_the_limit_and_says_why() -> None:
     _, records = run(model())
-    told = of(records, "profile")[0]
+    told = of(records, "profile")[-1]
     assert told["reasoning_depth"] == "medium"
     assert told["adaptive_depth"]["allocated_ttl"] == of(records, "ttl")[-1]["allocated"] < 50
     assert "TaskProfile version 1" in told["adjustment_reason"]

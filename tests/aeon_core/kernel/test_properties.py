@@ -59,7 +59,7 @@ def test_any_replies_end_in_a_sound_result(plan: Any, replies: list[Any], ttl: i
     scripted = ScriptedModel(plan=plan, **dict(zip(names, replies, strict=False)))
     lines: list[bytes] = []
     orchestrator = Orchestrator(
-        scripted, config=RunConfig(ttl=ttl, durability="off"), journal=False, on_line=lines.append
+        scripted, config=RunConfig(single_pass=True, ttl=ttl, durability="off"), journal=False, on_line=lines.append
     )
     result = orchestrator.run("a task")
     assert 0 <= result.ttl.remaining <= ttl

@@ -47,7 +47,7 @@ def test_a_replay_emits_the_same_records_and_ends_in_the_same_result(
 def replay(records: list[dict[str, Any]], *, ttl: int = 50, plan: Any = None) -> Any:
     cursor = Cursor(records)
     orchestrator = Orchestrator(
-        None, config=RunConfig(ttl=ttl, durability="off"), recorded=cursor, tools=default_registry()
+        None, config=RunConfig(single_pass=True, ttl=ttl, durability="off"), recorded=cursor, tools=default_registry()
     )
     started = of(records, "run_started")[0]
     result = orchestrator.run(started["task"], plan)
@@ -78,7 +78,8 @@ def test_nothing_is_invoked_in_a_replay() -> None:
     plan = steps({"tool": "count", "arguments": {}})
     _, records = run(ScriptedModel(answer="x"), dict(plan), tools=registry)
     cursor = Cursor(records)
-    orchestrator = Orchestrator(None, tools=registry, config=RunConfig(durability="off"), recorded=cursor)
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(None, tools=registry, config=config, recorded=cursor)
     result = orchestrator.run("a task", dict(plan))
     assert calls == [1]
     assert result.steps[0].output == {"result": 1}

@@ -16,7 +16,7 @@ from aeon_core.convergence.additional import REPLY_SCHEMA
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
 from aeon_core.plan.models import Plan
-from aeon_core.plan.refining import REFINE_SCHEMA
+from aeon_core.plan.refining.asking import REFINE_SCHEMA
 from aeon_core.tools.schema import Schema
 from aeon_core.validation.judge import JUDGE_SCHEMA
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aeon_core import Plan, PlanStep
-from aeon_core.plan.applying import RefinementOutcome, apply_actions
 from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.plan.refinement import Issue, RefinementAction, RefinementLedger, RefinementLimits
+from aeon_core.plan.refining.applying import RefinementOutcome, apply_actions
 from aeon_core.validation.report import IssueLocation, ValidationIssue
 
 

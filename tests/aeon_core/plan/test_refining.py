@@ -11,7 +11,8 @@ from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.fragments import fragments_to_refine, left_to_a_person
 from aeon_core.plan.refinement import RefinementLedger
-from aeon_core.plan.refining import REFINE_SCHEMA, read_refinement, refinement_request
+from aeon_core.plan.refining.asking import REFINE_SCHEMA, refinement_request
+from aeon_core.plan.refining.replies import read_refinement
 from aeon_core.prompts import system_prompt
 from tests.aeon_core.plan.refining import act, applied, issue, plan_of, step
 
@@ -165,7 +166,7 @@ def test_vague_steps_failed_ones_and_those_with_several_actions_do() -> None:
 def test_issues_of_weight_make_a_fragment() -> None:
     found = fragments(
         *(step(name, description=CONCRETE) for name in "abc"),
-        issues=[issue("a", "high", "consistency"), issue("b", "low"), issue(None, "high")],
+        issues=[issue("a", "high", "consistency"), issue("b", "low"), issue(None, "low")],
     )
     assert found == {"a": ("a is wanting",)}
 

@@ -237,6 +237,7 @@ def test_the_planner_wins_over_a_proposed_repair_which_becomes_an_advisory() -> 
             "type": "relevance",
             "severity": "medium",
             "description": "b is wanting",
+            "artifact": "plan",
             "step_id": "b",
             "proposed_repair": "Set the tool to 'calculator'.",
         },

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from aeon_core import Plan, PlanStep
+from aeon_core.plan.fragments import fragments_to_refine
+from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.validation.report import ValidationIssue
 from tests.aeon_core.plan.refining import act, applied, by_id, issue, plan_of, same, step, unchanged
 
@@ -176,3 +178,52 @@ def test_a_proposed_repair_of_the_replaced_step_that_is_not_followed_is_an_advis
     outcome = applied(DONE, act("step_modify", "b", tool="echo"), issues=[wanting])
 
     assert [(advisory.step_id, advisory.issue["issue_id"]) for advisory in outcome.advisories] == [("b-r1", "i-b")]
+
+
+TWO_FAILED = plan_of(
+    step("p", "failed", step("p1", "complete"), step("p2", "failed"), step("p3", "failed"), agent=None), step("q")
+)
+
+
+def test_all_failed_parts_of_a_step_run_again_with_it_and_none_is_left_where_nothing_runs() -> None:
+    outcome = applied(TWO_FAILED, act("step_modify", "p2", description="another way"))
+
+    stand_in = outcome.plan.find("p-r1")
+    assert stand_in is not None
+    assert stand_in.subplan is not None
+    assert [each.step_id for each in stand_in.subplan.substeps] == ["p2-r1", "p3-r1"]
+    assert statuses(outcome.plan)["p3"] == "invalid"
+
+
+def test_what_one_reply_says_of_two_parts_reaches_both_stand_ins() -> None:
+    outcome = applied(
+        TWO_FAILED,
+        act("step_modify", "p2", steps=[{"id": "p2", "description": "another way"}]),
+        act("step_mark_invalid", "p3", steps=[{"id": "p3", "description": "a third way"}]),
+    )
+
+    assert [each.accepted for each in outcome.refinements] == [True, True]
+    steps = by_id(outcome.plan)
+    assert [steps[each]["description"] for each in ("p2-r1", "p3-r1")] == ["another way", "a third way"]
+    assert outcome.ledger.fragments == {"p2": 1, "p3": 1}
+
+
+def test_a_part_that_is_kept_of_a_replaced_step_is_refined_through_the_step_that_stands_in() -> None:
+    once = applied(TWO_FAILED, act("step_mark_invalid", "p2")).plan
+    outcome = applied(once, act("step_mark_invalid", "p1"))
+
+    assert same(outcome.plan, once)
+    assert "is a part of 'p', which was replaced" in outcome.refused[0].explanation.replace('"', "'")
+    assert [
+        each.step_id for each in fragments_to_refine(once, issues=[issue("p1", "high")], ledger=outcome.ledger)
+    ] == ["p-r1"]
+
+
+@pytest.mark.parametrize("status", ["complete", "failed"])
+def test_steps_inside_a_replaced_step_need_no_refinement_of_their_own(status: str) -> None:
+    plan = plan_of(
+        step("p", "invalid", step("p1", status), agent=None),
+        step("p-r1", "complete", step("n", "complete"), agent=None, replaces="p"),
+    )
+
+    assert fragments_to_refine(plan, ledger=RefinementLedger()) == []

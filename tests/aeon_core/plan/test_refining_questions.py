@@ -257,9 +257,7 @@ def test_a_vague_task_is_asked_about(task: str) -> None:
 
 
 def test_the_questions_name_what_is_open() -> None:
-    assert (
-        follow_up_questions("build a REST API")[0] == "Which REST API exactly is meant, and what must it contain or do?"
-    )
+    assert follow_up_questions("build a REST API")[0] == "What should the REST API do or contain, and for whom?"
     assert follow_up_questions("Make it better")[:2] == [
         "What does 'it' stand for?",
         "What does 'better' mean here, and how would one see that it is reached?",
@@ -283,10 +281,22 @@ def test_a_models_questions_come_after_those_of_the_rules_each_once() -> None:
     assert follow_up_questions("Add 17 and 25", asked=["Why?"]) == ["Why?"]
 
 
-def test_vague_steps_are_asked_about_only_where_the_task_is_vague() -> None:
+def test_vague_steps_are_asked_about_whether_the_task_is_vague_or_clear() -> None:
     plan = plan_of(step("s1", description="do something"), step("s2", description="count the words of a.txt"))
+    question = "What does step 's1' mean by 'do something'?"
 
-    assert "What does step 's1' mean by 'do something'?" in follow_up_questions("Do the usual", plan)
+    assert question in follow_up_questions("Do the usual", plan)
+    assert follow_up_questions("Add 17 and 25", plan) == [question]
+
+
+def test_steps_that_say_what_they_do_or_have_run_are_not_asked_about() -> None:
+    plan = plan_of(
+        step("s1", "complete", description="do something"),
+        step("s2", description="do stuff", tool="echo", agent=None, arguments={"message": "hi"}),
+        step("s3", description="count the words of a.txt"),
+        step("s4", "pending", step("s5", description="count the words of b.txt"), description="do the things"),
+    )
+
     assert follow_up_questions("Add 17 and 25", plan) == []
 
 

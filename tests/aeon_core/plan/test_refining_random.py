@@ -14,7 +14,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement import RefinementAction, RefinementLedger
-from aeon_core.plan.refining import read_refinement
+from aeon_core.plan.refining.replies import read_refinement
 from aeon_core.schemas import schema
 from tests.aeon_core.plan.refining import applied, by_id, plan_of, step
 
@@ -27,7 +27,7 @@ PLAN = plan_of(
     step("d", "pending", step("d1"), depends_on=["c2"]),
     step("e", depends_on=["d"]),
 )
-IDS = ["a", "b", "b1", "b2", "c", "c2", "d", "d1", "e", "n", "plan", ""]
+IDS = ["a", "b", "b1", "b2", "c", "c2", "d", "d1", "e", "n", "plan", "answer", ""]
 scalars = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=3) | st.sampled_from(IDS)
 keys = st.sampled_from(
     [
@@ -52,7 +52,7 @@ keys = st.sampled_from(
         "goal",
         "text",
         "depth_level",
-        "x",
+        "exec",
     ]
 )
 anything = st.recursive(
@@ -89,6 +89,17 @@ def executed(plan: Plan) -> dict[str, dict[str, Any]]:
     return {step_id: fields for step_id, fields in by_id(plan).items() if fields["status"] != "pending"}
 
 
+def pending_in_executed(plan: Plan) -> list[str]:
+    """Return the steps that would never run: pending ones within a step that has run."""
+    return [
+        part.step_id
+        for each in plan.walk()
+        if each.executed and each.subplan is not None
+        for part in each.subplan.substeps
+        if part.status == "pending"
+    ]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(actions, max_size=14))
 def test_executed_steps_stay_limits_hold_and_the_plan_is_sound(given_actions: list[Any]) -> None:
@@ -106,6 +117,7 @@ def test_executed_steps_stay_limits_hold_and_the_plan_is_sound(given_actions: li
     for step_id, fields in after.items():
         newly_invalid = fields["status"] == "invalid" and by_id(PLAN)[step_id]["status"] != "invalid"
         assert not newly_invalid or any(each.get("replaces") == step_id for each in after.values())
+    assert pending_in_executed(outcome.plan) == []
     assert max(outcome.ledger.fragments.values(), default=0) <= 3
     assert outcome.ledger.total == sum(outcome.ledger.fragments.values()) <= 10
     dumped = dump_plan(outcome.plan)
@@ -113,6 +125,40 @@ def test_executed_steps_stay_limits_hold_and_the_plan_is_sound(given_actions: li
     assert dump_plan(Plan.model_validate(json.loads(json.dumps(dumped)))) == dumped
     assert dump_plan(PLAN) == before
     assert set(after) >= set(executed(PLAN))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(actions, max_size=10))
+def test_only_pending_steps_change_and_only_those_that_an_action_reaches(given_actions: list[Any]) -> None:
+    try:
+        reply = read_refinement({"actions": given_actions})
+    except ValidationError:
+        return
+    outcome = applied(PLAN, *reply.actions)
+
+    told = json.dumps([[each.before, each.after, each.replaced] for each in outcome.accepted])
+    was, now = by_id(PLAN), by_id(outcome.plan)
+    for step_id in was:
+        if step_id not in now or was[step_id] != now[step_id]:
+            followed = {*was[step_id].get("depends_on", ())} & {*outcome.replaced}
+            assert f'"{step_id}"' in told or followed
+    assert len(now) == sum(1 for _ in outcome.plan.walk())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(anything, max_size=6) | anything)
+def test_garbage_changes_nothing_however_often_it_comes(garbage: Any) -> None:
+    plan, ledger = PLAN, RefinementLedger()
+    for _ in range(2):
+        try:
+            reply = read_refinement({"actions": garbage})
+        except ValidationError:
+            return
+        outcome = applied(plan, *reply.actions, ledger=ledger)
+        assert outcome.accepted == []
+        assert dump_plan(outcome.plan) == dump_plan(PLAN)
+        plan, ledger = outcome.plan, outcome.ledger
+    assert ledger == RefinementLedger()
 
 
 @settings(max_examples=200, deadline=None)

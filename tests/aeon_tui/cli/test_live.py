@@ -62,7 +62,7 @@ def test_a_person_at_a_terminal_is_asked_for_the_task(
 ) -> None:
     answering = ScriptedModel(plan=steps(add(5, 10)), answer="15")
     monkeypatch.setattr("aeon_tui.cli.run.connected_model", lambda _: answering)
-    done = cli("run", "--headless", stdin="add 5 and 10\n")
+    done = cli("run", "--headless", "--single-pass", stdin="add 5 and 10\n")
     assert done.code == 0
     assert done.err.startswith("Task: ")
     assert list_runs(tmp_path / ".aeon" / "runs")[0].task == "add 5 and 10"

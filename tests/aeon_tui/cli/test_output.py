@@ -59,6 +59,24 @@ def test_long_lines_are_not_broken_on_a_terminal(monkeypatch: pytest.MonkeyPatch
     assert stream.getvalue().count("\n") == 1
 
 
+def test_prose_is_wrapped_at_words_under_its_indent_on_a_terminal_and_is_one_line_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    prose = f"{HOSTILE} " + " ".join(["because"] * 20)
+    terminal, pipe = Terminal(), io.StringIO()
+    Output(terminal).paragraph(prose, indent=8)
+    Output(pipe).paragraph(prose, indent=8)
+    shown = [line.rstrip() for line in terminal.getvalue().splitlines()]
+    plain = prose.replace("\x1b", r"\x1b")
+    assert len(shown) == 3
+    assert all(line.startswith(" " * 8) and len(line) <= 80 for line in shown)
+    assert " ".join(line.strip() for line in shown) == plain
+    assert pipe.getvalue() == f"{' ' * 8}{plain}\n"
+
+
 def test_a_block_keeps_its_lines_and_indents_each() -> None:
     stream = io.StringIO()
     Output(stream).block("one\r\n\n\ttwo\x00", indent="  ")

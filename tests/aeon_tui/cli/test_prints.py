@@ -37,7 +37,8 @@ def shout(text: str) -> str:
 """
 WAYS = ("print", "stream", "write", "child", "libc")
 PLAN = {"goal": "g", "steps": [{"step_id": "s1", "description": "d", "tool": "shout", "arguments": {"text": "hi"}}]}
-RUN = ("run", "--headless", "--json", "--model", "simulated:default", "--tools", "noisy:shout", "--plan", "plan.json")
+OPTIONS = ("--single-pass", "--model", "simulated:default", "--tools", "noisy:shout", "--plan", "plan.json")
+RUN = ("run", "--headless", "--json", *OPTIONS)
 
 
 @pytest.fixture(autouse=True)

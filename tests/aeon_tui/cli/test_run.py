@@ -13,8 +13,6 @@ import pytest
 from aeon_core.errors import LLMError
 from aeon_core.journal.history import list_runs, open_history
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_tui.cli.run import outcome
-from tests.aeon_core.journal.build import finished
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, call, steps
 
@@ -29,7 +27,7 @@ def model(plan: Any = None, **scripts: Any) -> ScriptedModel:
 
 def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
-    done = cli("run", "--headless", "calculate the sum of 5 and 10")
+    done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")
     assert done.code == 0
     assert done.out == ('s1 complete · tool calculator · do part 1\n    {"result": 15}\n\nAnswer\nThe sum is 15.\n')
     assert [line for line in done.err.splitlines() if not line.startswith("TTL")] == [
@@ -54,12 +52,12 @@ def test_a_repair_and_a_fallback_are_told_on_stderr_and_in_the_result(cli: Cli, 
             fallback="weighed by hand",
         )
     )
-    done = cli("run", "--headless", "do three things")
+    done = cli("run", "--headless", "--single-pass", "do three things")
     assert done.code == 0
     warnings = [line for line in done.err.splitlines() if line.startswith("warning: ")]
     assert warnings[:2] == [
-        "warning: s2 · Tool 'calc' not found in registry · goes to the supervisor",
-        "warning: s3 · Tool 'scale' not found in registry · goes to the supervisor",
+        "warning: s2 · Tool 'calc' not found in registry · to be repaired",
+        "warning: s3 · Tool 'scale' not found in registry · to be repaired",
     ]
     assert any(line.startswith("warning: s2 · plan repair (llm, 1/2) succeeded") for line in warnings)
     assert "warning: s2 repaired · tool calculator · do part 2" in warnings
@@ -75,7 +73,7 @@ def test_a_repair_and_a_fallback_are_told_on_stderr_and_in_the_result(cli: Cli, 
 
 def test_json_is_one_run_result_alone_on_stdout(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
-    done = cli("run", "--headless", "--json", "calculate the sum of 5 and 10")
+    done = cli("run", "--headless", "--single-pass", "--json", "calculate the sum of 5 and 10")
     result = json.loads(done.out)
     assert (result["status"], result["answer"], result["steps"][0]["output"]) == (
         "completed",
@@ -97,7 +95,7 @@ def test_what_a_tool_prints_does_not_get_into_the_json(cli: Cli, use_model: UseM
         "    return text.upper()\n"
     )
     use_model(model(steps({"tool": "shout", "arguments": {"text": "hi"}})))
-    done = cli("run", "--headless", "--json", "--tools", "noisy:shout", "shout hi")
+    done = cli("run", "--headless", "--single-pass", "--json", "--tools", "noisy:shout", "shout hi")
     assert json.loads(done.out)["steps"][0]["output"] == {"result": "HI"}
     assert "printed by the tool" in done.err
 
@@ -105,7 +103,7 @@ def test_what_a_tool_prints_does_not_get_into_the_json(cli: Cli, use_model: UseM
 def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -> None:
     divide = {"tool": "calculator", "arguments": {"operation": "divide", "a": 7, "b": 0}}
     use_model(model(steps(divide, add(1, 2))))
-    done = cli("run", "--headless", "divide 7 by 0")
+    done = cli("run", "--headless", "--single-pass", "divide 7 by 0")
     assert done.code == 5
     assert "error: s1 failed · " in done.err
     assert "aeon-tui: not every step is complete (failed: s1)" in done.err
@@ -115,7 +113,7 @@ def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -
 
 def test_a_spent_ttl_is_exit_5_and_says_what_did_not_run(cli: Cli, use_model: UseModel) -> None:
     use_model(model(steps({"agent": "llm"}, {"agent": "llm"}), reason="thought"))
-    done = cli("run", "--headless", "--json", "--ttl", "2", "think twice")
+    done = cli("run", "--headless", "--single-pass", "--json", "--ttl", "2", "think twice")
     result = json.loads(done.out)
     assert done.code == 5
     assert (result["status"], result["result_type"]) == ("ttl_expired", "ttl_expired")
@@ -127,7 +125,7 @@ def test_a_model_that_fails_ends_the_run_with_its_exit_code_and_one_line(
     cli: Cli, use_model: UseModel, status: int | None, code: int
 ) -> None:
     use_model(model(LLMError("the key was refused; set KEY", status_code=status)))
-    done = cli("run", "--headless", "--json", "anything")
+    done = cli("run", "--headless", "--single-pass", "--json", "anything")
     result = json.loads(done.out)
     assert (done.code, result["status"], result["error"]["message"]) == (code, "failed", "the key was refused; set KEY")
     assert "aeon-tui: the key was refused; set KEY\n" in done.err
@@ -138,7 +136,7 @@ def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: Use
     plan = {**steps(add(20, 1)), "goal": "twenty and one"}
     Path("plan.json").write_text(json.dumps(plan))
     use_model(ScriptedModel(answer="21"))
-    done = cli("run", "--headless", "--plan", "plan.json")
+    done = cli("run", "--headless", "--single-pass", "--plan", "plan.json")
     assert (done.code, done.out.splitlines()[1]) == (0, '    {"result": 21}')
     assert "plan given · 1 step · twenty and one" in done.err
     assert list_runs(RUNS.absolute())[0].task == "twenty and one"
@@ -148,7 +146,7 @@ def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: Use
 def test_a_plan_file_that_is_none_is_exit_2_before_any_run(cli: Cli, use_model: UseModel, content: str) -> None:
     Path("plan.json").write_text(content)
     use_model(ScriptedModel())
-    done = cli("run", "--headless", "--json", "--plan", "plan.json", "x")
+    done = cli("run", "--headless", "--single-pass", "--json", "--plan", "plan.json", "x")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "plan.json" in done.err
     assert not RUNS.exists()
@@ -157,13 +155,13 @@ def test_a_plan_file_that_is_none_is_exit_2_before_any_run(cli: Cli, use_model: 
 def test_the_task_may_come_from_standard_input_unaltered(cli: Cli, use_model: UseModel) -> None:
     scripted = model()
     use_model(scripted)
-    assert cli("run", "--headless", "-", stdin="  add 5\nand 10 grüße\n").code == 0
+    assert cli("run", "--headless", "--single-pass", "-", stdin="  add 5\nand 10 grüße\n").code == 0
     assert "<task>\n  add 5\nand 10 grüße\n</task>" in scripted.asked("plan")[0].prompt
 
 
 def test_bytes_that_are_no_text_are_replaced_in_the_task(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
-    assert cli("run", "--headless", "-", stdin=b"add \xff\xfe 5").code == 0
+    assert cli("run", "--headless", "--single-pass", "-", stdin=b"add \xff\xfe 5").code == 0
     assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5"
 
 
@@ -171,7 +169,7 @@ def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_m
     hostile = "\x1b[2J[bold]x[/] [@click=app.quit]\x00\u202e"
     plan = steps({"agent": "llm", "description": f"say {hostile}"}, {"tool": "echo", "arguments": {"text": hostile}})
     use_model(ScriptedModel(plan=plan, reason=hostile * 3, answer=hostile + "y" * 100_000))
-    done = cli("run", "--headless", f"task {hostile}")
+    done = cli("run", "--headless", "--single-pass", f"task {hostile}")
     assert done.code == 0
     assert not {"\x1b", "\x00", "\u202e"} & set(done.out + done.err)
     assert r"\x1b[2J[bold]x[/] [@click=app.quit]" in done.out
@@ -179,7 +177,7 @@ def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_m
 
 def test_the_run_is_kept_where_the_option_says(cli: Cli, use_model: UseModel, tmp_path: Path) -> None:
     use_model(model())
-    assert cli("run", "--headless", "--runs-dir", "kept/here", "x").code == 0
+    assert cli("run", "--headless", "--single-pass", "--runs-dir", "kept/here", "x").code == 0
     assert [run.status for run in list_runs(tmp_path / "kept" / "here")] == ["completed"]
     assert not RUNS.exists()
 
@@ -211,7 +209,7 @@ def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        done = cli("run", "--headless", "--json", "x")
+        done = cli("run", "--headless", "--single-pass", "--json", "x")
     finally:
         waiting.released.set()
         thread.join()
@@ -229,19 +227,14 @@ def test_a_lost_reader_of_stderr_does_not_stop_the_run(
     os.close(reader)
     with os.fdopen(writer, "w", buffering=1) as gone, monkeypatch.context() as patch:
         patch.setattr("sys.stderr", gone)
-        done = cli("run", "--headless", "--json", "x")
+        done = cli("run", "--headless", "--single-pass", "--json", "x")
     assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
 
 
 def test_the_demo_runs_a_plan_that_it_is_given(cli: Cli) -> None:
     Path("plan.json").write_text(json.dumps({**steps(add(20, 1)), "goal": "twenty and one"}))
-    done = cli("demo", "--headless", "--json", "--plan", "plan.json")
+    done = cli("demo", "--headless", "--json", "--single-pass", "--plan", "plan.json")
     result = json.loads(done.out)
     assert (done.code, result["steps"][0]["output"], result["model"]) == (0, {"result": 21}, "simulated:missing-tool")
     assert done.err.startswith("Task: twenty and one\n")
     assert list_runs(RUNS.absolute())[0].task == "twenty and one"
-
-
-def test_an_outcome_to_use_needs_no_explanation() -> None:
-    assert outcome(finished("completed").result) is None
-    assert outcome(finished("failed", error={"message": "a\nb"}).result) == "a b"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aeon_core.journal.records import NoticeRecord
 from tests.aeon_core.journal.adaptive import (
     QUESTION,
     VAGUE,
@@ -24,9 +27,15 @@ from tests.aeon_tui.cli.test_show import HOSTILE, RUNS, tags
 PASSES = """
 Passes
 pass 1 · not converged: incomplete, failed_step
+    plan 3 ms, evaluate 3 ms, refine 3 ms
     completeness 0.50, coherence 1.00 · plan agrees, step agrees, answer disagrees, memory agrees
+    because: the goal is not covered
+    because: a step failed
     profile 1 for pass 1 (balanced reasoning, 10 cycles): inferred from the task
-    before, of the plan: validation found 2 issues · high · specificity · s1: 'Do it' says nothing → name what is done
+        reasoning depth high
+    before, of the plan: 2 issues
+        issue: high · specificity · s1: 'Do it' says nothing → name what is done
+        issue: low · do say mismatch: the answer is terse → name what is done
     issue: low · do say mismatch: the answer is terse → name what is done
     issue: odd
     refinement: s1 · step modify refused: still vague
@@ -37,11 +46,11 @@ pass 1 · not converged: incomplete, failed_step
     refinement: s1 · step modify accepted: done
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
     advisory: s1 · validation also proposed: less · the planner's refinement stands
-    plan 3 ms, evaluate 3 ms, refine 3 ms
 pass 2 · converged: complete, coherent, consistent
-    completeness 1.00, coherence 1.00 · plan agrees, step agrees, answer agrees, memory agrees
-    profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached
     execute 3 ms, evaluate 3 ms
+    completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees, step agrees, answer agrees, memory agrees
+    profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached
+        reasoning depth high
 
 Across passes
 s1 was refined 3 times, 2 of them accepted (pass 1)
@@ -80,7 +89,10 @@ def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
     RUNS.mkdir(parents=True)
     refined_run(RUNS / "r.jsonl")
     out = cli("show", "last").out
-    assert "pass 1 · not converged: incomplete, failed_step\n    completeness 0.50, coherence 1.00" in out
+    assert "pass 1 · not converged: incomplete, failed_step\n    plan " in out
+    assert "\n    completeness 0.50, coherence 1.00 · plan agrees" in out
+    assert "\n    completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees" in out
+    assert "\nscores   completeness 0.50 → 1.00, coherence 1.00 → 1.00\n" in out
     assert "    refinement: s2 · step modify accepted: executed steps are invalid and replaced: s2 by s2-r1\n" in out
     assert '        change: description "Divide 1 by 0" → "Divide 1 by 2", arguments' in out
     assert "depth for pass 2: balanced → deep reasoning" in out
@@ -96,7 +108,8 @@ def test_a_run_without_evaluation_has_no_such_sections(cli: Cli, form: tuple[str
 def test_the_markdown_report_nests_what_belongs_to_a_pass(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     out = cli("show", "last", "--export", "md").out
-    assert "## Passes\n\n- pass 1 · not converged: incomplete, failed\\_step\n  - completeness 0.50" in out
+    assert "## Passes\n\n- pass 1 · not converged: incomplete, failed\\_step\n  - plan 3 ms, evaluate 3 ms, " in out
+    assert "refine 3 ms\n  - completeness 0.50, coherence 1.00 · plan agrees" in out
     assert "  - refinement: s1 · step modify refused: still vague\n    - because: it says nothing; high" in out
     assert "## Across passes\n\n- s1 was refined 3 times" in out
     assert out.index("## Answer") < out.index(f"## Questions about the task\n\n- {QUESTION}")
@@ -125,9 +138,31 @@ def test_json_holds_passes_with_reports_advisories_and_patterns(cli: Cli) -> Non
 def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_are_told(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes()[:8], profile(2, "deep", 20, "it must be deeper"))
     out = cli("show", "last").out
-    assert "\npass 1 · not assessed\n    profile 1" in out
+    assert "\npass 1 (cut short) · not assessed\n    plan 3 ms\n    profile 1" in out
     assert "\npass 2 · has not begun\n    profile 2 for pass 2 (deep reasoning, 20 cycles): it must be deeper\n" in out
+    assert out.count("        reasoning depth high\n") == 2
     assert "depth for pass 2" not in out
+
+
+def test_what_is_left_to_a_person_stands_once_also_where_the_run_was_cut(cli: Cli) -> None:
+    left = {"step_id": "s1", "cause": "refinement_limit", "reason": "refined too often", "attempts": 3}
+    told: dict[Any, Any] = {"questions": {"questions": [QUESTION]}, "manual_intervention": left}
+    notices = [NoticeRecord(kind=kind, pass_number=1, message="for a person", data=data) for kind, data in told.items()]
+    records = two_adaptive_passes()[:-1]
+    write(RUNS, *records[:5], *notices, *records[5:])
+    for form in ((), ("--export", "md"), ("--export", "html")):
+        out = cli("show", RUN_ID, *form).out.partition("Timeline")[0]
+        assert (out.count(QUESTION), out.count("needs a person after 3 refinements")) == (1, 1)
+        assert "for a person\n" not in out
+
+
+def test_a_pass_that_did_not_end_is_said_to_be_cut_short_unless_it_still_runs(cli: Cli) -> None:
+    path = write(RUNS, *two_adaptive_passes()[:-2])
+    assert "\npass 1 · not converged: " in cli("show", "last").out
+    assert "\npass 2 (cut short) · converged: " in cli("show", "last").out
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "\npass 2 · converged: " in cli("show", "last").out
 
 
 def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from aeon_core.llm.simulated.tools import Arguments
@@ -19,12 +20,17 @@ SIMULATED_MODELS: dict[str, str] = {
     "down": "fails every call with a 503",
     "refused-key": "fails every call with a 401, as for a refused key",
     "rambling": "writes prose around its JSON: repaired locally",
+    "stubborn": "replaces what was found wanting by the same again: after three times it is left to a person",
+    "unrefinable": "leaves its refinements unclosed, and their repairs too: the plan stays, the second ends the run",
+    "muddled": "judges in prose that nobody can read: the rules decide alone",
+    "careless": "gets the last figure of its answer wrong: the rules find the contradiction",
     "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
 }
 """What `connect("simulated:NAME")` takes as NAME, and what that model does."""
 
 HOSTILE = " [bold]not bold[/] [/] [@click=app.quit]quit[/] \x1b[31mred\x1b[0m \x00 \ud800"
 _MISSING_TOOL = "assistant_tool"
+_LAST_FIGURE = re.compile(r"(?<![\w.-])\d{1,9}(?!\w)(?=\D*$)", re.ASCII)
 
 
 def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
@@ -50,10 +56,12 @@ def written_profile(name: str, profile: dict[str, Any]) -> str:
 
 
 def written_report(name: str, report: dict[str, Any]) -> str:
-    """Return a judge's report as the model of that name writes it; it can always be read, for nobody repairs it."""
+    """Return a judge's report as the model of that name writes it; nobody repairs one that cannot be read."""
     if name == "hostile":
         for issue in report["issues"]:
             issue["description"] += HOSTILE
+    if name == "muddled":
+        return "It looks right to me, though one might ask whether it is complete."
     text = json.dumps(report, ensure_ascii=name == "hostile")
     return _with_prose(text, "report") if name == "rambling" else text
 
@@ -71,6 +79,8 @@ def written_refinement(name: str, refinement: dict[str, Any], listed: list[str])
             action["reason"] += HOSTILE
     if name == "hostile":
         refinement["follow_up_questions"] = [question + HOSTILE for question in refinement["follow_up_questions"]]
+    if name == "unrefinable":
+        name = "unrepairable"
     return _written_object(name, refinement, "refinement")
 
 
@@ -86,7 +96,7 @@ def _written_object(name: str, value: dict[str, Any], what: str) -> str:
 
 def written_repair(name: str, original: str, repaired: str) -> str:
     """Return a repair as the model of that name writes it."""
-    if name in ("unrepairable", "no-such-tool"):
+    if name in ("unrepairable", "unrefinable", "no-such-tool"):
         return original
     return _with_prose(repaired, "corrected JSON") if name == "rambling" else repaired
 
@@ -94,6 +104,13 @@ def written_repair(name: str, original: str, repaired: str) -> str:
 def written_text(name: str, text: str) -> str:
     """Return a plain reply as the model of that name writes it."""
     return text + HOSTILE if name == "hostile" else text
+
+
+def written_answer(name: str, text: str) -> str:
+    """Return an answer as the model of that name writes it."""
+    return (
+        _LAST_FIGURE.sub(lambda match: str(int(match[0]) + 1), text) if name == "careless" else written_text(name, text)
+    )
 
 
 def spoiled(arguments: Arguments) -> Arguments:

@@ -24,20 +24,20 @@ _PROGRAM = {
     "tests": "an ordinary case, an empty one, a faulty one and a repeated run, each with {about}",
 }
 _SITE = {
-    "visitors": "people who come for {about}, on a phone first, often once only",
-    "pages": "a start page on {about}, an overview, a page for every entry, and contact",
+    "visitors": "people who look for {about}, on a phone first, often once only",
+    "pages": "a start page about {about}, an overview, a page for every entry, and contact",
     "content": "texts and pictures about {about}, each with an owner who keeps it current",
-    "operation": "hosting, backups and a monthly look at which pages on {about} are read",
+    "operation": "hosting, backups and a monthly look at which pages about {about} are read",
 }
 _DATA = {
-    "tables": "one for {about}, one for whatever they belong to, and one for changes over time",
-    "keys": "a surrogate number per row, plus a natural identifier of {about} that stays unique",
-    "constraints": "mandatory columns are not null, references between {about} and their owners are enforced",
-    "queries": "look up by identifier, list by date, and total {about} per owner, each with an index",
+    "tables": "one for each kind of thing in {about}, one for what links them, and one for changes over time",
+    "keys": "a surrogate number per row, plus a natural identifier within {about} that stays unique",
+    "constraints": "mandatory columns are not null, references within {about} are enforced",
+    "queries": "look up by identifier, list by date, and total per owner within {about}, each with an index",
 }
 _EVENT = {
-    "guests": "a list for {about} with confirmed and open replies, and who needs what",
-    "place and time": "a start and an end for {about}, a room with enough seats, and another one in case it rains",
+    "guests": "who takes part when it comes to {about}, with confirmed and open replies, and who needs what",
+    "place and time": "a start and an end that suit {about}, a room with enough seats, and another in case it rains",
     "programme": "welcome, the main part about {about}, a break with food, and a farewell",
     "costs": "rent, food, material and a reserve, added up for {about} against the money there is",
 }
@@ -55,6 +55,7 @@ _KINDS = {
 """The parts of each kind of thing, and what belongs there: `about` is what it serves, `path` the last word of that."""
 _ARTICLES = listed("a an the my our your some new small simple good nice better modern great")
 _SERVES = re.compile(r"\s+(?:for|of|about|on|with|to|that|which)\s+", re.IGNORECASE)
+_DOING = re.compile(r"\b(?:that|which)\s+\w+(?:\s+(?:up|out|down|off|over|in|on|to))?\s+(?=\w)", re.IGNORECASE)
 _BESIDE = re.compile(r"[,;:]| with ")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _PART = re.compile(r"Work out the (?P<part>[a-z ]{3,30}?) of (?P<subject>.+)")
@@ -105,7 +106,8 @@ def whole_of(description: str) -> str | None:
 
 def _kind(subject: str) -> tuple[dict[str, str], str] | None:
     """Return the parts of a thing of this kind, and what it serves: what follows it, else what qualifies it."""
-    head, *served = _SERVES.split(subject, maxsplit=1)
+    # "a script that backs up my photos" is one for my photos.
+    head, *served = _SERVES.split(_DOING.sub("for ", subject, count=1), maxsplit=1)
     words = _WORD.findall(head.lower())
     place = next((index for index, word in reversed(list(enumerate(words))) if word in _KINDS), None)
     if place is None:

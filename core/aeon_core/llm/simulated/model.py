@@ -11,6 +11,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.simulated.behaviours import (
     SIMULATED_MODELS,
     spoiled,
+    written_answer,
     written_plan,
     written_profile,
     written_refinement,
@@ -19,6 +20,7 @@ from aeon_core.llm.simulated.behaviours import (
     written_text,
 )
 from aeon_core.llm.simulated.calling import call_arguments
+from aeon_core.llm.simulated.insisting import insisting
 from aeon_core.llm.simulated.judging import judgement
 from aeon_core.llm.simulated.outcomes import MissingResultError
 from aeon_core.llm.simulated.planning import make_plan
@@ -92,13 +94,14 @@ class SimulatedModel(LLMAdapter):
         if request.purpose in ("reason", "fallback"):
             return written_text(self.name, reason(prompt, fallback=request.purpose == "fallback"))
         if request.purpose == "answer":
-            return written_text(self.name, answer(prompt))
+            return written_answer(self.name, answer(prompt))
         if request.purpose == "profile":
             return written_profile(self.name, profile(prompt))
         if request.purpose == "judge":
             return written_report(self.name, judgement(prompt))
         if request.purpose == "refine":
-            return written_refinement(self.name, refinement(prompt), [tool["name"] for tool in prompt.tools])
+            made = insisting(prompt) if self.name == "stubborn" else refinement(prompt)
+            return written_refinement(self.name, made, [tool["name"] for tool in prompt.tools])
         raise LLMError(f"the simulated model does not answer {request.purpose!r} requests")
 
     def _call(self, prompt: Prompt) -> tuple[str, list[ToolCallDict]]:

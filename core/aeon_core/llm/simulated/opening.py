@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from aeon_core.llm.simulated.outcomes import clip
 from aeon_core.llm.simulated.parsing import MAX_CLAUSE
 from aeon_core.llm.simulated.texts import clauses, strip_politeness
@@ -35,9 +37,10 @@ _ANYTHING = (
     "Work on {} step by step",
     "Review the outcome of {} and put it together",
 )
+_PRONOUN = re.compile(r"(?:it|this|that|them|these|those)\b(?!\s+\w+\s+\w)", re.IGNORECASE)
 _VERBS = {
     _MAKING: "design build create implement develop make plan set organise organize prepare refactor migrate",
-    _WRITING: "write draft compose prepare formulate translate summarise summarize",
+    _WRITING: "write draft compose prepare formulate",
     _FINDING_OUT: "research analyse analyze compare explain find investigate evaluate review describe discuss study why"
     " how what who when where which is are does can should",
 }
@@ -62,7 +65,7 @@ def open_steps(task: str) -> list[str]:
     request = request_of(task)
     first, _, rest = request.partition(" ")
     steps = _KINDS.get(first.lower().strip("?,:"))
-    if steps is None or not rest.strip():
+    if steps is None or not rest.strip() or _PRONOUN.match(rest):
         steps, rest = _ANYTHING, f"“{clip(request, _MAX_SUBJECT)}”" if request else "the request"
     elif steps is _FINDING_OUT and first.lower() not in ("research", "find", "investigate", "study"):
         rest = f"“{clip(request, _MAX_SUBJECT)}”"

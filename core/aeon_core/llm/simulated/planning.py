@@ -10,6 +10,7 @@ from aeon_core.llm.simulated.arithmetic import Calculation, Operand, Operation, 
 from aeon_core.llm.simulated.opening import open_steps, request_of
 from aeon_core.llm.simulated.outcomes import clip
 from aeon_core.llm.simulated.parsing import MAX_CLAUSE, parse_arithmetic
+from aeon_core.llm.simulated.rounding import decimals_asked
 from aeon_core.llm.simulated.texts import TextTask, clauses, file_names, parse_text_task, quotations
 from aeon_core.llm.simulated.tools import Arguments, Described, calculator, file_tool, named_tool, text_tool
 from aeon_core.llm.simulated.vocabulary import listed
@@ -88,7 +89,7 @@ class _Draft:
             return True
         if request := request_of(clause):
             self._reasoning(request)
-        return False
+        return decimals_asked(clause) is not None and len(self.steps) > 1
 
     def _reasoning(self, request: str) -> None:
         if self.last:

@@ -19,6 +19,7 @@ from aeon_core.llm.simulated.outcomes import (
 )
 from aeon_core.llm.simulated.parsing import parse_arithmetic
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome
+from aeon_core.llm.simulated.rounding import decimals_asked, rounded
 from aeon_core.llm.simulated.substance import described, hollow, last_result, undone, valid_results
 from aeon_core.llm.simulated.texts import clauses, compute, file_names, parse_text_task
 from aeon_core.llm.simulated.vocabulary import listed
@@ -42,7 +43,7 @@ def reason(prompt: Prompt, *, fallback: bool = False) -> str:
     """Return the result of the step at hand, computed where it is a calculation or a text task."""
     try:
         elaborated = worked_out(prompt.description) or _put_together(prompt) or _gathered(prompt)
-        return elaborated or _computed(prompt) or _summary(prompt) or _thought(prompt, fallback)
+        return elaborated or _computed(prompt) or _summary(prompt) or _lacking(prompt) or _thought(prompt, fallback)
     except (MissingResultError, ArithmeticError) as error:
         return str(error)
 
@@ -68,6 +69,8 @@ def _computed(prompt: Prompt) -> str | None:
     task = parse_text_task(prompt.description, ids)
     if task is not None:
         return clip_end(compute(task.operation, payload(prompt, task)), _MAX_REPLY)
+    if (decimals := decimals_asked(prompt.description)) is not None:
+        return rounded(number_resolver(prompt)(Ref()), decimals)
     operation = parse_arithmetic(prompt.description, ids)
     if operation is None:
         return None
@@ -85,6 +88,15 @@ def _summary(prompt: Prompt) -> str | None:
     outcome = earlier(prompt, Ref())
     text = text_of(outcome)
     return f"In short: {clip(text, 300)} ({outcome.step_id}, {len(text.split())} words)"
+
+
+def _lacking(prompt: Prompt) -> str | None:
+    """Return what a step says that the one at hand needs and that could not be done, None where all could."""
+    needed = prompt.step.get("depends_on")
+    found = (
+        [prompt.outcome(step_id) for step_id in needed if isinstance(step_id, str)] if isinstance(needed, list) else []
+    )
+    return next((text_of(outcome) for outcome in found if outcome is not None and undone(outcome)), None)
 
 
 def _thought(prompt: Prompt, fallback: bool) -> str:

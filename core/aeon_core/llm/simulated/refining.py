@@ -146,7 +146,7 @@ class _Refining:
 
     def _worked_out(self, kind: str, step: Step, reason: str) -> bool:
         """Expand a step into the parts of the thing that the task wants made; False where its kind is not known."""
-        thing = made_thing(self.task)
+        thing = made_thing(_description(step)) or made_thing(self.task)
         made = elaboration(thing) if thing is not None else None
         if made is None or any(whole_of(_description(each)) for each in self.prompt.steps):
             return False

@@ -8,12 +8,14 @@ from aeon_core.llm.simulated.elaborating import part_of, whole_of
 from aeon_core.llm.simulated.outcomes import text_of
 from aeon_core.llm.simulated.parsing import MAX_CLAUSE, parse_arithmetic
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome
+from aeon_core.llm.simulated.rounding import decimals_asked
 from aeon_core.llm.simulated.texts import parse_text_task
 from aeon_core.llm.simulated.tools import words_of
 from aeon_core.llm.simulated.vocabulary import listed
 
 _SAME_WORDS = listed("the points are is and built on in short words without a tool of memory holds result no")
 """Words with which a thought is put together; they say nothing about its subject."""
+_BEGINNING = 100
 _LACKS_TOOL = re.compile(r"(?:In short: )?No tool is there to \w+ ")
 _LACKS_RESULT = re.compile(r"(?:In short: )?(?:There is no earlier result|The result of \S+ is (?:missing|no number))")
 
@@ -53,17 +55,23 @@ def lacks_tool(outcome: StepOutcome) -> bool:
 
 
 def hollow(prompt: Prompt, outcome: StepOutcome) -> bool:
-    """Whether what was thought in a step holds no word and no number beyond the task and the plan."""
+    """Whether what was thought in a step holds no word and no number beyond the task and the plan.
+
+    One that begins by repeating its step does not become a result by quoting what other steps gave.
+    """
     step = next((step for step in prompt.steps if step["step_id"] == outcome.step_id), {})
     description = described(prompt, outcome.step_id)
     if outcome.failed or step.get("tool") or not description or is_exact(description):
         return False
     asked = [prompt.text("goal"), prompt.text("task"), *(str(one.get("description")) for one in prompt.steps)]
+    if text_of(outcome).startswith(description[:_BEGINNING].rstrip(".")):
+        asked += [text_of(other) for other in prompt.results if other.step_id != outcome.step_id and not other.failed]
     known = _SAME_WORDS.union(*map(words_of, asked), *(words_of(one["step_id"]) for one in prompt.steps))
     return words_of(text_of(outcome)) <= known
 
 
 def is_exact(description: str) -> bool:
-    """Whether a description is a calculation or a text task: what comes out of it is certain."""
+    """Whether a description is a calculation, a rounding or a text task: what comes out of it is certain."""
     said = description[:MAX_CLAUSE]
-    return parse_text_task(said) is not None or parse_arithmetic(said) is not None
+    known = parse_text_task(said) is not None or parse_arithmetic(said) is not None
+    return known or decimals_asked(said) is not None

@@ -51,7 +51,7 @@ _STRONG = re.compile(r"[;\n.!?]|then", re.IGNORECASE)
 _CLAUSE_VERBS = VERBS | listed(
     "echo repeat say print parrot reverse flip uppercase lowercase capitalise capitalize convert count read"
     " open load show summarise summarize write save store create append explain translate tell list describe"
-    " compare report sort send find give what how check review fix rename delete move copy"
+    " compare report round sort send find give what how check review fix rename delete move copy"
 )
 
 COMPUTED = ("echo", "reverse", "uppercase", "lowercase", "count words", "count characters", "count lines")

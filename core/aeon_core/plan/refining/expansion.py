@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from aeon_core.plan.refinement import RefinementAction
-from aeon_core.plan.refining_steps import Unusable, stated_id, steps_of
-from aeon_core.plan.refining_tree import Node, Tree, executed
+from aeon_core.plan.refinement import ANSWER, PLAN, RefinementAction
+from aeon_core.plan.refining.adding import merged
+from aeon_core.plan.refining.steps import Unusable, stated_id, steps_of
+from aeon_core.plan.refining.tree import Node, Tree, executed
 
 MAX_ACTIONS = 50
 """Actions of one reply that are looked at; the limits end refinement long before."""
@@ -19,9 +20,13 @@ DEFINITION = ("description", "tool", "agent", "arguments", "depends_on")
 def expanded(actions: Iterable[RefinementAction], tree: Tree) -> Iterator[RefinementAction]:
     """Yield the actions to apply, at most MAX_ACTIONS.
 
-    A plan_update becomes actions on the steps it changes; a step_mark_invalid takes the step that replaces its target.
+    A plan_update becomes actions on the steps it changes; a step_mark_invalid takes the step that replaces its target;
+    additions at one place are one.
     """
-    given = list(actions)[:MAX_ACTIONS]
+    yield from merged(_single(list(actions)[:MAX_ACTIONS], tree), tree)
+
+
+def _single(given: list[RefinementAction], tree: Tree) -> Iterator[RefinementAction]:
     stand_ins = _stand_ins(given)
     bare_marks = {action.target for action in given if action.type == "step_mark_invalid" and not action.changes}
     count = 0
@@ -36,6 +41,16 @@ def expanded(actions: Iterable[RefinementAction], tree: Tree) -> Iterator[Refine
             if each.type == "step_mark_invalid" and not each.changes and each.target in stand_ins:
                 each = each.model_copy(update={"changes": stand_ins[each.target].changes})
             yield each
+
+
+def asks_for_answer(action: RefinementAction) -> bool:
+    """Return whether an action leaves the steps as they are and wants the task answered once more."""
+    if action.type != "plan_update" or action.target != ANSWER or "goal" in action.changes:
+        return False
+    try:
+        return not steps_of({key: value for key, value in action.changes.items() if key != "text"})
+    except Unusable:
+        return False
 
 
 def _stand_ins(actions: list[RefinementAction]) -> dict[str, RefinementAction]:
@@ -60,7 +75,7 @@ def replaces_in(action: RefinementAction) -> str | None:
 
 def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
     """Yield what a plan_update means step by step: a step that it does not name stays, an executed one always."""
-    if action.type != "plan_update":
+    if action.type != "plan_update" or asks_for_answer(action):
         yield action
         return
     if tree.find(action.target) is not None:
@@ -82,7 +97,7 @@ def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
         if node is None:
             after = {"after": previous} if previous is not None else {}
             yield action.model_copy(
-                update={"type": "step_add", "target": step_id or "plan", "changes": {"step": step, **after}}
+                update={"type": "step_add", "target": step_id or PLAN, "changes": {"step": step, **after}}
             )
         elif not executed(node) and _differs(step, node):
             yield action.model_copy(update={"type": "step_modify", "target": step_id, "changes": {"step": step}})

@@ -9,9 +9,12 @@ from typing import Any, Literal
 
 import pydantic
 
+from aeon_core.plan.fields import shown
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement import (
+    ANSWER,
+    PLAN,
     Advisory,
     Issue,
     ManualIntervention,
@@ -21,12 +24,14 @@ from aeon_core.plan.refinement import (
     fragment_of,
     issue_as_dict,
 )
-from aeon_core.plan.refining_edits import Edit, edit_for
-from aeon_core.plan.refining_expansion import expanded
-from aeon_core.plan.refining_steps import TooDeep, Unusable
-from aeon_core.plan.refining_tree import Node, Tree
-from aeon_core.plan.replacing import follow_replacements, replaced_in
-from aeon_core.plan.reviewing import advisories, objection
+from aeon_core.plan.refining.edits import Edit, edit_for
+from aeon_core.plan.refining.expansion import expanded
+from aeon_core.plan.refining.replacing import follow_replacements, replaced_in
+from aeon_core.plan.refining.reviewing import advisories, objection
+from aeon_core.plan.refining.steps import TooDeep, Unusable, ignored_in
+from aeon_core.plan.refining.tree import Node, Tree
+
+_MAX_IGNORED = 5
 
 Validate = Callable[[PlanStep, Plan], Sequence[Issue]]
 """Returns the issues of a step as a part of a plan."""
@@ -153,7 +158,7 @@ class _Applying:
 
     def _spent(self, fragment: str) -> str | None:
         """Return why a fragment is not refined any more; one at its own limit is left to a person."""
-        if any(entry.step_id == fragment for entry in self.ledger.manual_intervention):
+        if self.ledger.left_to_a_person(fragment):
             return f"{fragment!r} is left to a person"
         if self.ledger.attempts(fragment) >= self._limits.per_fragment:
             self._mark(
@@ -162,7 +167,7 @@ class _Applying:
         return self.ledger.refusal(fragment, self._limits)
 
     def _mark(self, fragment: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str) -> None:
-        if self.tree.find(fragment) is not None:
+        if fragment == PLAN or self.tree.find(fragment) is not None:
             self.ledger = self.ledger.marked(fragment, cause, reason)
 
     def _take(self, action: RefinementAction, edit: Edit, candidate: Tree) -> None:
@@ -182,7 +187,7 @@ class _Applying:
             action = action.model_copy(update={"inconsistency_detected": True})
         self.tree, self.plan = candidate, plan
         self.advisories += advised
-        self.refinements.append(Refinement(action, True, edit.done, before, after, dict(edit.replaced)))
+        self.refinements.append(Refinement(action, True, _told(edit, action), before, after, dict(edit.replaced)))
 
     def _refuse(self, action: RefinementAction, reason: str) -> None:
         node = self.tree.find(action.target)
@@ -213,8 +218,16 @@ class _Applying:
         """Return the action with the issues that are known of its target, or that it names by their id."""
         named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
         found = [
-            issue_as_dict(issue)
-            for issue in self._issues
-            if issue.location.step_id == action.target or issue.issue_id in named
+            issue_as_dict(issue) for issue in self._issues if _is_about(issue, action.target) or issue.issue_id in named
         ]
         return action.model_copy(update={"semantic_validation_input": found})
+
+
+def _told(edit: Edit, action: RefinementAction) -> str:
+    """Return what was done, and what of the changes was not read."""
+    ignored = ", ".join(map(shown, ignored_in(action.changes)[:_MAX_IGNORED]))
+    return f"{edit.done}; ignored in changes: {ignored}" if ignored else edit.done
+
+
+def _is_about(issue: Issue, target: str) -> bool:
+    return issue.location.step_id == target or (issue.location.step_id is None and target in (PLAN, ANSWER))

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aeon_core.plan.fields import shown
-from aeon_core.plan.refinement import RefinementAction
-from aeon_core.plan.refining_expansion import DEFINITION, replaces_in
-from aeon_core.plan.refining_steps import (
-    CREATED_BY,
+from aeon_core.plan.refinement import PLAN, RefinementAction
+from aeon_core.plan.refining.adding import added_to, place_for, put
+from aeon_core.plan.refining.expansion import DEFINITION, asks_for_answer, replaces_in
+from aeon_core.plan.refining.replacing import last_stand_in, replace_executed
+from aeon_core.plan.refining.steps import (
     TooDeep,
     Unusable,
     new_steps,
     rewritten,
     stated_id,
     steps_of,
+    subplan_of,
 )
-from aeon_core.plan.refining_tree import Node, Tree, executed, fresh_id, substeps, subtree
-from aeon_core.plan.replacing import replace_executed
+from aeon_core.plan.refining.tree import Node, Tree, executed, fresh_id, substeps, subtree
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Edit:
     """A change of a tree that can be made, and what it touches once it was."""
 
     fragment: str
-    """The step that the attempt counts for."""
+    """The step that the attempt counts for, or PLAN."""
     change: Callable[[Edit, Tree], None]
     touched: set[str] = field(default_factory=set)
     """Pending steps with a new definition."""
@@ -44,6 +45,8 @@ class Edit:
 
 def edit_for(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     """Return the change that an action asks for. Raises Unusable where its target is not there or may not change."""
+    if asks_for_answer(action):
+        return _answer_again(tree)
     if action.type == "plan_update":
         return _update_goal(action, tree)
     if action.type == "step_add":
@@ -52,7 +55,9 @@ def edit_for(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     if node is None:
         raise Unusable(f"target: no step of the plan has the id {shown(action.target)}")
     if node["status"] == "invalid":
-        raise Unusable(f"step {shown(action.target)} is invalid already, another step stands in for it")
+        return edit_for(_on_stand_in(action, tree), tree, nesting)
+    if (around := [each for each in tree.ancestors(action.target) if each["status"] == "invalid"]) and executed(node):
+        raise Unusable(f"step {shown(action.target)} is a part of {shown(around[0]['step_id'])}, which was replaced")
     if node["status"] == "running":
         raise Unusable(f"step {shown(action.target)} is running")
     if action.type == "step_remove":
@@ -62,6 +67,22 @@ def edit_for(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     if action.type == "step_mark_invalid":
         raise Unusable(f"step {shown(action.target)} has not run; modify or remove it instead")
     return _subplan(action, node, nesting) if action.type == "subplan_create" else _modify(action, node, nesting)
+
+
+def _on_stand_in(action: RefinementAction, tree: Tree) -> RefinementAction:
+    """Return an action on an invalid step as one on the step that stands in for it and is still to run.
+
+    An earlier action of the same reply may have replaced both. Raises Unusable where there is none, or nothing new.
+    """
+    stand_in = tree.find(last_stand_in(tree, action.target))
+    steps = steps_of(action.changes)
+    if not action.changes or action.type == "step_remove" or stand_in is None or stand_in["status"] != "pending":
+        raise Unusable(f"step {shown(action.target)} is invalid already, another step stands in for it")
+    target = stand_in["step_id"]
+    renamed = [{**each, "id": None, "step_id": target} if stated_id(each) == action.target else each for each in steps]
+    kind = "subplan_create" if action.type == "subplan_create" else "step_modify"
+    changes = {"steps": renamed} if steps else action.changes
+    return action.model_copy(update={"type": kind, "target": target, "changes": changes})
 
 
 def _update_goal(action: RefinementAction, tree: Tree) -> Edit:
@@ -75,7 +96,18 @@ def _update_goal(action: RefinementAction, tree: Tree) -> Edit:
         edit.done = f"the goal was {shown(tree.data['goal'])}"
         tree.data["goal"] = goal
 
-    return Edit("plan", change)
+    return Edit(PLAN, change)
+
+
+def _answer_again(tree: Tree) -> Edit:
+    """Return the change that changes no step: that it is accepted is what makes the next pass answer once more."""
+    if not any(executed(node) for node, _ in tree.walk()):
+        raise Unusable("no step has run, so that there is no answer to give again")
+
+    def change(edit: Edit, _: Tree) -> None:
+        edit.done = "the steps stay, the task is answered again"
+
+    return Edit(PLAN, change)
 
 
 def _add(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
@@ -91,62 +123,14 @@ def _add(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     raw = [{**raw[0], "id": None, "step_id": first}, *raw[1:]]
 
     def change(edit: Edit, tree: Tree) -> None:
-        parent, anchor = _place(action, raw, tree)
+        parent, anchor = place_for(action, raw, tree)
         depth = tree.depth_below(parent["step_id"] if parent is not None else None)
         nodes = new_steps(raw, tree, prefix=first, nesting=nesting, depth=depth)
-        _put(tree, nodes, parent, anchor)
+        put(tree, nodes, parent, anchor)
         _note(edit, nodes)
         edit.done = f"added {', '.join(node['step_id'] for node in nodes)}"
 
-    return Edit(fresh_id(first, tree.ids()), change)
-
-
-def _place(action: RefinementAction, raw: list[dict[str, Any]], tree: Tree) -> tuple[Node | None, str | None]:
-    """Return where new steps go: into the subplan of a step that is still to run, or behind a step, or at the end.
-
-    Nothing goes inside a step that was executed: it goes behind that step.
-    """
-    named = raw[0].get("parent")
-    parent = tree.find(named) if isinstance(named, str) else None
-    if parent is not None and not executed(parent):
-        return parent, None
-    for key in ("after", "before"):
-        anchor = action.changes.get(key)
-        if isinstance(anchor, str) and tree.find(anchor) is not None:
-            return None, _behind(anchor, tree) if key == "after" else _ahead(anchor, tree)
-    if tree.find(action.target) is not None and stated_id(raw[0]) != action.target:
-        return None, _behind(action.target, tree)
-    return None, _behind(tree.steps[-1]["step_id"], tree)
-
-
-def _behind(step_id: str, tree: Tree) -> str:
-    around = [node["step_id"] for node in tree.ancestors(step_id) if executed(node)]
-    return around[-1] if around else step_id
-
-
-def _ahead(step_id: str, tree: Tree) -> str | None:
-    """Return the step that one is to stand behind to come before another: None for the head of the plan.
-
-    Nothing comes before the first substep of a step; it stands behind that.
-    """
-    siblings = tree.siblings(step_id)
-    place = next(index for index, node in enumerate(siblings) if node["step_id"] == step_id)
-    if place > 0:
-        return _behind(siblings[place - 1]["step_id"], tree)
-    return None if siblings is tree.steps else _behind(step_id, tree)
-
-
-def _put(tree: Tree, nodes: list[Node], parent: Node | None, anchor: str | None) -> None:
-    if parent is not None:
-        inside = substeps(parent)
-        if inside:
-            inside.extend(nodes)
-        else:
-            parent["subplan"] = _subplan_of(parent["step_id"], parent["description"], nodes)
-    elif anchor is not None:
-        tree.insert_after(anchor, nodes)
-    else:
-        tree.steps[:0] = nodes
+    return Edit(added_to(action, tree), change)
 
 
 def _remove(node: Node) -> Edit:
@@ -197,7 +181,7 @@ def _subplan(action: RefinementAction, node: Node, nesting: int) -> Edit:
         goal = action.changes.get("subplan_goal")
         if isinstance(goal, str) and goal.strip():
             target["subplan"]["subplan_goal"] = goal
-        edit.done = f"expanded {step_id} into {len(substeps(target))} substeps"
+        edit.done = f"expanded {step_id} into {_counted(substeps(target))}"
 
     return Edit(step_id, change)
 
@@ -208,7 +192,7 @@ def _expand(edit: Edit, tree: Tree, target: Node, raw: list[dict[str, Any]], nes
         raise TooDeep
     target.pop("subplan", None)
     nodes = new_steps(raw, tree, prefix=target["step_id"], nesting=nesting, depth=depth)
-    target["subplan"] = _subplan_of(target["step_id"], target["description"], nodes)
+    target["subplan"] = subplan_of(target["step_id"], target["description"], nodes)
     edit.touched |= {each["step_id"] for node in nodes for each in subtree(node)}
 
 
@@ -263,8 +247,8 @@ def _target(tree: Tree, step_id: str) -> Node:
     return node
 
 
-def _subplan_of(step_id: str, goal: str, nodes: list[Node]) -> dict[str, Any]:
-    return {"parent_step_id": step_id, "subplan_goal": goal, "substeps": nodes, "created_by": CREATED_BY}
+def _counted(parts: list[Node]) -> str:
+    return "1 substep" if len(parts) == 1 else f"{len(parts)} substeps"
 
 
 def _note(edit: Edit, nodes: list[Node]) -> None:

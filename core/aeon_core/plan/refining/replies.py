@@ -1,98 +1,19 @@
-"""Asking a model how a plan is to be refined, and reading what it says (adaptive FR-009 to FR-013)."""
+"""Reading what a model says about how a plan is to be refined (adaptive FR-073)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pydantic
 
 from aeon_core.errors import ValidationError
-from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.fields import object_in, shown
-from aeon_core.plan.fragments import Fragment
-from aeon_core.plan.models import Plan
-from aeon_core.plan.refinement import RefinementAction, RefinementLedger, RefinementLimits, RefinementType
-from aeon_core.plan.wire import WIRE_SCHEMA
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import plan_section, results_section, to_line, tools_section, ttl_section
+from aeon_core.plan.refinement import RefinementAction
 
 _MAX_PROBLEMS = 20
 _MAX_QUESTIONS = 5
-_CHANGES: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "after": {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"},
-        "goal": {"type": ["string", "null"], "description": "plan_update: a sharper goal, before anything ran"},
-        "steps": WIRE_SCHEMA["properties"]["steps"],
-    },
-    "required": ["after", "goal", "steps"],
-    "additionalProperties": False,
-}
-_ACTION: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "enum": list(get_args(RefinementType))},
-        "target": {"type": "string", "description": "step_id of the step to refine; plan for the plan itself"},
-        "changes": _CHANGES,
-        "reason": {"type": "string", "description": "why it is needed"},
-    },
-    "required": ["type", "target", "changes", "reason"],
-    "additionalProperties": False,
-}
-REFINE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "actions": {"type": "array", "items": _ACTION},
-        "follow_up_questions": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["actions", "follow_up_questions"],
-    "additionalProperties": False,
-}
-"""The refinement as it is asked of a model: closed objects, flat steps, no recursion, so that strict modes take it."""
-
-
-def refinement_request(
-    task: str,
-    plan: Plan,
-    fragments: Iterable[Fragment],
-    *,
-    tools: Iterable[dict[str, Any]],
-    outputs: Mapping[str, dict[str, Any]],
-    failures: Mapping[str, list[str]],
-    assessment: Mapping[str, Any] | None = None,
-    ledger: RefinementLedger,
-    ttl_remaining: int,
-    ttl_limit: int,
-    max_tokens: int,
-    limits: RefinementLimits | None = None,
-    reasoning: str = "",
-    prompts_dir: Path | None = None,
-) -> LLMRequest:
-    """Return the request for refinement actions on the fragments that may still be refined.
-
-    `assessment` is what convergence found, `reasoning` how deeply to think. The plan, results and issues are shown as
-    data.
-    """
-    limits = limits if limits is not None else RefinementLimits()
-    open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
-    left = (
-        f"{max(0, limits.total - ledger.total)} refinements of the plan, {limits.per_fragment} of one fragment in all"
-    )
-    sections = {
-        "task": task,
-        "tools": tools_section(tools),
-        "plan": plan_section(plan),
-        "results": results_section(plan, outputs, failures),
-        "assessment": to_line(dict(assessment)) if assessment else "",
-        "fragments": "\n".join(map(to_line, open_ones)),
-        "limits": f"{left}; subplans nest at most {limits.nesting} deep",
-        "reasoning": reasoning,
-        "ttl": ttl_section(ttl_remaining, ttl_limit),
-    }
-    return build_request("refine", sections, schema=REFINE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from aeon_core.plan.refinement import fragment_of
-from aeon_core.plan.refining_expansion import DEFINITION
-from aeon_core.plan.refining_tree import Node, Tree, executed, substeps
+from aeon_core.plan.refining.expansion import DEFINITION
+from aeon_core.plan.refining.tree import Node, Tree, executed, substeps
 
 
 def replace_executed(
@@ -61,6 +61,12 @@ def follow_replacements(tree: Tree) -> None:
             node["depends_on"] = list(dict.fromkeys(followed))
 
 
+def last_stand_in(tree: Tree, step_id: str) -> str:
+    """Return the step that stands in for a step after all that was replaced; the step itself where none does."""
+    stand_ins = {node["replaces"]: node["step_id"] for node, _ in tree.walk() if "replaces" in node}
+    return _last(step_id, stand_ins, {node["step_id"] for node, _ in tree.walk() if node["status"] == "invalid"})
+
+
 def replaced_in(tree: Tree) -> dict[str, str]:
     """Return, by step_id, what each step replaces."""
     return {node["step_id"]: node["replaces"] for node, _ in tree.walk() if "replaces" in node}
@@ -96,11 +102,12 @@ def _rests_on(node: Node, wanting: set[str]) -> bool:
 
 
 def _parts_to_gather(node: Node, own: Mapping[str, Any], wanting: set[str]) -> list[str]:
-    """Return the substeps that a step needs run again because it is nothing but them: the failed ones, else all."""
-    if "tool" in own or "agent" in own or any(sub["step_id"] in wanting for sub in substeps(node)):
-        return []
+    """Return the substeps that a step needs run again: the failed ones, else all where it is nothing but them."""
     ran = [sub for sub in substeps(node) if sub["status"] in ("complete", "failed")]
-    return [sub["step_id"] for sub in ran if sub["status"] == "failed"] or [sub["step_id"] for sub in ran]
+    failed = [sub["step_id"] for sub in ran if sub["status"] == "failed"]
+    if failed or "tool" in own or "agent" in own or any(sub["step_id"] in wanting for sub in substeps(node)):
+        return failed
+    return [sub["step_id"] for sub in ran]
 
 
 def _new_ids(tree: Tree, nodes: list[Node], target: str, wanted_id: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.plain import MAX_DEPTH, NotPlainError, plain
 from aeon_core.plan.fields import FLAT_FIELDS, STEP_FIELDS, arguments_in, shown
 from aeon_core.plan.parsing import dump_plan, parse_plan
-from aeon_core.plan.refining_tree import Node, Tree, fresh_id, substeps, subtree
+from aeon_core.plan.refining.tree import Node, Tree, fresh_id, substeps, subtree
 
 CREATED_BY = "recursive_planner"
 _ONE_STEP = ("step", "new_step", "replacement", "replaced_by", "replacing_step")
@@ -19,6 +19,7 @@ _MANY_STEPS = ("steps", "substeps", "new_steps")
 _STEP_KEYS = frozenset((*STEP_FIELDS, *FLAT_FIELDS))
 _DEFINITION = ("description", "tool", "agent", "arguments", "arguments_json", "depends_on")
 _FOREIGN = ("after", "before", "parent_step_id", "subplan_goal", "depth_level", "created_by", "goal")
+_READ = frozenset((*_ONE_STEP, *_MANY_STEPS, *_STEP_KEYS, *_FOREIGN, "text"))
 
 
 class TooDeep(Exception):
@@ -84,6 +85,16 @@ def new_steps(raw: list[dict[str, Any]], tree: Tree, *, prefix: str, nesting: in
             if "subplan" in each:
                 each["subplan"]["created_by"] = CREATED_BY
     return nodes
+
+
+def subplan_of(step_id: str, goal: str, nodes: list[Node]) -> dict[str, Any]:
+    """Return the subplan of a step, as this planner makes it; its depth_level follows from its place."""
+    return {"parent_step_id": step_id, "subplan_goal": goal, "substeps": nodes, "created_by": CREATED_BY}
+
+
+def ignored_in(changes: Mapping[str, Any]) -> list[str]:
+    """Return the keys of changes that say nothing of a step or of its place, and that nothing reads."""
+    return [key for key in changes if key not in _READ]
 
 
 def stated_id(step: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,115 @@
+"""The model behind `lint --judge`: asked without a run, with the house's attempts, prices and budget."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aeon_core.budget import Budget, money, request_tokens_at_most
+from aeon_core.config import RunConfig
+from aeon_core.effects.known import KnownModel, adapters_of, known_models
+from aeon_core.effects.perform import call_model
+from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.retry import attempts
+from aeon_tui.cli._output import Output
+
+
+class LintJudge:
+    """Asks the configured model, or the next of a chain when one has failed for good, and counts what it costs.
+
+    `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name.
+    """
+
+    def __init__(self, llm: LLMAdapter, config: RunConfig, out: Output) -> None:
+        self._models = list(zip(adapters_of(llm), known_models(llm, config), strict=True))
+        self._budget = Budget(config.budget)
+        self._out = out
+        self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._cost: float | None = 0.0
+        self._asked: KnownModel | None = None
+        self.refusal: LLMError | None = None
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the first reply that a model gives. Raises LLMError, CostCeilingReached before a call (exit 4)."""
+        last = len(self._models) - 1
+        for place, (adapter, known) in enumerate(self._models):
+            try:
+                return self._with_attempts(adapter, known, request)
+            except LLMError as error:
+                if place == last:
+                    self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
+                    raise
+                self._warn(f"{known.model} failed: {error.message}; going on with {self._models[place + 1][1].model}")
+        raise LLMError("no model is there to judge")
+
+    def tell_cost(self) -> None:
+        """Print which model was asked last, the tokens of all calls, and US dollars where prices are known."""
+        if self._asked is None:
+            return
+        tokens = f"{self._usage['input_tokens']:,} tokens in, {self._usage['output_tokens']:,} out"
+        label = " (simulated)" if self._asked.simulated else ""
+        cost = "no price is known" if self._cost is None else money(self._cost)
+        self._out.line((f"judged by {self._asked.model}{label} · {tokens} · {cost}", "dim"))
+
+    def _with_attempts(self, adapter: LLMAdapter, known: KnownModel, request: LLMRequest) -> LLMResponse:
+        def waiting(attempt: int, error: LLMError, seconds: float) -> None:
+            self._warn(f"attempt {attempt} failed: {error.message}; the next one in {seconds:g} s")
+
+        return attempts(lambda _: self._attempt(adapter, known, request), on_retry=waiting, sleep=time.sleep)
+
+    def _attempt(self, adapter: LLMAdapter, known: KnownModel, request: LLMRequest) -> LLMResponse:
+        if known.price is not None and self._budget.limit_usd is not None:
+            described = {"system": request.system, "messages": request.messages, "schema": request.schema}
+            self._budget.reserve(known.price.worst_case(request_tokens_at_most(described), request.max_tokens))
+        outcome = call_model(adapter, request, threading.Event())
+        if outcome.response is None:
+            error = outcome.error or LLMError("the model gave neither a reply nor an error")
+            self._count(known, error.usage)
+            raise error
+        self._count(known, outcome.response.usage)
+        self._asked = known
+        for notice in outcome.response.notices:
+            self._warn(notice)
+        return outcome.response
+
+    def _count(self, known: KnownModel, usage: Mapping[str, Any] | None) -> None:
+        self._asked = known if usage else self._asked
+        for kind in self._usage:
+            self._usage[kind] += (usage or {}).get(kind, 0)
+        cost = known.price.cost(usage) if known.price is not None and usage else None  # type: ignore[arg-type]
+        self._budget.settle(cost)
+        if known.price is None and usage:
+            self._cost = None
+        elif self._cost is not None:
+            self._cost += cost or 0.0
+
+    def _warn(self, text: str) -> None:
+        self._out.line(("warning: ", "yellow"), text)
+
+
+@contextlib.contextmanager
+def warnings_on(out: Output) -> Iterator[None]:
+    """Print what Aeon logs as a warning meanwhile, one line each: that a judge's advice is left out, and why."""
+    logger, handler = logging.getLogger("aeon"), _Lines(out)
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+class _Lines(logging.Handler):
+    def __init__(self, out: Output) -> None:
+        super().__init__(logging.WARNING)
+        self._out = out
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        self._out.line(("warning: ", "yellow"), record.getMessage())

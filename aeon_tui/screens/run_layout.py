@@ -1,0 +1,157 @@
+"""Which panes of a run are on screen: by its size, by what the run has, and by what the person chose."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.screen import Screen
+
+from aeon_core.journal.view import RunView
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.step_pane import StepPane
+from aeon_widgets.ttl_gauge import TTLGauge
+
+WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
+HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
+"""From how many columns and rows on which layout is taken."""
+_NORMAL, _ROOMY = WIDTHS[1][0], 160
+_WIDE, _TALL = WIDTHS[2][0], HEIGHTS[1][0]
+
+PANES: dict[int, type[Pane]] = {
+    1: PlanTree,
+    2: StepPane,
+    3: LogPane,
+    4: RepairsPane,
+    5: Outcome,
+    6: ApprovalPanel,
+    7: IssuesPane,
+    8: ConvergencePane,
+    9: TTLGauge,
+}
+"""The panes by the key that leads to them."""
+STEP, REPAIRS, ISSUES, CONVERGENCE, TTL = 2, 4, 7, 8, 9
+_SIDE = (TTL, CONVERGENCE, ISSUES, REPAIRS)
+"""The panes of the third column. Without room for all, they take turns; without a column, the step does so, too."""
+
+CSS = """
+    RunScreen {
+        background: $background;
+        #body {
+            layout: grid; grid-size: 2 1; grid-columns: 2fr 3fr; grid-gutter: 0;
+            height: 1fr; min-height: 6; background: $background;
+        }
+        #side {
+            height: 100%; width: 100%; background: $background;
+            overflow-y: auto; scrollbar-size-vertical: 1;
+        }
+        ConvergencePane { height: auto; max-height: 40%; }
+        IssuesPane { height: 1fr; min-height: 4; }
+        RepairsPane { height: auto; max-height: 7; }
+        LogPane { height: 6; }
+        Outcome { max-height: 7; }
+        #guide { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $aeon-accent; }
+    }
+    RunScreen.-tall { LogPane { height: 9; } Outcome { max-height: 11; } }
+    RunScreen.-very-tall { LogPane { height: 14; } Outcome { max-height: 18; } }
+    RunScreen.-low.-ended LogPane { height: 5; }
+    RunScreen.-narrow { LogPane { height: 5; } Outcome { max-height: 5; } }
+    RunScreen.-wide #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
+    RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
+    RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
+    RunScreen.-adaptive.-tall {
+        RepairsPane { max-height: 3; }
+        &.-ended LogPane { height: 5; }
+        &.-ended Outcome { max-height: 9; }
+    }
+    RunScreen.-adaptive.-very-tall.-ended { LogPane { height: 9; } Outcome { max-height: 15; } }
+    RunScreen.-plain RepairsPane { height: 1fr; max-height: 100%; }
+    RunScreen.-turns #side > * { height: 1fr; max-height: 100%; }
+    RunScreen.-asking {
+        Outcome { display: none; }
+        &.-low LogPane { display: none; }
+        &.-low #guide { display: none; }
+    }
+    RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
+"""
+
+
+class Layout:
+    """Shows and hides the panes beside the plan. `turn` is the one that the person chose where they take turns."""
+
+    def __init__(self, screen: Screen[None]) -> None:
+        self._screen = screen
+        self._told: dict[int, str] = {}
+        self.turn = STEP
+
+    def pane(self, number: int) -> Pane:
+        """Return a pane by the key that leads to it."""
+        return self._screen.query_one(PANES[number])
+
+    def has(self, number: int, view: RunView) -> bool:
+        """Return whether the run has anything for a pane, whether or not it is on screen."""
+        if number in (ISSUES, CONVERGENCE):
+            return view.adaptive
+        if number == REPAIRS:
+            return bool(view.repairs)
+        if number in (STEP, TTL):
+            return True
+        return bool(self._screen.query(PANES[number])) and self.pane(number).display
+
+    def bring(self, number: int, view: RunView) -> None:
+        """Let a pane have its turn where there is not room for all."""
+        if number in (STEP, *_SIDE):
+            self.turn = number
+            self.arrange(view)
+
+    def resize(self, view: RunView) -> None:
+        """Show the panes that there is room for now, the one that has the focus for certain."""
+        self.turn = next((number for number in _SIDE if self.pane(number).has_focus), self.turn)
+        self.arrange(view)
+
+    def arrange(self, view: RunView) -> None:
+        """Show the panes that there is room for."""
+        size = self._screen.size
+        column, all_of_them = size.width >= _WIDE, size.width >= _WIDE and size.height >= _TALL
+        there = [number for number in _SIDE if self.has(number, view)]
+        if not all_of_them:
+            there = self._turns(there, column=column)
+        for number in _SIDE:
+            self.pane(number).display = number in there
+        self.pane(STEP).display = column or not there
+        self._screen.query_one("#side").display = bool(there)
+        self._screen.set_class(not all_of_them, "-turns")
+        self._screen.set_class(size.width >= _ROOMY, "-roomy")
+        self._screen.set_class(view.adaptive, "-adaptive")
+        self._screen.set_class(not view.adaptive, "-plain")
+        self._tell(view, there, all_of_them=all_of_them)
+
+    def _turns(self, there: list[int], *, column: bool) -> list[int]:
+        if self.turn in there:
+            return [self.turn]
+        first = CONVERGENCE if CONVERGENCE in there else TTL
+        return [first] if column else []
+
+    def _tell(self, view: RunView, shown: list[int], *, all_of_them: bool) -> None:
+        """Say on a pane's lower border which others take turns with it, by their keys."""
+        others = {
+            STEP: "Step" if shown and not self.pane(STEP).display else "",
+            ISSUES: f"Issues {len(view.issues)}" if view.adaptive else "",
+            CONVERGENCE: "Convergence" if view.adaptive else "",
+            REPAIRS: f"Repairs {len(view.repairs)}" if view.repairs else "",
+            TTL: "TTL" if view.adaptive or shown else "",
+        }
+        if self._screen.size.width < _NORMAL:
+            others[CONVERGENCE], others[TTL] = others[CONVERGENCE] and "Conv.", ""  # the header has the TTL
+        told = " · ".join(f"{number} {name}" for number, name in others.items() if name and number not in shown)
+        teller = shown[0] if shown else STEP
+        for number in (STEP, *_SIDE):
+            text = told if number == teller and not all_of_them else ""
+            if self._told.get(number, "") != text:
+                self._told[number] = text
+                self.pane(number).border_subtitle = Content.styled(text, "$aeon-muted")

@@ -1,0 +1,54 @@
+"""How a run stands, from its records and from who writes or reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from aeon_core.journal.view import RunView
+from aeon_tui.feed import Feed
+from aeon_tui.runner import Runner
+
+
+def utc_now() -> datetime:
+    """Return the current time, UTC."""
+    return datetime.now(UTC)
+
+
+def is_live(view: RunView, feed: Feed) -> bool:
+    """Return whether the run goes on, here or in another process."""
+    return feed.live and view.result is None
+
+
+def is_being_read(view: RunView, feed: Feed) -> bool:
+    """Return whether the records of a past run are still coming in."""
+    return not feed.live and not feed.ended and view.result is None
+
+
+def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
+    """Return the run's status as a word: the result's, or what it is doing."""
+    if view.result is not None:
+        return str(view.result.status)
+    if runner is not None and runner.aborting:
+        return "aborting"
+    if runner is not None and runner.desk.waiting is not None:
+        return "waiting for you"
+    if is_live(view, feed):
+        return "running"
+    if is_being_read(view, feed):
+        return "reading …"
+    return "unreadable" if feed.error is not None and view.last_seq < 0 else "interrupted"
+
+
+def elapsed_s(view: RunView, now: datetime | None) -> float:
+    """Return the seconds since the start: until `now`, else until the last record; 0 where the start is not known."""
+    started, last = _time(view.started), _time(view.last_ts)
+    if started is None or last is None:
+        return 0.0
+    return ((now or last) - started).total_seconds()
+
+
+def _time(stamp: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None

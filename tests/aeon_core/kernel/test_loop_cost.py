@@ -1,0 +1,185 @@
+"""What a run costs in model calls, by pass and purpose; nothing is asked twice (core FR-035: one cycle a reply)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from aeon_core import Orchestrator, RunConfig, RunResult
+from aeon_core.llm.base import LLMRequest
+from tests.aeon_core.kernel import loop_random
+from tests.aeon_core.kernel.loop_random import scripts
+from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, Records, divide, model, of, plan
+from tests.fakes import ScriptedModel, add, call
+
+Calls = dict[int, dict[str, int]]
+"""Model calls by pass and purpose."""
+SUM = "calculate the sum of 5 and 10"
+VAGUE = {"step_id": "s1", "description": "Do the things", "agent": "llm"}
+EXACT = {"type": "step_modify", "target": "s1", "changes": {"description": "Add 5 and 10", **add(5, 10)}, "reason": "x"}
+ONE_PASS = {"profile": 1, "plan": 1, "answer": 1, "judge": 1}
+
+
+def run(scripted: ScriptedModel, task: str = TASK, **config: Any) -> tuple[RunResult, Calls, Records]:
+    records: Records = []
+    settled = RunConfig(durability="off", **config)
+    result = Orchestrator(scripted, config=settled, journal=False, on_record=records.append).run(task)
+    calls: dict[int, Counter[str]] = {}
+    for record in of(records, "llm"):
+        if record["state"] == "started":
+            calls.setdefault(record["pass"], Counter())[record["purpose"]] += 1
+    return result, {number: dict(counted) for number, counted in calls.items()}, records
+
+
+def steps(*works: dict[str, Any]) -> dict[str, Any]:
+    first = "Add 5 and 10" if "tool" in works[0] or "subplan" in works[0] else "Say what the sum of 5 and 10 is"
+    texts = [first, *(text for _, text in zip(works[1:], MORE, strict=False))]
+    made = zip(works, texts, strict=True)
+    described = [{"step_id": f"s{number}", "description": text, **work} for number, (work, text) in enumerate(made, 1)]
+    return {"goal": SUM, "steps": described}
+
+
+MORE = ["Divide 15 by 1", "Say whether the sum of 5 and 10 is odd", "Multiply 15 by 2"]
+
+
+PLAIN = {"agent": "llm"}
+NO_ARGUMENTS = {"tool": "calculator"}
+HOLDER = {
+    "subplan": {
+        "parent_step_id": "s1",
+        "subplan_goal": "the sum",
+        "substeps": [
+            {"step_id": "s1.1", "description": "Add 5 and 10", **add(5, 10)},
+            {"step_id": "s1.2", "description": "Say what the sum of 5 and 10 is", "agent": "llm"},
+        ],
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("works", "calls"),
+    [
+        ([add(5, 10)], {}),
+        ([add(5, 10), divide(15, 1)], {}),
+        ([NO_ARGUMENTS], {"tool_call": 1}),
+        ([PLAIN, NO_ARGUMENTS, PLAIN], {"reason": 2, "tool_call": 1}),
+        ([add(5, 10), NO_ARGUMENTS, PLAIN], {"tool_call": 1, "reason": 1}),
+        ([HOLDER], {"reason": 1}),
+        ([{**HOLDER, "agent": "llm"}], {"reason": 2}),
+    ],
+    ids=["arguments", "two", "none", "reason", "mixed", "holder", "reasoning-holder"],
+)
+def test_a_pass_costs_four_calls_and_one_for_each_step_that_needs_a_model(
+    works: list[dict[str, Any]], calls: dict[str, int]
+) -> None:
+    scripted = model(
+        plan=steps(*works),
+        tool_call=call("calculator", operation="add", a=5, b=10),
+        reason="The sum of 5 and 10 is 15.",
+        answer="The sum of 5 and 10 is 15.",
+    )
+    result, counted, _ = run(scripted, SUM)
+    assert result.status == "converged"
+    assert counted == {1: {**ONE_PASS, **calls}}
+    assert result.ttl.spent == len(scripted.requests) == 4 + sum(calls.values())
+
+
+def test_a_tool_that_is_missing_costs_two_repairs_that_no_cycle_pays_a_fallback_and_the_refinements() -> None:
+    told = "The sum of 5 and 10 is 15."
+    scripted = model(plan=steps({"tool": "nope"}), fallback=told, repair="no", answer=told)
+    result, counted, _ = run(scripted, SUM)
+    assert result.status == "not_converged"
+    assert counted == {1: {**ONE_PASS, "refine": 2, "repair": 2, "fallback": 1}}
+    assert result.ttl.spent == len(scripted.requests) - 2
+
+
+def test_a_vague_plan_costs_one_refinement_before_it_runs() -> None:
+    answer = "The sum of 5 and 10 is 15."
+    refined = {"actions": [EXACT], "follow_up_questions": []}
+    result, counted, _ = run(model(plan={"goal": SUM, "steps": [VAGUE]}, refine=refined, answer=answer), SUM)
+    assert result.status == "converged"
+    assert counted == {1: {**ONE_PASS, "refine": 1}}
+
+
+def test_a_further_pass_costs_an_answer_a_judgement_and_its_new_steps_and_the_pass_before_it_a_refinement() -> None:
+    result, counted, _ = run(model(plan=plan(by=0), refine=MENDED))
+    assert (result.status, result.passes) == ("converged", 2)
+    assert counted == {1: {**ONE_PASS, "refine": 1}, 2: {"answer": 1, "judge": 1}}
+    assert result.ttl.spent == 7
+
+
+def _rewording(turn: int) -> dict[str, Any]:
+    target = "s2" if turn == 1 else f"s2-r{turn - 1}"
+    changes = {"description": f"Divide {turn} by 0", **divide(turn, 0)}
+    return {"actions": [{"type": "step_modify", "target": target, "changes": changes, "reason": "x"}], **QUESTIONS}
+
+
+QUESTIONS: dict[str, Any] = {"follow_up_questions": []}
+
+
+def test_p_passes_that_do_not_converge_cost_two_and_three_a_pass_until_the_fragment_is_left_to_a_person() -> None:
+    refined = [_rewording(turn) for turn in range(1, 9)]
+    result, counted, _ = run(model(plan=plan(by=0), refine=refined, answer="The sum of 5 and 10 is 15."))
+    assert (result.status, result.passes) == ("not_converged", 4)
+    assert counted == {
+        1: {"profile": 1, "plan": 1, "answer": 1, "judge": 1, "refine": 1},
+        2: {"answer": 1, "judge": 1, "refine": 1},
+        3: {"answer": 1, "judge": 1, "refine": 1},
+        4: {"answer": 1, "judge": 1},
+    }
+    assert [entry["step_id"] for entry in result.manual_intervention] == ["s2"]
+
+
+@pytest.mark.parametrize(
+    ("description", "judgements"), [("mentions '15'", 1), ("The answer is friendly", 2)], ids=["computed", "judged"]
+)
+def test_a_criterion_of_ones_own_costs_a_call_a_pass_only_where_no_rule_decides_it(
+    tmp_path: Path, description: str, judgements: int
+) -> None:
+    criteria = tmp_path / "criteria.yml"
+    criteria.write_text(f'additional:\n  - name: wish\n    description: "{description}"\n', encoding="utf-8")
+    result, counted, _ = run(model(), criteria=criteria)
+    assert result.status == "converged"
+    assert counted == {1: {**ONE_PASS, "judge": judgements}}
+    assert result.ttl.spent == 3 + judgements
+
+
+def test_single_pass_costs_a_plan_an_answer_and_the_steps() -> None:
+    result, counted, _ = run(model(plan=steps(PLAIN, add(5, 10)), reason="15"), SUM, single_pass=True)
+    assert result.status == "completed"
+    assert counted == {1: {"plan": 1, "answer": 1, "reason": 1}}
+
+
+def test_where_a_refinement_cannot_be_read_the_next_pass_asks_for_nothing_but_the_refinement() -> None:
+    scripted = model(plan=plan(by=0), refine="no JSON at all", repair="nor this", answer="1 cannot be divided by 0.")
+    result, counted, _ = run(scripted)
+    assert (result.status, result.passes) == ("not_converged", 2)
+    assert counted == {1: {**ONE_PASS, "refine": 1, "repair": 2}, 2: {"refine": 1, "repair": 2}}
+
+
+def test_where_nothing_can_change_the_run_ends_without_another_question() -> None:
+    result, counted, _ = run(model(plan=plan(by=0), refine=NOTHING, answer="1 cannot be divided by 0."))
+    assert (result.status, result.passes) == ("not_converged", 1)
+    assert counted == {1: {**ONE_PASS, "refine": 1}}
+
+
+def _asked(request: LLMRequest) -> tuple[str, str]:
+    return request.purpose, re.sub(r"<ttl>.*?</ttl>", "", request.prompt, flags=re.DOTALL)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(told=scripts)
+def test_nothing_is_asked_twice(told: dict[str, Any]) -> None:
+    ran = loop_random.run(told, ttl=60)
+    gave_up = {cycle["step_number"] for cycle in ran.of("cycle") if cycle["errors"]}
+    counted = Counter(map(_asked, ran.model.requests))
+    # Repairs answer a reply, and a refinement that nobody could read is asked for once more: the second chance.
+    twice = [purpose for (purpose, _), times in counted.items() if times > (2 if purpose == "refine" else 1)]
+    assert [purpose for purpose in twice if purpose != "repair"] == []
+    repeated = [purpose for (purpose, _), times in counted.items() if purpose == "refine" and times > 1]
+    assert not repeated or gave_up

@@ -1,0 +1,175 @@
+"""`run --headless` of a run that goes round: what a person reads, the result as JSON, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.journal.history import open_history
+from aeon_tui.cli._ending import ending, why_not_usable
+from tests.aeon_core.journal.build import finished
+from tests.aeon_core.kernel.test_passes import NOTHING, TASK, model, plan
+from tests.aeon_tui.cli.conftest import Cli, Done
+
+OPEN_TASK = "design a REST API for invoices"
+ALWAYS = {
+    *("run_id", "status", "converged", "answer", "plan", "steps", "passes", "convergence", "follow_up_questions"),
+    *("manual_intervention", "ttl", "usage", "cost_usd", "model", "simulated", "error", "journal"),
+}
+EXPIRED = {
+    *("result_type", "latest_pass_result", "partial_result", "expiration_point", "ttl_expired_metadata"),
+    "termination_reason",
+}
+
+TERSE = {
+    "issue_id": "i1",
+    "type": "relevance",
+    "severity": "medium",
+    "description": "the answer is terse",
+    "location": {"artifact": "answer", "step_id": None},
+    "proposed_repair": "say more",
+}
+
+
+def run(cli: Cli, *options: str, task: str = OPEN_TASK) -> Done:
+    return cli("run", "--headless", "--model", "simulated:default", *options, task)
+
+
+def test_passes_scores_reasons_refinements_and_questions_are_told_in_order(cli: Cli) -> None:
+    done = run(cli)
+    assert done.code == 0
+    told = done.err.splitlines()
+    story = [
+        "── pass 1 ──",
+        "profile 1 for pass 1 (deep reasoning, ",
+        "plan generated · 5 steps · ",
+        "question: ",
+        "s5 complete · reasoning → ",
+        "warning: validation found 1 issue · high · specificity · s5: ",
+        "pass 1 not converged: incomplete, incoherent · completeness 0.00, coherence 0.60",
+        "pass 1 · the goal is not covered, completeness is 0.00 of 0.80",
+        "pass 1 · the parts do not hold together, coherence is 0.60 of 0.80",
+        "s5 · step mark invalid accepted: executed steps are invalid and replaced: s5 by s5-r1",
+        "    because: its result only repeats what is asked for; high · specificity · s5: ",
+        '    change: description "Put together the final version of a REST API for invoices" → ',
+        "── pass 2 ──",
+        "s5-r1 complete · reasoning → ",
+        "pass 2 converged: complete, coherent, consistent · completeness 1.00, coherence 1.00",
+        "run converged · 2 passes · completeness 1.00, coherence 1.00 · journal ",
+    ]
+    places = [next(place for place, line in enumerate(told) if line.startswith(text)) for text in story]
+    assert places == sorted(places)
+    assert "s5 invalid · reasoning · Put together" in done.out
+    assert (
+        "s5-r1 complete · reasoning · Put the parts of a REST API for invoices together\n    replaces s5\n" in done.out
+    )
+    assert done.out.index("\nAnswer (simulated model)\n") < done.out.index("\nQuestions about the task\n")
+
+
+def test_a_pass_that_is_assessed_once_more_tells_only_what_is_new(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = model(plan=plan(by=0), refine=NOTHING, judge={"issues": [TERSE]})
+    monkeypatch.setattr("aeon_tui.cli.run.connected_model", lambda _config: stuck)
+    done = cli("run", "--headless", TASK)
+    assert done.code == 5
+    told = done.err.splitlines()
+    assert sum(line.startswith("pass 1 not converged: ") for line in told) == 1
+    found = [line for line in told if "validation found" in line]
+    assert [line.partition(" · ")[2] for line in found] == ["medium · relevance: the answer is terse → say more"]
+    assert told.count("pass 1 · a step failed") == told.count("pass 1 · another pass could change nothing") == 1
+    assert told[-2].startswith("aeon-tui: not converged after 1 pass: the goal is not covered, completeness is ")
+    assert "; a step failed; " in told[-2]
+    assert "; another pass could change nothing (`aeon-tui show " in told[-2]
+    assert told[-1].startswith("run not converged · 1 pass · completeness 0.")
+
+
+def test_json_of_a_converged_run_has_every_field_of_the_result_and_none_of_an_expired_one(cli: Cli) -> None:
+    done = run(cli, "--json")
+    result = json.loads(done.out)
+    assert (done.code, result["status"], result["converged"], result["passes"]) == (0, "converged", True, 2)
+    assert result.keys() == ALWAYS
+    assert open_history(result["journal"]).model_dump(mode="json")["final_result"] == result
+
+
+@pytest.mark.parametrize(
+    ("ttl", "point", "latest", "partial", "told"),
+    [
+        (0, "mid_phase", False, True, "the TTL of 0 cycles was spent before there was a plan"),
+        (1, "mid_phase", False, True, "the TTL of 1 cycle was spent before there was a plan"),
+        (2, "mid_phase", False, True, "the TTL of 2 cycles was spent before s1, s2, s3, s4, s5 could run"),
+        (3, "mid_phase", False, True, "the TTL of 3 cycles was spent before s2, s3, s4, s5 could run"),
+        (9, "phase_boundary", True, False, "the TTL of 9 cycles was spent before the result converged"),
+        (12, "mid_phase", True, False, "the TTL of 12 cycles was spent before s5-r1, s5.3, s5.4 could run"),
+    ],
+)
+def test_an_expired_run_is_exit_5_with_the_expiration_response(
+    cli: Cli, ttl: int, point: str, latest: bool, partial: bool, told: str
+) -> None:
+    done = run(cli, "--json", "--ttl", str(ttl))
+    result = json.loads(done.out)
+    assert (done.code, result["status"], result["converged"]) == (5, "ttl_expired", False)
+    assert result.keys() == ALWAYS | EXPIRED
+    assert (result["result_type"], result["termination_reason"]) == ("ttl_expired", "ttl_expired")
+    assert result["ttl_expired_metadata"].keys() == {
+        *("completeness_score", "coherence_score", "consistency_status", "detected_issues", "reason_codes"),
+        *("pass_number", "incomplete_steps"),
+    }
+    assert "ttl_expired" in result["ttl_expired_metadata"]["reason_codes"]
+    assert (result["latest_pass_result"] is not None) == latest
+    assert (result["partial_result"] is not None) == partial
+    assert result["expiration_point"] == point
+    assert f"aeon-tui: {told}; a higher --ttl lets a run go on\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("foo: 1", "has the unknown key 'foo'; the known ones are completeness, "),
+        ("completeness: 2", "must be a number between 0 and 1; got 2"),
+        ("{a: [", "is neither YAML nor JSON"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_bad_criteria_file_is_exit_2_and_one_line_before_any_run(cli: Cli, text: str | None, told: str) -> None:
+    if text is not None:
+        Path("criteria.yml").write_text(text)
+    done = run(cli, "--json", "--criteria", "criteria.yml")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert told in done.err
+    assert "criteria.yml" in done.err
+    assert not Path(".aeon/runs").exists()
+
+
+def test_a_criterion_that_is_not_reached_is_named_as_what_it_asks(cli: Cli) -> None:
+    Path("criteria.yml").write_text("completeness: 0.0\ncoherence: 0.5\n")
+    done = run(cli, "--json", "--criteria", "criteria.yml")
+    assert (done.code, json.loads(done.out)["passes"]) == (0, 1)
+
+
+def result_of(status: str, **fields: Any) -> Any:
+    return finished(status, **fields).result
+
+
+@pytest.mark.parametrize("status", ["completed", "converged", "accepted"])
+def test_a_result_to_use_needs_no_explanation(status: str) -> None:
+    assert why_not_usable(result_of(status)) is None
+
+
+def test_an_error_is_told_on_one_line() -> None:
+    assert why_not_usable(result_of("failed", error={"message": "a\nb"})) == "a b"
+
+
+def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
+    assert ending(result_of("not_converged")) == "run not converged"
+    assert why_not_usable(result_of("not_converged")) == (
+        "not every step is complete (failed: none); the errors stand at the steps"
+    )
+
+
+def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
+    assessed = {"converged": False, "completeness_score": 0.796, "coherence_score": 1.0, "reason_codes": ["mine"]}
+    result = result_of("not_converged", passes=1, convergence=assessed)
+    assert ending(result) == "run not converged · 1 pass · completeness 0.79, coherence 1.00"
+    assert "not converged after 1 pass: criterion 'mine' is not met (" in (why_not_usable(result) or "")

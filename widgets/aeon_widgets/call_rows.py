@@ -1,0 +1,79 @@
+"""The model calls that belong to no step: which pass they are for, and the row of the plan that shows them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from aeon_core.journal.view import CallView, RunView
+from aeon_widgets.text import one_line
+
+_BEFORE_THE_PLAN = ("profile", "plan")
+CALL_LABELS = {
+    "profile": "judge the task",
+    "plan": "make the plan",
+    "judge": "evaluate",
+    "refine": "refine the plan",
+    "answer": "write the answer",
+}
+
+
+class RowKey(NamedTuple):
+    """What a row stands for: a step by its id, or the calls of one purpose that belong to no step."""
+
+    kind: Literal["step", "calls"]
+    name: str
+    pass_number: int = 0
+    """Of calls, the pass whose result they judge, answer from or refine; 0 for all that comes before a step runs."""
+
+
+def call_label(key: RowKey, *, with_pass: bool) -> str:
+    """Return what the calls of a row are for, in words."""
+    label = CALL_LABELS.get(key.name, one_line(key.name, 40))
+    return f"pass {key.pass_number} · {label}" if with_pass and key.pass_number else label
+
+
+class CallRows:
+    """Groups a run's calls by pass and purpose, as they come. A repair belongs to the reply that it repairs."""
+
+    def __init__(self, view: RunView) -> None:
+        self.view = view
+        self._groups: dict[RowKey, list[str]] = {}
+        self._seen = 0
+        self._last = RowKey("calls", "plan")
+
+    @property
+    def before(self) -> list[RowKey]:
+        """The rows above the plan."""
+        return [key for key in self._groups if not key.pass_number]
+
+    @property
+    def after(self) -> list[RowKey]:
+        """The rows below the plan, pass by pass."""
+        return [key for key in self._groups if key.pass_number]
+
+    def update(self) -> None:
+        """Take in the calls that have come since."""
+        for attempts in islice(self.view.calls.values(), self._seen, None):
+            self._seen += 1
+            if attempts and attempts[0].step_id is None:
+                self._take(attempts[0])
+
+    def _take(self, call: CallView) -> None:
+        if call.purpose != "repair":
+            self._last = self._key(call)
+        self._groups.setdefault(self._last, []).append(call.call_id)
+
+    def _key(self, call: CallView) -> RowKey:
+        # A plan that is refined before anything was answered from it is refined before it runs.
+        early = call.purpose in _BEFORE_THE_PLAN or (call.purpose == "refine" and not self.after)
+        return RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
+
+    def calls_of(self, key: RowKey) -> list[CallView]:
+        """Return every attempt of the calls of a row, and of the repairs that they needed."""
+        return [call for call_id in self._groups.get(key, []) for call in self.view.calls.get(call_id, [])]
+
+    def row_at(self, seq: int) -> RowKey | None:
+        """Return the row of the call that was made last before a record; None where none was."""
+        made = [(call.seq, key) for key in self._groups for call in self.calls_of(key) if call.seq <= seq]
+        return max(made)[1] if made else None
