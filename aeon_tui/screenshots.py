@@ -27,12 +27,15 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 
+OPEN_TASK = "design a REST API for invoices"
+"""Open enough that the first pass does not do."""
 TASK = "Count the words in 'the yearly cost of a member', add 1200 and 350, and multiply 1550 by 12"
 RUNS = [
+    ("default", OPEN_TASK),
     ("missing-tool", TASK),
     ("no-such-tool", TASK),
     ("down", "Summarise the report in two sentences"),
-    ("default", "Compare three ways to store invoices and recommend one"),
+    ("stubborn", OPEN_TASK),
     ("malformed", "Translate the greeting, then count its words"),
 ]
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -76,13 +79,15 @@ class Picture:
 
 
 PICTURES = [
-    Picture("run-live", 0, until="s3"),
+    Picture("run-live", 0, until="s5.2"),
     Picture("run-finished", 0),
-    Picture("run-repair", 0, keys=("4", "enter")),
-    Picture("run-prompt", 1, keys=("p",)),
-    Picture("run-failed", 2),
-    Picture("run-80x24", 1, size=(80, 24)),
-    Picture("run-light", 0, keys=("1", "k", "t"), theme="aeon-light"),
+    Picture("run-changes", 0, keys=("1", "k", "k", "k", "k", "c")),
+    Picture("run-not-converged", 4, size=(200, 50)),
+    Picture("run-repair", 1, keys=("4", "enter")),
+    Picture("run-prompt", 2, keys=("p",)),
+    Picture("run-failed", 3),
+    Picture("run-80x24", 4, size=(80, 24), keys=("7",)),
+    Picture("run-light", 0, keys=("9", "enter"), theme="aeon-light"),
 ]
 
 

@@ -12,11 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from aeon_core.errors import AeonError
 from aeon_core.visible import visible
-from aeon_widgets.footer import fit_footer
+from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.run_list import RunList
 from aeon_widgets.text_view import TextView
 
@@ -83,7 +82,7 @@ class BrowserScreen(Screen[None]):
         yield BrowserTitle(self._runs_dir)
         yield RunList()
         yield TextView()
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.query_one(BrowserTitle).update_count("reading …")

@@ -35,7 +35,7 @@ LEGEND: list[Block] = [
     (STOPPED, f"  {ROW_ICONS[STOPPED]}  {STOPPED}: the run ended before it was done"),
     ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
     ("medium", f"  {FALLBACK}  fallback: reasoned about the step, as no tool could be found"),
-    ("medium", f"  {WARNED}  the validator objects to the step"),
+    ("medium", f"  {WARNED}  the validator objects; a reply could not be read"),
     ("accent", f"  {REFINED}2 the step was refined twice"),
     *(
         (severity, f"  {icon}2 the step has two issues, {severity} severity at worst")

@@ -9,24 +9,24 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from aeon_core.effects.approval import ApprovalDecision
-from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
 from aeon_tui.screens.asking import Asking
-from aeon_tui.screens.run_layout import CSS, HEIGHTS, ISSUES, PANES, WIDTHS, Layout
-from aeon_tui.screens.run_status import elapsed_s, is_being_read, is_live, status_of, utc_now
+from aeon_tui.screens.run_layout import CSS, HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
+from aeon_tui.screens.run_status import elapsed_s, first_view, is_being_read, is_live, status_of, utc_now
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.footer import fit_footer
+from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
@@ -79,7 +79,7 @@ class RunScreen(Screen[None]):
 
     def __init__(self, feed: Feed, runner: Runner | None = None, clock: Clock = utc_now) -> None:
         super().__init__(classes="-plain")
-        self.view = RunView()
+        self.view = first_view(runner)
         self._feed = feed
         self._runner = runner
         self._clock = clock
@@ -96,7 +96,7 @@ class RunScreen(Screen[None]):
         yield PassLine()
         if self._runner is not None and self._runner.start_run.guide:
             yield Static(self._runner.start_run.guide, id="guide", markup=False)
-        with Container(id="body"):
+        with Body(id="body"):
             yield PlanTree()
             yield StepPane()
             with Vertical(id="side"):
@@ -106,7 +106,7 @@ class RunScreen(Screen[None]):
                 yield RepairsPane()
         yield Outcome()
         yield LogPane()
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         if not self.query(StepText):
@@ -123,6 +123,15 @@ class RunScreen(Screen[None]):
         fit_footer(self)
         if self._made:
             self._layout_of_panes.resize(self.view)
+
+    def on_body_resized(self) -> None:
+        if self._made:
+            self._layout_of_panes.resize(self.view)
+
+    def on_pane_covered(self, event: Pane.Covered) -> None:
+        """Let the person stay where they were when the screen or its column has got lower."""
+        if not self._asking.waits:
+            self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
 
     def on_descendant_focus(self) -> None:
         fit_footer(self)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from textual.containers import Container
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 
 from aeon_core.journal.view import RunView
@@ -20,6 +24,10 @@ from aeon_widgets.ttl_gauge import TTLGauge
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
 HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
 """From how many columns and rows on which layout is taken."""
+_TINY = 18
+"""Below so many rows the panes below get as low as they can."""
+_GUIDE = 3
+"""Rows that the guide takes at most."""
 _NORMAL, _ROOMY = WIDTHS[1][0], 160
 _WIDE, _TALL = WIDTHS[2][0], HEIGHTS[1][0]
 
@@ -38,6 +46,11 @@ PANES: dict[int, type[Pane]] = {
 STEP, REPAIRS, ISSUES, CONVERGENCE, TTL = 2, 4, 7, 8, 9
 _SIDE = (TTL, CONVERGENCE, ISSUES, REPAIRS)
 """The panes of the third column. Without room for all, they take turns; without a column, the step does so, too."""
+_SHORTER = {CONVERGENCE: ("Convergence", "Conv."), REPAIRS: ("Repairs", "Rep.")}
+"""What stands for panes that are not on screen where there is little room to name them."""
+_SPACIOUS, _ROOM_FOR_FOUR, _ROOM_FOR_THREE, _ROOM_FOR_THREE_SHORT = 31, 27, 22, 16
+"""Rows of the column from which on all panes of an adaptive run fit with several repairs, with one, without any, and
+so with a short TTL."""
 
 CSS = """
     RunScreen {
@@ -65,13 +78,19 @@ CSS = """
     RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
     RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
     RunScreen.-adaptive.-tall {
-        RepairsPane { max-height: 3; }
         &.-ended LogPane { height: 5; }
         &.-ended Outcome { max-height: 9; }
+    }
+    RunScreen.-adaptive {
+        TTLGauge { max-height: 46%; }
+        RepairsPane { max-height: 3; }
+        &.-spacious RepairsPane { max-height: 7; }
+        &.-three RepairsPane { height: 1fr; min-height: 4; max-height: 100%; }
     }
     RunScreen.-adaptive.-very-tall.-ended { LogPane { height: 9; } Outcome { max-height: 15; } }
     RunScreen.-plain RepairsPane { height: 1fr; max-height: 100%; }
     RunScreen.-turns #side > * { height: 1fr; max-height: 100%; }
+    RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }
         &.-low LogPane { display: none; }
@@ -79,6 +98,17 @@ CSS = """
     }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
+
+
+class Body(Container):
+    """Plan, step and the panes beside them. It gets lower as the run asks or ends, with the screen as it is."""
+
+    @dataclass
+    class Resized(Message):
+        """There is room for more panes, or for fewer."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
 
 class Layout:
@@ -117,19 +147,36 @@ class Layout:
     def arrange(self, view: RunView) -> None:
         """Show the panes that there is room for."""
         size = self._screen.size
-        column, all_of_them = size.width >= _WIDE, size.width >= _WIDE and size.height >= _TALL
-        there = [number for number in _SIDE if self.has(number, view)]
-        if not all_of_them:
-            there = self._turns(there, column=column)
+        column = size.width >= _WIDE
+        having = [number for number in _SIDE if self.has(number, view)]
+        rows = self._screen.query_one(Body).size.height
+        there = self._fitting(having, view, rows) if column else self._turns(having, column=False)
+        three = len(there) > 1 and view.adaptive and rows < _ROOM_FOR_FOUR
+        all_of_them = there == having
         for number in _SIDE:
             self.pane(number).display = number in there
         self.pane(STEP).display = column or not there
         self._screen.query_one("#side").display = bool(there)
-        self._screen.set_class(not all_of_them, "-turns")
+        self._screen.set_class(not all_of_them and len(there) <= 1, "-turns")
+        self._screen.set_class(three, "-three")
+        self._screen.set_class(rows >= _SPACIOUS, "-spacious")
+        self._screen.query_one(TTLGauge).short = three and rows < _ROOM_FOR_THREE
         self._screen.set_class(size.width >= _ROOMY, "-roomy")
+        guides = self._screen.query("#guide")
+        self._screen.set_class(size.height < _TINY + _GUIDE * len(guides), "-tiny")
         self._screen.set_class(view.adaptive, "-adaptive")
         self._screen.set_class(not view.adaptive, "-plain")
         self._tell(view, there, all_of_them=all_of_them)
+
+    def _fitting(self, having: list[int], view: RunView, rows: int) -> list[int]:
+        """Return the panes that a column of that height has room for; issues and repairs take turns first."""
+        if not view.adaptive:
+            return having if self._screen.size.height >= _TALL else self._turns(having, column=True)
+        if rows >= _ROOM_FOR_FOUR or (rows >= _ROOM_FOR_THREE_SHORT and REPAIRS not in having):
+            return having
+        if rows < _ROOM_FOR_THREE_SHORT:
+            return self._turns(having, column=True)
+        return [number for number in having if number != (ISSUES if self.turn == REPAIRS else REPAIRS)]
 
     def _turns(self, there: list[int], *, column: bool) -> list[int]:
         if self.turn in there:
@@ -146,10 +193,12 @@ class Layout:
             REPAIRS: f"Repairs {len(view.repairs)}" if view.repairs else "",
             TTL: "TTL" if view.adaptive or shown else "",
         }
+        if view.adaptive and self._screen.size.width < (_WIDE if view.repairs else _NORMAL):
+            others |= {name: others[name].replace(*_SHORTER[name]) for name in _SHORTER}
         if self._screen.size.width < _NORMAL:
-            others[CONVERGENCE], others[TTL] = others[CONVERGENCE] and "Conv.", ""  # the header has the TTL
+            others[TTL] = ""  # the header has it
         told = " · ".join(f"{number} {name}" for number, name in others.items() if name and number not in shown)
-        teller = shown[0] if shown else STEP
+        teller = shown[-1] if shown else STEP
         for number in (STEP, *_SIDE):
             text = told if number == teller and not all_of_them else ""
             if self._told.get(number, "") != text:

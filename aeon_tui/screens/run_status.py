@@ -14,6 +14,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def first_view(runner: Runner | None) -> RunView:
+    """Return the view before a record has come: a run that starts here has its task and its panes from the first on."""
+    if runner is None:
+        return RunView()
+    start = runner.start_run
+    return RunView(task=start.task, config={"single_pass": start.config.single_pass})
+
+
 def is_live(view: RunView, feed: Feed) -> bool:
     """Return whether the run goes on, here or in another process."""
     return feed.live and view.result is None

@@ -62,7 +62,7 @@ async def test_the_tree_marks_refined_replaced_and_faulty_steps_and_nests_subpla
         assert rows(run)[3:] == [
             "✔ s1 Name the parts ·1 complete",
             "✔ s2 Describe each part in three sentences ✎1 complete",
-            "⊘ s3 → replaced by s3-r1 · Put the parts together ✖1 invalid",
+            "⊘ s3 → replaced by s3-r1 · Put the parts together invalid",
             "▶ s3-r1 replaces s3 · Work out the parts and put them together ✎1 running",
             "▶ s3.1 Work out the resources running",
             "○ s3.2 Work out the error replies pending",
@@ -77,9 +77,10 @@ async def test_the_tree_marks_refined_replaced_and_faulty_steps_and_nests_subpla
 
 async def test_the_pass_line_has_phases_scores_and_what_runs_now() -> None:
     async with shown(second_pass(), live=True) as run:
-        assert line(run) == "1 plan ─ execute ─ evaluate ─ refine ✖ 0.40 0.60   2 ▶ execute"
+        assert line(run) == "1 plan ─ execute ─ evaluate ─ refine ✖ complete 0.40 coherent 0.60   2 ▶ execute"
         await run.go_on(converged_run().records[len(second_pass().records) :])
-        assert line(run) == "1 plan ─ execute ─ evaluate ─ refine ✖ 0.40 0.60   2 execute ─ evaluate ✔ 1.00 0.95"
+        assert line(run).startswith("1 plan ─ execute ─ evaluate ─ refine ✖ 0.40 0.60   2 execute ─ evaluate ✔ ")
+        assert line(run).endswith("✔ complete 1.00 coherent 0.95")
     async with shown(second_pass()) as run:
         assert line(run).endswith("2 ◼ execute"), "nothing of an interrupted run is running"
 
@@ -97,14 +98,14 @@ async def test_the_convergence_pane_shows_trend_flags_and_reasons() -> None:
         pane = run.screen.query_one(ConvergencePane)
         assert pane.pane_title == "Convergence · pass 1 not yet"
         assert pane.text.splitlines()[:4] == [
-            "complete ▃  0.40 of 0.80",
-            "coherent ▅  0.60 of 0.80",
+            "complete ▃ 0.40 of 0.80",
+            "coherent ▅ 0.60 of 0.80",
             "✔ plan ✔ step ✖ answer ✔ memory",
             "disagreeing: answer",
         ]
         assert "✖ the goal is not covered" in pane.text.splitlines()
         await run.go_on(converged_run().records[len(first_pass().records) :])
-        assert pane.text.splitlines()[0] == "complete ▃█  0.40 → 1.00"
+        assert pane.text.splitlines()[0] == "complete ▃█ 0.40 → 1.00"
         assert "✔ complete, coherent, consistent" in pane.text.splitlines()
 
 
@@ -244,8 +245,8 @@ async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() ->
             "✖ The run ended without a result that was accepted.",
             f"why: {low}; another pass could change nothing",
             "Not finished.",
-            f"? {QUESTION}",
             "⚠ s3 needs a person after 3 refinements (refinement limit): refined 3 times",
+            f"? {QUESTION}",
         ]
 
 

@@ -107,8 +107,8 @@ async def test_foreign_text_stays_text_on_one_line() -> None:
 
 def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     assert list(convergence_blocks(view_of(*two_adaptive_passes()))) == [
-        ("", "complete ▄█  0.50 → 1.00"),
-        ("", "coherent ██  1.00 → 1.00"),
+        ("", "complete ▄█ 0.50 → 1.00"),
+        ("", "coherent ██ 1.00 → 1.00"),
         ("complete", "✔ plan ✔ step ✔ answer ✔ memory"),
         ("complete", "✔ complete, coherent, consistent"),
         ("muted", "pass 1 not converged: incomplete, failed_step"),
@@ -131,7 +131,7 @@ def test_a_score_that_is_too_low_stands_beside_the_one_that_was_asked() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
     blocks = list(convergence_blocks(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
-    assert [text for style, text in blocks if not style] == ["complete ▄  0.50 of 0.80", "coherent ▅  0.69 of 0.70"]
+    assert [text for style, text in blocks if not style] == ["complete ▄ 0.50 of 0.80", "coherent ▅ 0.69 of 0.70"]
     assert [text for style, text in blocks if style == "medium"] == [
         "✖ the goal is not covered",
         "✖ the parts do not hold together",
@@ -139,6 +139,20 @@ def test_a_score_that_is_too_low_stands_beside_the_one_that_was_asked() -> None:
         "✖ criterion 'tone' is not met",
         "✖ another pass could change nothing",
     ]
+
+
+@pytest.mark.parametrize(
+    ("passes", "line"),
+    [
+        (2, "complete ▄▄ 0.50 → 0.50 of 0.80"),
+        (4, "complete ▄▄▄▄ 0.50 → 0.50 of 0.80"),
+        (5, "complete ▄▄▄▄▄ 0.50 of 0.80"),
+    ],
+)
+def test_a_trend_and_what_was_asked_fit_one_line_of_the_narrowest_column(passes: int, line: str) -> None:
+    asked = {"criteria": {"completeness": 0.8}}
+    records = (assessment(number, 0.5, "incomplete", metadata=asked) for number in range(1, passes + 1))
+    assert next(convergence_blocks(view_of(*records))) == ("", line)
 
 
 def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
@@ -151,16 +165,16 @@ def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
     assert list(convergence_blocks(RunView())) == [("muted", "No pass was assessed yet.")]
 
 
-def test_of_many_passes_the_last_ten_are_shown_and_that_there_were_more() -> None:
+def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> None:
     blocks = list(convergence_blocks(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
-    assert blocks[0][1] == f"complete … {'▄' * 10}  0.50 → 0.50"
+    assert blocks[0][1] == f"complete … {'▄' * 8} 0.50 → 0.50"
     told = [text.split()[1] for style, text in blocks if style == "muted"]
-    assert told == ["11", "10", "9", "8", "7", "6", "5", "4", "3"]
+    assert told == ["11", "10", "9", "8", "7", "6", "5"]
 
 
 @pytest.mark.parametrize(
     ("scores", "text"),
-    [([0.0], "▁  0.00"), ([0, 0.99, 1.0], "▁▇█  0.99 → 1.00"), ([None, 0.5], " ▄  – → 0.50"), ([], "  ")],
+    [([0.0], "▁ 0.00"), ([0, 0.99, 1.0], "▁▇█ 0.99 → 1.00"), ([None, 0.5], " ▄ – → 0.50"), ([], " ")],
 )
 def test_a_bar_is_full_only_where_the_score_is(scores: list[float | None], text: str) -> None:
     assert trend(scores) == text
@@ -173,7 +187,7 @@ async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> 
         assert pane.pane_title == "Convergence · pass 1 not yet"
         assert "[red]\\x1b[31m\\u202e /bold]" in pane.text
         assert "\x1b" not in pane.text
-        pane.update_view(view_of(*two_adaptive_passes(), RunResumed(options={})))
+        pane.update_view(view_of(*two_adaptive_passes(), RunResumed(options={}, continues_at=0)))
         assert pane.pane_title == "Convergence · pass 2 yes"
         pane.update_view(view_of(assessment(1, 0.5, "incomplete"), finished("not_converged")))
         assert pane.pane_title == "Convergence · pass 1 no"
@@ -188,5 +202,5 @@ def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
 
 
 def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
-    assert {"validation"} == IssuesPane.RECORDS
+    assert {"validation", "refinement"} == IssuesPane.RECORDS
     assert {"convergence", "run_finished", "run_resumed"} == ConvergencePane.RECORDS

@@ -42,8 +42,10 @@ def test_a_line_of_passes_is_never_wider_than_its_pane(
 @pytest.mark.parametrize(
     ("width", "shown"),
     [
-        (60, "1 plan ─ execute ✖ 0.25 –   2 execute ✔ 1.00 –   3 ▶ execute"),
-        (59, "1 ✖ 0.25 –   2 execute ✔ 1.00 –   3 ▶ execute"),
+        (78, "1 plan ─ execute ✖ 0.25 –   2 execute ✔ complete 1.00 coherent –   3 ▶ execute"),
+        (77, "1 ✖ 0.25 –   2 execute ✔ complete 1.00 coherent –   3 ▶ execute"),
+        (62, "1 ✖ 0.25 –   2 ✔ complete 1.00 coherent –   3 ▶ execute"),
+        (53, "1 ✖ 0.25 –   2 execute ✔ 1.00 –   3 ▶ execute"),
         (40, "1 ✖ 0.25 –   2 ✔ 1.00 –   3 ▶ execute"),
         (36, "… 2 ✔ 1.00 –   3 ▶ execute"),
         (20, "… 3 ▶ execute"),
@@ -52,6 +54,22 @@ def test_a_line_of_passes_is_never_wider_than_its_pane(
 )
 def test_older_passes_give_way_first(width: int, shown: str) -> None:
     phases = [(1, "plan", True), (1, "execute", True), (2, "execute", True), (3, "execute", False)]
+    assert text(view_of(*phases, scores={1: 0.25, 2: 1.0}), width) == shown
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (60, "1 execute ✖ 0.25 –   2 execute ✔ complete 1.00 coherent –"),
+        (44, "1 ✖ 0.25 –   2 ✔ complete 1.00 coherent –"),
+        (40, "1 execute ✖ 0.25 –   2 execute ✔ 1.00 –"),
+        (33, "1 ✖ 0.25 –   2 execute ✔ 1.00 –"),
+        (30, "… 2 ✔ complete 1.00 coherent –"),
+        (25, "… 2 execute ✔ 1.00 –"),
+    ],
+)
+def test_where_all_phases_are_over_they_give_way_to_the_names_of_the_scores(width: int, shown: str) -> None:
+    phases = [(1, "execute", True), (2, "execute", True)]
     assert text(view_of(*phases, scores={1: 0.25, 2: 1.0}), width) == shown
 
 

@@ -11,10 +11,12 @@ from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block, TextView
 
-PASSES_SHOWN = 10
+PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
 """Scores of the last passes that stand beside the bars as numbers."""
+_COLUMN = 33
+"""Cells of the narrowest pane in a column of its own: a trend is to fit on one line."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -60,13 +62,14 @@ def _trends(shown: Sequence[AssessmentView], left_out: int) -> Iterator[Block]:
     ):
         # What was asked is told of a score that does not reach it.
         asked = too_low_score(last, name).partition(" ")[2]
-        yield "", f"{label} {before}{trend(scores)} {asked}".rstrip()
+        lines = [f"{label} {before}{trend(scores, numbers)} {asked}".rstrip() for numbers in (_NUMBERS, 1)]
+        yield "", lines[0] if len(lines[0]) <= _COLUMN else lines[1]
 
 
-def trend(scores: Sequence[float | None]) -> str:
-    """Return scores as bars beside each other, then the last two as numbers; a score that is not known has no bar."""
+def trend(scores: Sequence[float | None], numbers: int = _NUMBERS) -> str:
+    """Return scores as bars beside each other, then the last ones as numbers; a score that is not known has no bar."""
     bars = "".join(" " if value is None else _BARS[int(value * (len(_BARS) - 1))] for value in scores)
-    return f"{bars}  {' → '.join(map(score, scores[-_NUMBERS:]))}"
+    return f"{bars} {' → '.join(map(score, scores[-numbers:]))}"
 
 
 def _assessment(shown: AssessmentView) -> Iterator[Block]:

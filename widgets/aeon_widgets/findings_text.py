@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from aeon_core.journal import adaptive_text
 from aeon_core.journal.adaptive_steps import advisories_of, issues_of, refinements_of
-from aeon_core.journal.view import AdvisoryView, CallView, IssueView, ProfileView, RefinementView, RunView, StepView
+from aeon_core.journal.view import (
+    AdvisoryView,
+    CallView,
+    IssueView,
+    ProfileView,
+    RefinementView,
+    RepairView,
+    RunView,
+    StepView,
+)
 from aeon_widgets.marks import SEVERITY_ICONS
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block
@@ -24,14 +33,24 @@ def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
 
 def calls_change_blocks(view: RunView, calls: Sequence[CallView]) -> list[Block]:
     """Return what was found and changed on the replies to these calls, before another model call was made."""
-    if not calls:
-        return [("muted", "Nothing was found or changed here.")]
-    later = (attempts[0].seq for attempts in view.calls.values() if attempts and attempts[0].seq > calls[-1].seq)
-    between = range(calls[0].seq, min(later, default=view.last_seq + 1))
+    between = _from_calls_to_the_next(view, calls)
     issues = [(each.pass_number, issue) for each in view.reports if each.seq in between for issue in each.issues]
     refinements = [each for each in view.refinements if each.seq in between]
     advisories = [each for each in view.advisories if each.seq in between]
     return _blocks(issues, refinements, advisories) or [("muted", "Nothing was found or changed here.")]
+
+
+def repairs_of_calls(view: RunView, calls: Sequence[CallView]) -> list[RepairView]:
+    """Return the repairs of the replies to these calls, of which none belongs to a step."""
+    between = _from_calls_to_the_next(view, calls)
+    return [repair for repair in view.repairs if repair.step_id is None and repair.seq in between]
+
+
+def _from_calls_to_the_next(view: RunView, calls: Sequence[CallView]) -> range:
+    if not calls:
+        return range(0)
+    later = (attempts[0].seq for attempts in view.calls.values() if attempts and attempts[0].seq > calls[-1].seq)
+    return range(calls[0].seq, min(later, default=view.last_seq + 1))
 
 
 def _replaces(step_id: str) -> Block:
@@ -93,7 +112,7 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
         ]
         head = f"profile {shown.version} · from pass {shown.pass_number} on"
         blocks.append(("accent bold", " · ".join(part for part in (f"━━ {head}", *depth) if part)))
-        blocks.append(("medium", f"why: {shown.reason or 'no reason was recorded'}"))
+        blocks.append(("medium", f"why: {adaptive_text.cause(shown)}"))
         if older is None or shown.dimensions != older.dimensions:
             blocks += [
                 ("", f"{adaptive_text.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()

@@ -10,11 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from typing_extensions import override
 
-from aeon_core.journal.adaptive_steps import found_issues
+from aeon_core.journal.adaptive_steps import found_issues, refined_since
 from aeon_core.journal.adaptive_text import words
 from aeon_core.journal.view import IssueView, RunView
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import SEVERITY_ICONS
+from aeon_widgets.marks import REFINED, SEVERITY_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
 
@@ -31,7 +31,7 @@ class IssuesPane(RowsView, Pane):
     """The issues of the last report or of all, the highest severity first. Enter leads to the step of an issue."""
 
     HELP_TITLE = "Issues"
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"validation"})
+    RECORDS: ClassVar[frozenset[str]] = frozenset({"validation", "refinement"})
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "severity", "Severity"),
@@ -56,6 +56,7 @@ class IssuesPane(RowsView, Pane):
         super().__init__()
         self._view = RunView()
         self._shown: list[Found] = []
+        self._refined: set[str] = set()
         self._severity = self._type = ""
         self._all_passes = False
         self.pane_title = "Issues"
@@ -64,7 +65,9 @@ class IssuesPane(RowsView, Pane):
         """Show the issues there are by now."""
         self._view = view
         found = self._found()
+        self._refined = refined_since(view)
         self._shown = [each for each in found if self._passes(each[1])]
+        self.where_empty = self._where_empty(len(found))
         self.set_line_count(_ROWS * len(self._shown))
         self.cursor = min(self.cursor, max(0, self.line_count - 1))
         self.pane_title = self._title(len(found))
@@ -82,6 +85,14 @@ class IssuesPane(RowsView, Pane):
         number = f"{len(self._shown)} of {found}" if filters else f"{found}"
         place = "all passes" if self._all_passes else self._last_report()
         return " · ".join(part for part in (f"Issues {number}", *filters, place) if part)
+
+    def _where_empty(self, found: int) -> Sequence[str]:
+        if found:
+            return ["None of that severity and type.", "s and y show others."]
+        if not self._view.reports:
+            return ["Nothing was validated yet."]
+        earlier = not self._all_passes and bool(found_issues(self._view))
+        return ["Nothing was found.", *(["a shows what was found before."] if earlier else [])]
 
     def _last_report(self) -> str:
         if not self._view.reports:
@@ -143,7 +154,11 @@ class IssuesPane(RowsView, Pane):
             (when and f"pass {when}", "muted"),
             (place, "bold"),
             (words(issue.type), "muted"),
+            (f" {REFINED} refined" if self._answered(issue) else "", "accent"),
         ]
+
+    def _answered(self, issue: IssueView) -> bool:
+        return issue.step_id in self._refined and any(issue is each for each in self._view.issues)
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         if event.rows is not self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,6 +58,8 @@ class LinesView(ScrollView, can_focus=True):
     ]
 
     following: var[bool] = var(False)
+    where_empty: Sequence[str] = ()
+    """What is said where there are no lines."""
     _count = 0
 
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
@@ -140,12 +142,16 @@ class LinesView(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         base = self.rich_style
         if not 0 <= index < self._count:
-            return Strip.blank(width, base)
+            told = self.where_empty[index : index + 1] if not self._count else []
+            return self._strip([(f" {text}", "muted") for text in told], width, base)
         if index == self.marked_line:
             base += self.piece_style("cursor")
+        return self._strip(self.pieces(index, width), width, base)
+
+    def _strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:
         segments: list[Segment] = []
         left = width
-        for text, style in self.pieces(index, width):
+        for text, style in pieces:
             shown = fit(text, left)
             segments.append(Segment(shown, base + self.piece_style(style)))
             left -= cell_len(shown)

@@ -39,6 +39,9 @@ REFINED = "✎"
 SEVERITY_ICONS: dict[str, str] = {"high": "✖", "medium": "⚠", "low": "·"}
 """Of an issue, each with a shape of its own; a severity's name is the name of its style, too."""
 
+UNFINISHED = frozenset({"ttl_expired", "not_converged"})
+"""Statuses of a run that has ended and of which the last assessment says what is wanting."""
+
 LEVELS: dict[str, tuple[str, str]] = {"info": (" ", ""), "warning": ("⚠", "medium"), "error": ("✖", "high")}
 
 VARIABLES: dict[str, str] = {

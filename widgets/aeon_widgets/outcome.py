@@ -7,7 +7,7 @@ from typing import ClassVar
 from aeon_core.entities import RunResult
 from aeon_core.journal.adaptive_text import intervention, scored_reasons
 from aeon_core.journal.view import AssessmentView, RunView
-from aeon_widgets.marks import run_style
+from aeon_widgets.marks import UNFINISHED, run_style
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
@@ -25,8 +25,6 @@ ADVICE = {
     "aborted": "The run was aborted before its end.",
     "cost_ceiling": "The cost ceiling was reached.",
 }
-_UNFINISHED = frozenset({"ttl_expired", "not_converged"})
-"""Statuses of which the last assessment says why."""
 
 
 class Outcome(TextView, Pane):
@@ -48,9 +46,12 @@ class Outcome(TextView, Pane):
         left = left_blocks(view)
         self.set_class(view.result is not None or bool(left), "-told")
         if view.result is not None:
-            asked = len(view.follow_up_questions)
-            questions = f" · {count(asked, 'open question')}" if asked else ""
-            self.pane_title = TITLES.get(view.result.status, "Answer") + questions
+            parts = [
+                TITLES.get(view.result.status, "Answer"),
+                f"{count(len(fragments), 'step')} for you" if (fragments := view.manual_interventions) else "",
+                count(len(questions), "open question") if (questions := view.follow_up_questions) else "",
+            ]
+            self.pane_title = " · ".join(part for part in parts if part)
             self.show([*outcome_blocks(view.result, view.assessment), *left])
         elif left:
             self.pane_title = "For you"
@@ -58,9 +59,9 @@ class Outcome(TextView, Pane):
 
 
 def left_blocks(view: RunView) -> list[Block]:
-    """Return the questions that the task leaves open, and the fragments of the plan that need a person."""
-    questions: list[Block] = [("accent", f"? {question}") for question in view.follow_up_questions[:20]]
-    return [*questions, *(("medium", f"⚠ {intervention(each)}") for each in view.manual_interventions[:20])]
+    """Return the fragments of the plan that need a person, and the questions that the task leaves open."""
+    fragments: list[Block] = [("medium", f"⚠ {intervention(each)}") for each in view.manual_interventions[:20]]
+    return [*fragments, *(("accent", f"? {question}") for question in view.follow_up_questions[:20])]
 
 
 def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) -> list[Block]:
@@ -72,7 +73,7 @@ def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) 
         blocks.append(("high", f"✖ {message if isinstance(message, str) else str(message)}"))
     elif result.status in ADVICE:
         blocks.append((style, f"{icon} {ADVICE[result.status]}"))
-    if assessment is not None and not assessment.converged and result.status in _UNFINISHED:
+    if assessment is not None and not assessment.converged and result.status in UNFINISHED:
         blocks.append((style, f"why: {'; '.join(scored_reasons(assessment))}"))
     if result.answer:
         blocks.append(("", result.answer))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
@@ -33,6 +36,16 @@ class Pane(Widget):
     pane_key: var[str] = var("")
     """The key that focuses the pane, shown before its title."""
     pane_title: var[str] = var("")
+
+    @dataclass
+    class Covered(Message):
+        """The pane has the focus, and there is no place left for it on the screen: the focus goes elsewhere."""
+
+        pane: Pane
+
+    def on_hide(self) -> None:
+        if self.has_focus and self.display:
+            self.post_message(self.Covered(self))
 
     def watch_pane_title(self) -> None:
         self._draw_title()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -57,22 +59,50 @@ def pass_parts(view: RunView, width: int, *, live: bool = True) -> list[Part]:
     if not by_pass:
         return _cut([("no pass has begun", "muted")], width)
     known = {each.pass_number: each for each in view.assessments}
-    whole = [_pass(number, phases, known.get(number), live) for number, phases in by_pass.items()]
-    short = [_pass(number, [], known.get(number), live) for number in by_pass]
-    return _cut(_fitting(whole, short, width), width)
+    plain = _told(by_pass, known, live)
+    named, over = _told(by_pass, known, live, named=max(known, default=0)), _over(by_pass)
+    lines = chain(
+        _lines(named, last_too=over),
+        _lines(plain),
+        _without_the_oldest(named, last_too=True) if over else (),
+        _without_the_oldest(plain),
+    )
+    line: list[Part] = []
+    for line in lines:
+        if _width(line) <= width:
+            break
+    return _cut(line, width)
 
 
-def _fitting(whole: list[list[Part]], short: list[list[Part]], width: int) -> list[Part]:
-    """Return as much as there is room for: the last pass with its phases, of the others what they came to."""
-    for shortened in range(len(whole)):
-        line = _joined([*short[:shortened], *whole[shortened:]])
-        if _width(line) <= width:
-            return line
-    for left_out in range(1, len(whole)):
-        line = [(_MORE, "muted"), *_joined([*short[left_out:-1], whole[-1]])]
-        if _width(line) <= width:
-            return line
-    return [*([(_MORE, "muted")] if len(whole) > 1 else []), *whole[-1]]
+def _over(by_pass: Mapping[int, list[PhaseView]]) -> bool:
+    return all(phase.finished for phase in by_pass[max(by_pass)])
+
+
+def _told(
+    by_pass: Mapping[int, list[PhaseView]], known: Mapping[int, AssessmentView], live: bool, named: int = 0
+) -> list[tuple[list[Part], list[Part]]]:
+    """Return each pass with its phases and without them; of the pass `named`, the scores have their names."""
+    return [
+        (
+            [*_head(number), *_phases(phases, live), *_scores(known.get(number), named=number == named)],
+            [*_head(number), *_scores(known.get(number), named=number == named)],
+        )
+        for number, phases in by_pass.items()
+    ]
+
+
+def _lines(passes: Sequence[tuple[list[Part], list[Part]]], *, last_too: bool = False) -> Iterator[list[Part]]:
+    """Yield lines with all passes, of which the older ones lose their phases first; the last one keeps them, or not."""
+    for shortened in range(len(passes) + last_too):
+        yield _joined([short if index < shortened else whole for index, (whole, short) in enumerate(passes)])
+
+
+def _without_the_oldest(
+    passes: Sequence[tuple[list[Part], list[Part]]], *, last_too: bool = False
+) -> Iterator[list[Part]]:
+    last = passes[-1][last_too]
+    for left_out in range(1, len(passes)):
+        yield [(_MORE, "muted"), *_joined([*(short for _, short in passes[left_out:-1]), last])]
 
 
 def _joined(passes: list[list[Part]]) -> list[Part]:
@@ -95,15 +125,24 @@ def _width(line: list[Part]) -> int:
     return sum(cell_len(text) for text, _ in line)
 
 
-def _pass(number: int, phases: list[PhaseView], assessment: AssessmentView | None, live: bool) -> list[Part]:
-    parts: list[Part] = [(f"{number}", "accent")]
-    for index, phase in enumerate(phases):
-        parts += [(_LINK if index else " ", "muted"), _phase(phase, live)]
-    if assessment is not None:
-        icon, style = (STATUS_ICONS["complete"], "complete") if assessment.converged else ("✖", "medium")
-        scores = f"{score(assessment.completeness_score)} {score(assessment.coherence_score)}"
-        parts.append((f" {icon} {scores}", style))
+def _head(number: int) -> list[Part]:
+    return [(f"{number}", "accent")]
+
+
+def _phases(phases: list[PhaseView], live: bool) -> list[Part]:
+    parts: list[Part] = []
+    for phase in phases:
+        parts += [(_LINK if parts else " ", "muted"), _phase(phase, live)]
     return parts
+
+
+def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:
+    if assessment is None:
+        return []
+    icon, style = (STATUS_ICONS["complete"], "complete") if assessment.converged else ("✖", "medium")
+    complete, coherent = score(assessment.completeness_score), score(assessment.coherence_score)
+    told = f"complete {complete} coherent {coherent}" if named else f"{complete} {coherent}"
+    return [(f" {icon} {told}", style)]
 
 
 def _phase(phase: PhaseView, live: bool) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from aeon_core.journal.adaptive_steps import open_issues, replacements, times_re
 from aeon_core.journal.view import CallView, IssueView, RunView, StepView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, WARNED, shown_status
+from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
 
@@ -57,6 +57,7 @@ class PlanTree(RowsView, Pane):
         self._issues: dict[str, list[IssueView]] = {}
         self._refined: dict[str, int] = {}
         self._replaced: dict[str, str] = {}
+        self._unreadable: frozenset[RowKey | None] = frozenset()
         self._key: RowKey | None = None
         self.pane_title = "Plan"
 
@@ -79,6 +80,8 @@ class PlanTree(RowsView, Pane):
             self._view, self._calls = view, CallRows(view)
         self._calls.update()
         self._issues, self._refined, self._replaced = open_issues(view), times_refined(view), replacements(view)
+        last = {self._calls.row_at(repair.seq): repair for repair in view.repairs if repair.step_id is None}
+        self._unreadable = frozenset(key for key, repair in last.items() if repair.error is not None)
         steps = (RowKey("step", step_id) for step_id in view.steps)
         self._rows = [*self._calls.before, *steps, *self._calls.after]
         self.set_line_count(len(self._rows))
@@ -106,12 +109,20 @@ class PlanTree(RowsView, Pane):
         if view.result is None and waiting is not None:
             return waiting
         steps = list(view.steps.values())
-        failed = next((step for step in steps if step.status == "failed"), None)
         executed = next((step for step in reversed(steps) if step.status in ("complete", "running")), None)
-        shown = failed if view.result is not None and failed is not None else executed
+        shown = (self._wanting(view.result.status, steps) if view.result is not None else None) or executed
         if shown is not None:
             return RowKey("step", shown.step_id)
         return self._rows[0] if self._rows else None
+
+    def _wanting(self, status: str, steps: Sequence[StepView]) -> StepView | None:
+        """Return the step to look at first in a run that has ended: failed, at fault, or where it stopped."""
+        failed = next((step for step in steps if step.status == "failed"), None)
+        if failed is not None or status not in UNFINISHED:
+            return failed
+        at_fault = (self._view.steps.get(step_id) for step_id in self._issues)
+        pending = (step for step in steps if step.status == "pending")
+        return next((step for step in at_fault if step is not None and step.status != "invalid"), next(pending, None))
 
     def _waiting_calls(self) -> RowKey | None:
         """Return the row that was added last, where it is of calls; where none has come back, the one that waits."""
@@ -156,19 +167,21 @@ class PlanTree(RowsView, Pane):
         status = "failed" if last.error and not waits else "complete"
         if waits:
             status = shown_status("running", self.live)
-        return _row(status, "", call_label(key, with_pass=self._view.adaptive), [], width, "muted")
+        marks: list[Piece] = [(f" {WARNED}", "medium")] if key in self._unreadable else []
+        return _row(status, "", call_label(key, with_pass=self._view.adaptive), marks, width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
         indent = "  " * min(step.depth, 5)
-        label = f"{one_line(step.step_id, 40)}{self._place(step)} {one_line(step.description, 300)}"
+        place = self._place(step, short=width < STATUS_FROM)
+        label = f"{one_line(step.step_id, 40)}{place} {one_line(step.description, 300)}"
         status = shown_status(step.status, self.live)
         return _row(status, indent, label, self._marks(step), width, "muted" if status == "invalid" else "")
 
-    def _place(self, step: StepView) -> str:
-        """Return what the step replaces, or what replaces it."""
+    def _place(self, step: StepView, *, short: bool) -> str:
+        """Return what the step replaces, or what replaces it; one of both is enough in a narrow pane."""
         if step.step_id in self._replaced:
-            return f" → replaced by {one_line(self._replaced[step.step_id], 40)} ·"
-        return f" replaces {one_line(step.replaces, 40)} ·" if step.replaces else ""
+            return f" → {'' if short else 'replaced by '}{one_line(self._replaced[step.step_id], 40)} ·"
+        return f" replaces {one_line(step.replaces, 40)} ·" if step.replaces and not short else ""
 
     def _marks(self, step: StepView) -> list[Piece]:
         marks: list[Piece] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -14,6 +15,7 @@ from aeon_widgets.marks import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
 
 SEPARATOR = "  "
+SIMULATED = "SIMULATED"
 
 NEAR = 0.8
 """From this share of a budget on, where `budget_warning` is not given, the cost is something to be aware of."""
@@ -70,10 +72,11 @@ class RunHeader(Widget):
         return Content.assemble(left, " " * gap, (status, f"bold {VARIABLES[style]}"))
 
     def _second_line(self, width: int) -> Content:
-        right = [*self._gauge(), (duration(self._elapsed_s), "$aeon-text")]
-        right_width = sum(len(text) for text, _ in right)
+        time: Part = (duration(self._elapsed_s), "$aeon-text")
+        right = next((right for right in ([*self._gauge(), time], [time]) if _width(right) + self._least <= width), [])
+        right_width = _width(right)
         left: list[Part] = []
-        room = width - right_width - len(SEPARATOR)
+        room = width - right_width - (len(SEPARATOR) if right else 0)
         for text, style, may_be_cut in self._facts():
             shown = fit(text, room)
             if shown and (shown == text or may_be_cut):
@@ -85,15 +88,19 @@ class RunHeader(Widget):
 
     def _facts(self) -> list[tuple[str, str, bool]]:
         """Return text, style and whether a part of it is better than nothing, the most important first."""
-        label = "SIMULATED" if self._view.simulated else ""
         return [
-            (label, "bold $severity-medium", True),
+            (SIMULATED if self._view.simulated else "", "bold $severity-medium", True),
             (one_line(self._note), "bold $severity-medium", True),
             (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
             (*spent(self._view), False),
             (self._phase(), "$aeon-muted", False),
             (self._tokens(), "$aeon-muted", False),
         ]
+
+    @property
+    def _least(self) -> int:
+        """Cells of the second line that nothing on its right may take: what is simulated says so."""
+        return len(SIMULATED) + len(SEPARATOR) if self._view.simulated else 0
 
     def _phase(self) -> str:
         if self._view.result is not None or not self._view.phases:
@@ -111,6 +118,10 @@ class RunHeader(Widget):
     def _gauge(self) -> list[Part]:
         width = self.outer_size.width
         return [*gauge(self._view, width), (SEPARATOR, "")] if self._with_ttl else []
+
+
+def _width(parts: Sequence[Part]) -> int:
+    return sum(cell_len(text) for text, _ in parts)
 
 
 def budget_usd(view: RunView) -> float | None:

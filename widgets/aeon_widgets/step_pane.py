@@ -18,7 +18,7 @@ from textual.widget import Widget
 from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import CallView, RunView, StepView
 from aeon_widgets.call_rows import RowKey, call_label
-from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, step_change_blocks
+from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, repairs_of_calls, step_change_blocks
 from aeon_widgets.marks import ROW_ICONS, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
@@ -203,7 +203,7 @@ class StepPane(Vertical, Pane):
             return [("muted", "No tool belongs to this.")]
         if self.tab == 4:
             return calls_change_blocks(self._view, self._calls)
-        return repair_blocks([repair for repair in self._view.repairs if repair.step_id is None])
+        return repair_blocks(repairs_of_calls(self._view, self._calls))
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""

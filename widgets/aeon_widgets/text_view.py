@@ -26,6 +26,7 @@ class TextView(LinesView):
         self._blocks: list[Block] = []
         self._lines: list[Block] = []
         self._width = 0
+        self._measured: tuple[int, list[Block], list[Block]] = (0, self._blocks, [])
 
     @property
     def text(self) -> str:
@@ -48,13 +49,19 @@ class TextView(LinesView):
         self._wrap()
 
     def _wrap(self) -> None:
-        self._wrap_to(self.scrollable_content_region.width)
+        width = self.scrollable_content_region.width
+        if width > 0:
+            self._lines = self._wrapped(width)
+        self._width = width
         self.set_line_count(len(self._lines))
 
-    def _wrap_to(self, width: int) -> None:
-        self._width = width
-        if width > 0:
-            self._lines = [(style, line) for style, text in self._blocks for line in wrap(block(text), width)]
+    def _wrapped(self, width: int) -> list[Block]:
+        """Return the lines at that width. What is on screen stays as it is: measuring may come before drawing."""
+        known, blocks, lines = self._measured
+        if known != width or blocks is not self._blocks:
+            lines = [(style, line) for style, text in self._blocks for line in wrap(block(text), width)]
+            self._measured = (width, self._blocks, lines)
+        return lines
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -62,12 +69,10 @@ class TextView(LinesView):
         del container, viewport
         # The place of the scroll bar is kept free, and is not part of the width that is left for text.
         left = width - self.scrollbar_size_vertical
-        if left != self._width:
-            self._wrap_to(left)
-        return len(self._lines)
+        return len(self._wrapped(left)) if left > 0 else 0
 
     def on_resize(self) -> None:
-        if self.scrollable_content_region.width != self._width or self.line_count != len(self._lines):
+        if self.scrollable_content_region.width != self._width:
             self._wrap()
 
     @override

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import var
 from typing_extensions import override
 
 from aeon_core.budget import money
@@ -18,6 +19,9 @@ from aeon_core.journal.view import ProfileView, RunView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import count, fit
+
+_SHORT = 4
+"""Lines of the pane where it is asked to be short."""
 
 
 class TTLGauge(Pane, can_focus=True):
@@ -50,6 +54,9 @@ class TTLGauge(Pane, can_focus=True):
     """
     )
 
+    short: var[bool] = var(False)
+    """Whether the pane is to leave room for others."""
+
     def __init__(self) -> None:
         super().__init__()
         self._view = RunView()
@@ -58,6 +65,9 @@ class TTLGauge(Pane, can_focus=True):
     def update_view(self, view: RunView) -> None:
         """Show the run as it is now."""
         self._view = view
+        self.refresh(layout=True)
+
+    def watch_short(self) -> None:
         self.refresh(layout=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -73,53 +83,85 @@ class TTLGauge(Pane, can_focus=True):
             self.action_why()
 
     def render(self) -> Content:
-        return Content("\n").join(self._lines(max(8, self.size.width)))
+        width = max(8, self.size.width)
+        lines = self._lines(width)
+        return Content("\n").join(lines if len(lines) <= self.size.height else self._brief(width)[: self.size.height])
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines, whatever width they were last drawn for."""
         del container, viewport
-        return len(self._lines(max(8, width)))
+        lines = len(self._lines(max(8, width)))
+        return min(lines, _SHORT) if self.short else lines
 
     def _lines(self, width: int) -> list[Content]:
         view = self._view
-        if view.ttl_allocated:
-            lines = [
-                Content.assemble(*bar(view, width)),
-                Content(fit(f"{view.ttl_remaining:,} of {count(view.ttl_allocated, 'cycle')} left", width)),
-                Content.styled(fit(f"{view.ttl_spent:,} spent{self._allocated()}", width), "$aeon-muted"),
-            ]
-        else:
-            lines = [Content.styled("not set yet", "$aeon-muted")]
-        if view.profile is not None:
-            lines.append(Content(fit(depth(view.profile), width)))
-        if view.ttl_last and not (view.adaptive and view.result is not None):
-            lines.append(Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted"))
-        lines += [
-            Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), (fit(value, width - 7), style))
-            for name, value, style in self._facts()
+        return [
+            *self._cycles(width),
+            *self._depth(width),
+            *self._last(width),
+            *(
+                Content.assemble((fit(f"{name:<7}", width), "$aeon-muted"), (fit(value, width - 7), style))
+                for name, value, style in used(view)
+            ),
         ]
-        return lines
+
+    def _brief(self, width: int) -> list[Content]:
+        """Return the same with less, the most important first: as many lines as there is room for are shown."""
+        (_, calls, _), (_, tokens, _), (_, cost, style) = used(self._view)
+        cycles = self._cycles(width)
+        if self._view.ttl_allocated:
+            left = f" {self._view.ttl_remaining:,} of {count(self._view.ttl_allocated, 'cycle')} left"
+            first = Content.assemble(*bar(self._view, max(1, width - len(left))), left)
+            cycles = [first.truncate(width, ellipsis=True), cycles[-1]]
+        return [
+            *cycles,
+            *self._depth(width),
+            Content.styled(fit(f"{cost} · {calls} call{'' if calls == '1' else 's'}", width), style),
+            *self._last(width),
+            Content(fit(f"tokens {tokens}", width)),
+        ]
+
+    def _cycles(self, width: int) -> list[Content]:
+        view = self._view
+        if not view.ttl_allocated:
+            return [Content.styled("not set yet", "$aeon-muted")]
+        return [
+            Content.assemble(*bar(view, width)),
+            Content(fit(f"{view.ttl_remaining:,} of {count(view.ttl_allocated, 'cycle')} left", width)),
+            Content.styled(fit(f"{view.ttl_spent:,} spent{self._allocated()}", width), "$aeon-muted"),
+        ]
+
+    def _depth(self, width: int) -> list[Content]:
+        profile = self._view.profile
+        return [Content(fit(depth(profile), width))] if profile is not None else []
+
+    def _last(self, width: int) -> list[Content]:
+        view = self._view
+        if not view.ttl_last or (view.adaptive and view.result is not None):
+            return []
+        return [Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted")]
 
     def _allocated(self) -> str:
         view = self._view
         return f" · {view.ttl_allocated:,} of {view.ttl_limit:,} allocated" if view.adaptive else ""
 
-    def _facts(self) -> list[tuple[str, str, str]]:
-        view = self._view
-        attempts = sum(len(attempts) for attempts in view.calls.values())
-        tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
-        cost, style = spent(view)
-        if view.cost_usd is None:
-            cost, style = "no known price", ""
-        elif not cost:
-            free = "$0 (simulated)" if view.simulated else "$0"
-            cost = money(view.cost_usd) if view.cost_usd else free
-        return [
-            ("calls", f"{attempts:,}", ""),
-            ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),
-            ("cost", cost, style),
-        ]
+
+def used(view: RunView) -> list[tuple[str, str, str]]:
+    """Return name, value and style of what the run has used: calls, tokens, cost."""
+    attempts = sum(len(attempts) for attempts in view.calls.values())
+    tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
+    cost, style = spent(view)
+    if view.cost_usd is None:
+        cost, style = "no known price", ""
+    elif not cost:
+        free = "$0 (simulated)" if view.simulated else "$0"
+        cost = money(view.cost_usd) if view.cost_usd else free
+    return [
+        ("calls", f"{attempts:,}", ""),
+        ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),
+        ("cost", cost, style),
+    ]
 
 
 def depth(profile: ProfileView) -> str:

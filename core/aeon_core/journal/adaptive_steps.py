@@ -24,12 +24,22 @@ def issues_of(view: RunView, step_id: str) -> list[tuple[int, IssueView]]:
 
 
 def open_issues(view: RunView) -> dict[str, list[IssueView]]:
-    """Return the issues of the last report by the step they are about, the highest severity first."""
+    """Return the issues of the last report by the step they are about, the highest severity first.
+
+    Those of a step that was refined since are left out: whether they are answered, the next report says.
+    """
     by_step: dict[str, list[IssueView]] = {}
+    answered = refined_since(view)
     for issue in view.issues:
-        if issue.step_id is not None:
+        if issue.step_id is not None and issue.step_id not in answered:
             by_step.setdefault(issue.step_id, []).append(issue)
     return by_step
+
+
+def refined_since(view: RunView) -> set[str]:
+    """Return the steps that accepted refinements changed or replaced after the last report."""
+    last = view.reports[-1].seq if view.reports else -1
+    return {step_id for each in view.refinements if each.accepted and each.seq > last for step_id in _touched(each)}
 
 
 def refinements_of(view: RunView, step_id: str) -> list[RefinementView]:

@@ -108,13 +108,17 @@ def profile(shown: ProfileView) -> str:
         if part
     )
     head = f"profile {shown.version} for pass {shown.pass_number}{f' ({depth})' if depth else ''}"
-    # What follows in the reason repeats the profile and its depth.
-    return f"{head}: {reason(shown).partition(' TaskProfile version ')[0]}"
+    return f"{head}: {cause(shown)}"
 
 
 def dimensions(shown: ProfileView) -> str:
     """Return what a profile says of its task, dimension by dimension."""
     return ", ".join(f"{words(name)} {brief(value, 20)}" for name, value in shown.dimensions.items())
+
+
+def cause(shown: ProfileView) -> str:
+    """Return why a profile was made or revised, without what the reason repeats of the profile and its depth."""
+    return reason(shown).partition(" TaskProfile version ")[0]
 
 
 def reason(shown: ProfileView) -> str:
