@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -71,18 +71,20 @@ class AdaptiveDepth:
         steps: int | None,
         pass_number: int = 1,
         spent: int = 0,
+        least: int = 0,
         cause: str = "inferred from the task",
         heuristics: tuple[str, ...] = (),
     ) -> AdaptiveDepthConfiguration:
         """Return the configuration for a profile; TTL and mode never fall where a dimension asks for more (FR-029).
 
         `steps` are those of the plan that are still to run, None before there is a plan; `spent` the cycles used so
-        far. The allocation covers one pass over them where the limit allows; a cap is said in adjustment_reason.
+        far; `least` what is allocated in any case, within the limit. The allocation covers one pass over the steps
+        where the limit allows; a cap is said in adjustment_reason.
         """
         complexity = _complexity(profile)
         to_run = steps if steps is not None else _expected_steps(profile)
         one_pass = to_run + (_FIRST_PASS if pass_number <= 1 else _LATER_PASS)
-        wanted = spent + one_pass + round(_PASSES * complexity * one_pass)
+        wanted = max(least, spent + one_pass + round(_PASSES * complexity * one_pass))
         allocated = max(0, min(wanted, self.ttl_limit))
         mode = _reasoning_mode(profile)
         return AdaptiveDepthConfiguration(
@@ -107,15 +109,19 @@ class AdaptiveDepth:
     ) -> Revision | None:
         """Return profile and configuration that hold from here on, None where they stay as they were `before`.
 
-        With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan.
+        With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan. What
+        proved harder does not get fewer cycles than it had, however little of the plan is left.
         """
+        place: dict[str, Any] = {"steps": steps, "pass_number": pass_number, "spent": spent, "least": 0}
         if evidence is not None:
-            revised = self.revise(profile, evidence, steps=steps, pass_number=pass_number, spent=spent)
+            if before is not None and harder(evidence)[0]:
+                place["least"] = before.allocated_ttl
+            revised = self.revise(profile, evidence, **place)
             if revised is not None:
                 return revised
         to_run = f"{steps} step{'' if steps == 1 else 's'}"
         cause = "inferred from the task" if before is None else f"the plan has {to_run} to run"
-        made = self.configure(profile, steps=steps, pass_number=pass_number, spent=spent, cause=cause)
+        made = self.configure(profile, cause=cause, **place)
         if before is not None and made.allocated_ttl == before.allocated_ttl:
             return None
         return Revision(profile, made, made.adjustment_reason)
@@ -128,11 +134,13 @@ class AdaptiveDepth:
         steps: int | None,
         pass_number: int,
         spent: int = 0,
+        least: int = 0,
     ) -> Revision | None:
         """Return the profile that a pass boundary calls for, None where what was found changes nothing (FR-080).
 
         Each dimension moves by at most one tier, up on what validation, convergence or the planner found, down where
-        the task proved simpler. The version counts on. `pass_number` is that of the pass to come.
+        the task proved simpler. The version counts on. `pass_number` is that of the pass to come, `least` what is
+        allocated in any case.
         """
         causes, sources, steps_up = harder(evidence)
         if not causes:
@@ -145,9 +153,8 @@ class AdaptiveDepth:
         reason = f"{'; '.join(causes)}: {changes}"
         version = {"profile_version": profile.profile_version + 1, "raw_inference": f"Revised: {reason}."}
         revised = moving.model_copy(update=version)
-        configuration = self.configure(
-            revised, steps=steps, pass_number=pass_number, spent=spent, cause=reason, heuristics=sources
-        )
+        place: dict[str, Any] = {"steps": steps, "pass_number": pass_number, "spent": spent, "least": least}
+        configuration = self.configure(revised, cause=reason, heuristics=sources, **place)
         return Revision(revised, configuration, configuration.adjustment_reason)
 
     def _reason(self, profile: TaskProfile, mode: ReasoningMode, cause: str, *, wanted: int, least: int) -> str:

@@ -51,7 +51,7 @@ _HOLDS = re.compile(
 _LENGTH = re.compile(
     rf"{_ANSWER}(?:(?:be|is|has|have|contains?|uses?)\s+)?"
     r"(?P<bound>at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|at\s+least|no\s+fewer\s+than|exactly)\s+"
-    r"(?P<count>\d{1,6})\s+(?P<unit>word|character|line|sentence)s?(?:\s+long)?\.?",
+    r"(?P<count>\d{1,6})\s+(?P<unit>(?ai:word|character|line|sentence))s?(?:\s+long)?\.?",
     re.IGNORECASE,
 )
 

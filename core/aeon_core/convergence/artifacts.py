@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+from aeon_core.convergence.numbers import Numbers
 from aeon_core.convergence.quantities import Quantity, of_value, quantities
 from aeon_core.convergence.words import content_stems, frame, sentences, specific
 from aeon_core.plan.models import Plan, PlanStep
@@ -118,6 +119,26 @@ class Artifacts:
         return {step_id: tuple(facts_of(step_id, view.output)) for step_id, view in self.sources.items()}
 
     @cached_property
+    def by_about(self) -> dict[frozenset[str], list[Fact]]:
+        """The same facts by the stems of their keys."""
+        found: dict[frozenset[str], list[Fact]] = defaultdict(list)
+        for facts in self.facts.values():
+            for fact in facts:
+                found[fact.about].append(fact)
+        return found
+
+    @cached_property
+    def described(self) -> dict[str, frozenset[str]]:
+        """The stems of the description of each step whose output counts."""
+        return {step_id: content_stems(view.step.description) for step_id, view in self.sources.items()}
+
+    @cached_property
+    def numbers_before(self) -> Numbers:
+        """The numbers in outputs that other steps build on."""
+        before = (facts for step_id, facts in self.facts.items() if step_id not in self.final_ids)
+        return Numbers(number for facts in before for fact in facts for number in fact.quantities)
+
+    @cached_property
     def memory_facts(self) -> tuple[Fact, ...]:
         """The facts in memory that are no step's output."""
         return tuple(
@@ -208,17 +229,28 @@ def _read(source: str, value: Any, key: str, subject: frozenset[str]) -> Iterato
         yield Fact(source, value, about, subject)
     elif isinstance(value, (int, float)):
         yield Fact(source, value, about, subject, (of_value(value, key),))
-    elif len(value.split()) < _LONG and len(sentences(value)) == 1:
-        yield Fact(source, value, about, subject, quantities(value))
     else:
-        for sentence in sentences(value):
-            yield Fact(source, sentence, about, subject, quantities(sentence), sentence=True)
+        read, parted = _sentences(value)
+        for text, numbers in read:
+            yield Fact(source, text, about, subject, numbers, parted)
+
+
+@lru_cache(maxsize=4096)
+def _sentences(text: str) -> tuple[tuple[tuple[str, tuple[Quantity, ...]], ...], bool]:
+    """Return a text with its numbers, or its sentences with theirs, and whether it is read sentence by sentence."""
+    lines = sentences(text)
+    if len(lines) == 1 and len(text.split()) < _LONG:
+        return ((text, quantities(text)),), False
+    return tuple((line, quantities(line)) for line in lines), True
 
 
 def _leaves(
     value: Any, keys: tuple[str, ...], subject: frozenset[str]
 ) -> Iterator[tuple[Any, list[str], frozenset[str]]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        if text := value[:MAX_CHARACTERS].strip():
+            yield text, list(keys), subject
+    elif isinstance(value, (dict, Mapping)):
         texts = {key: content_stems(text) for key, text in value.items() if isinstance(text, str) and len(text) < 60}
         for key in sorted(value, key=str) if len(value) > 1 else value:
             beside = frozenset().union(subject, *(stems for other, stems in texts.items() if other != key))
@@ -226,9 +258,6 @@ def _leaves(
     elif isinstance(value, (list, tuple)):
         for item in value[:MAX_FACTS]:
             yield from _leaves(item, keys, subject)
-    elif isinstance(value, str):
-        if text := value[:MAX_CHARACTERS].strip():
-            yield text, list(keys), subject
     elif isinstance(value, int) and value.bit_length() > _COUNTABLE_BITS:
         yield str(value), list(keys), subject
     elif value is not None:
@@ -236,7 +265,9 @@ def _leaves(
 
 
 def _lengths(value: Any) -> Iterator[int]:
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        return
+    if isinstance(value, (dict, Mapping)):
         for item in value.values():
             yield from _lengths(item)
     elif isinstance(value, (list, tuple)):

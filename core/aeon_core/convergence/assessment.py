@@ -44,8 +44,10 @@ class ConvergenceAssessment(Entity):
     def ended(self, code: Literal["no_progress", "ttl_expired"]) -> ConvergenceAssessment:
         """Return the assessment of a run that ended for another reason than convergence: the code is added.
 
-        A converged assessment is returned as it is.
+        What looked converged is not: the run needed more than it had.
         """
-        if self.converged or code in self.reason_codes:
+        if code in self.reason_codes:
             return self
+        if self.converged:
+            return self.model_copy(update={"converged": False, "reason_codes": [code]})
         return self.model_copy(update={"reason_codes": [*self.reason_codes, code]})

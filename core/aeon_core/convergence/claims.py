@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 from aeon_core.convergence.artifacts import Artifacts, Fact
-from aeon_core.convergence.finding import CONTRADICTION, DOUBTFUL, Finding
-from aeon_core.convergence.known import Claim, Claims, Numbers
-from aeon_core.convergence.quantities import Quantity, derived, in_other_degrees, quantities
+from aeon_core.convergence.finding import CONTRADICTION, DOUBTFUL, Finding, first_of
+from aeon_core.convergence.known import Claim, Claims
+from aeon_core.convergence.numbers import Numbers
+from aeon_core.convergence.quantities import Quantity, in_other_degrees, quantities
 from aeon_core.convergence.words import clauses, clauses_in, frame, sentences, share
 
 _MOST_FINDINGS = 20
@@ -24,26 +26,28 @@ _DEGREES = re.compile(r"°|\b(?:fahrenheit|celsius)\b", re.IGNORECASE)
 
 def check_claims(artifacts: Artifacts) -> list[Finding]:
     """Return the claims of the answer that the outputs contradict, and the numbers that nothing supports."""
-    findings = [*_wrong_numbers(artifacts), *_against_itself(artifacts.answer)]
-    return list(dict.fromkeys(findings))[:_MOST_FINDINGS]
+    return first_of(chain(_wrong_numbers(artifacts), _against_itself(artifacts.answer)), _MOST_FINDINGS)
 
 
 def _wrong_numbers(artifacts: Artifacts) -> Iterator[Finding]:
-    given = Claims((fact for facts in artifacts.facts.values() for fact in facts), artifacts.told_apart)
+    lines = [(sentence, clause) for sentence in sentences(artifacts.answer) for clause in clauses_in(sentence)]
+    said = [(quantity, sentence, clause) for sentence, clause in lines for quantity in quantities(clause)]
+    if not said:
+        return
+    facts = (fact for found in artifacts.facts.values() for fact in found)
+    given = Claims(facts, artifacts.told_apart, frozenset().union(*(frame(text) for pair in lines for text in pair)))
     known, untold = Numbers(artifacts.known), _untold_bare_numbers(artifacts)
     told = quantities(artifacts.answer)
-    for sentence in sentences(artifacts.answer):
-        for clause in clauses_in(sentence):
-            for quantity in quantities(clause):
-                if known.has(quantity):
-                    claim = _swapped(quantity, clause, given)
-                    yield from () if claim is None else [_contradiction(quantity, claim)]
-                    continue
-                claim = _contradicted(quantity, clause, sentence, given) or _another_day(quantity, told, given)
-                if claim is not None:
-                    yield _contradiction(quantity, claim)
-                else:
-                    yield from _unsupported(quantity, sentence, untold, known)
+    for quantity, sentence, clause in said:
+        if known.has(quantity):
+            claim = _swapped(quantity, clause, given)
+            yield from () if claim is None else [_contradiction(quantity, claim)]
+            continue
+        claim = _contradicted(quantity, clause, sentence, given) or _another_day(quantity, told, given)
+        if claim is not None:
+            yield _contradiction(quantity, claim)
+        else:
+            yield from _unsupported(quantity, sentence, untold, known)
 
 
 def _contradiction(quantity: Quantity, claim: Claim) -> Finding:
@@ -57,7 +61,7 @@ def _contradiction(quantity: Quantity, claim: Claim) -> Finding:
 
 def _contradicted(quantity: Quantity, clause: str, sentence: str, given: Claims) -> Claim | None:
     """Return the claim of an output about the same thing, where its number is another one and the sentence omits it."""
-    if _DERIVING.search(sentence) and derived(quantity, [claim.quantity for claim in given.all]):
+    if _DERIVING.search(sentence) and given.numbers.lead_to(quantity):
         return None
     said, stems = quantities(sentence), frame(clause)
     whole = frame(sentence) if len(said) == 1 else stems
@@ -72,7 +76,9 @@ def _contradicted(quantity: Quantity, clause: str, sentence: str, given: Claims)
 
 def _another_day(quantity: Quantity, told: tuple[Quantity, ...], given: Claims) -> Claim | None:
     """Return a date, day or time that a step gave, where the answer tells none of those but an unknown one."""
-    same_kind = [claim for claim in given.all if claim.quantity.kind == quantity.kind != "number"]
+    if quantity.kind == "number":
+        return None
+    same_kind = [claim for claim in given.all if claim.quantity.kind == quantity.kind]
     if any(number.same(claim.quantity) for number in told for claim in same_kind):
         return None
     return next(iter(same_kind), None)
@@ -113,15 +119,15 @@ def _same_sort(claim: Claim, own: list[Claim], stems: frozenset[str]) -> bool:
 
 def _untold_bare_numbers(artifacts: Artifacts) -> list[Fact]:
     """Return the bare final results that the answer does not state."""
-    said = quantities(artifacts.answer)
+    said = Numbers(quantities(artifacts.answer))
     bare = [
         fact
         for step_id in sorted(artifacts.final_ids)
         for fact in artifacts.facts[step_id]
-        if fact.quantities and not fact.about and len(fact.text.split()) <= 2
+        if fact.quantities and not fact.about and len(fact.text.split(maxsplit=2)) <= 2
     ]
-    single = [fact for fact in bare if sum(other.source == fact.source for other in bare) == 1]
-    return [fact for fact in single if not any(number.same(fact.quantities[0]) for number in said)]
+    times = Counter(fact.source for fact in bare)
+    return [fact for fact in bare if times[fact.source] == 1 and not said.state(fact.quantities[0])]
 
 
 def _unsupported(quantity: Quantity, sentence: str, untold: list[Fact], known: Numbers) -> Iterator[Finding]:
@@ -134,7 +140,7 @@ def _unsupported(quantity: Quantity, sentence: str, untold: list[Fact], known: N
                 weight=CONTRADICTION,
             )
             return
-    if quantity.small or quantity.kind != "number" or derived(quantity, known.all):
+    if quantity.small or quantity.kind != "number" or known.lead_to(quantity):
         return
     if _DEGREES.search(sentence) and in_other_degrees(quantity, known.all):
         return

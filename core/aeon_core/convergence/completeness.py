@@ -10,7 +10,7 @@ from aeon_core.convergence.echo import asks_for_a_choice, says_nothing_new
 from aeon_core.convergence.finding import Finding
 from aeon_core.convergence.left_out import left_out
 from aeon_core.convergence.quantities import quantities
-from aeon_core.convergence.requirements import Part, asked_counts, counted_items, evasive, goal_parts
+from aeon_core.convergence.requirements import Part, asked_counts, counted_items, evasive, gives_up, goal_parts
 from aeon_core.convergence.telling import TOLD_SHARE, Told
 from aeon_core.convergence.words import content_stems, denied, sentences
 
@@ -84,6 +84,8 @@ def _coverage(artifacts: Artifacts, said: str) -> tuple[int, list[str]]:
     """Return how many things were asked for, and what is said of each that the answer leaves out."""
     if not artifacts.answer:
         return 1, ["there is no answer"]
+    if any(gives_up(line) for line in sentences(artifacts.answer)):
+        return 1, ["the answer says itself that the task was not done"]
     if not said:
         return 1, ["the answer puts off or gives up in place of answering"]
     if (empty := says_nothing_new(artifacts, said)) is not None:
@@ -121,7 +123,7 @@ def _addressed(part: Part, artifacts: Artifacts, told: Told, *, alone: bool) -> 
     if len(wanted & told.stems) >= TOLD_SHARE * len(wanted) or len(common) >= max(2, TOLD_SHARE * len(part.stems)):
         return True
     least = _SERVED_SHARE * len(wanted)
-    asked = [fact for facts in artifacts.facts.values() for fact in facts if len(wanted & fact.about) >= least]
+    asked = [fact for about, facts in artifacts.by_about.items() if len(wanted & about) >= least for fact in facts]
     if asked:
         return told.any_of(asked)
     serving = _serving(part, artifacts, alone=alone)
@@ -138,24 +140,18 @@ def _addressed(part: Part, artifacts: Artifacts, told: Told, *, alone: bool) -> 
 def _added(step_id: str, artifacts: Artifacts) -> list[Fact]:
     """Return the numbers that a step was the first to give, as facts; all its facts where it gave no new number."""
     facts = artifacts.facts[step_id]
-    before = [
-        number
-        for other, given in artifacts.facts.items()
-        if other not in artifacts.final_ids
-        for fact in given
-        for number in fact.quantities
-    ]
+    before = artifacts.numbers_before
     new = [
         replace(fact, value=numbers[0].value, quantities=numbers)
         for fact in facts
-        if (numbers := tuple(each for each in fact.quantities if not any(each.same(number) for number in before)))
+        if (numbers := tuple(each for each in fact.quantities if not before.has(each)))
     ]
-    return new if new and before else list(facts)
+    return new if new and before.all else list(facts)
 
 
 def _serving(part: Part, artifacts: Artifacts, *, alone: bool) -> list[str]:
     """Return the steps that are there for a part: of what it wants, of its numbers, or all there is."""
-    described = {step_id: content_stems(view.step.description) for step_id, view in artifacts.sources.items()}
+    described = artifacts.described
     for wanted in (part.heads, part.stems):
         least = _SERVED_SHARE * len(wanted)
         found = [step_id for step_id, stems in described.items() if len(wanted & stems) >= least]

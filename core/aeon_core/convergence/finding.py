@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aeon_core.convergence.criteria import Flag, ReasonCode
@@ -24,3 +25,13 @@ class Finding:
     code: ReasonCode | None = None
     flag: Flag | None = None
     weight: float = 1.0
+
+
+def first_of(findings: Iterable[Finding], most: int) -> list[Finding]:
+    """Return the first findings, each once; no more than these are looked for."""
+    found: dict[Finding, None] = {}
+    for finding in findings:
+        found[finding] = None
+        if len(found) == most:
+            break
+    return list(found)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aeon_core.convergence.artifacts import Fact
+from aeon_core.convergence.numbers import Numbers
 from aeon_core.convergence.quantities import Quantity, quantities
 from aeon_core.convergence.words import clauses_in, content_stems, denied, frame, opposites, own_words
 
@@ -35,27 +37,18 @@ class Saying:
     denied: bool
 
 
-class Numbers:
-    """The numbers that an answer may rest on, exact ones found at once."""
-
-    def __init__(self, known: Iterable[Quantity]) -> None:
-        self.all = tuple(known)
-        self._exact = {(number.kind, number.value) for number in self.all}
-
-    def has(self, quantity: Quantity) -> bool:
-        """Return whether a number is one of these, rounded or not."""
-        exact = (quantity.kind, quantity.value) in self._exact
-        return exact or any(quantity.same(number) for number in self.all)
-
-
 class Claims:
-    """Claims by the stems they have. `told_apart` is what tells a step from others that gave values under its keys."""
+    """Claims by those of their stems that are `among` the ones of interest.
 
-    def __init__(self, facts: Iterable[Fact], told_apart: Mapping[str, frozenset[str]]) -> None:
+    `told_apart` is what tells a step from others that gave values under its keys.
+    """
+
+    def __init__(self, facts: Iterable[Fact], told_apart: Mapping[str, frozenset[str]], among: frozenset[str]) -> None:
         self.all = [claim for fact in facts for claim in _claims_of(fact, told_apart.get(fact.source, frozenset()))]
+        self.numbers = Numbers(claim.quantity for claim in self.all)
         self._by_stem: dict[str, list[int]] = defaultdict(list)
         for number, claim in enumerate(self.all):
-            for one in claim.stems | claim.subject:
+            for one in among.intersection(claim.stems | claim.subject if claim.subject else claim.stems):
                 self._by_stem[one].append(number)
 
     def about(self, stems: frozenset[str]) -> list[Claim]:
@@ -65,7 +58,7 @@ class Claims:
 
     def of(self, quantity: Quantity) -> list[Claim]:
         """Return the claims with this number."""
-        return [claim for claim in self.all if quantity.same(claim.quantity)]
+        return [self.all[place] for place in self.numbers.places(quantity)]
 
 
 class Sayings:
@@ -106,22 +99,36 @@ class Sayings:
 
 
 def _claims_of(fact: Fact, told_apart: frozenset[str]) -> Iterator[Claim]:
+    if not fact.quantities:
+        return
     if not fact.sentence:
         words = content_stems(fact.value) if isinstance(fact.value, str) else frozenset[str]()
         for quantity in fact.quantities:
             yield Claim(fact.source, fact.about | words, fact.subject | told_apart, quantity, keyed=True)
-    for clause in clauses_in(str(fact.value)) if fact.sentence and fact.quantities else ():
-        for quantity in quantities(clause):
-            yield Claim(fact.source, frame(clause), frozenset(), quantity, keyed=False)
+    for stems, quantity in _numbered(str(fact.value)) if fact.sentence else ():
+        yield Claim(fact.source, stems, frozenset(), quantity, keyed=False)
+
+
+@lru_cache(maxsize=4096)
+def _numbered(sentence: str) -> tuple[tuple[frozenset[str], Quantity], ...]:
+    """Return the numbers of a sentence, each with the words of its clause."""
+    return tuple((frame(clause), number) for clause in clauses_in(sentence) for number in quantities(clause))
 
 
 def _speaks(fact: Fact, among: frozenset[str]) -> bool:
-    return isinstance(fact.value, str) and not among.isdisjoint(content_stems(fact.value) | fact.about)
+    if not isinstance(fact.value, str):
+        return False
+    return not (among.isdisjoint(content_stems(fact.value)) and among.isdisjoint(fact.about))
 
 
 def _sayings_of(fact: Fact) -> Iterator[Saying]:
-    whole = own_words(str(fact.value))
-    parts = clauses_in(whole) if fact.sentence else ()
-    for text in dict.fromkeys((whole, *parts)):
-        stems = content_stems(text)
-        yield Saying(fact.source, text, stems if fact.sentence else stems | fact.about, denied(text))
+    for text, stems, denies in _clauses_said(str(fact.value), fact.sentence):
+        yield Saying(fact.source, text, stems if fact.sentence else stems | fact.about, denies)
+
+
+@lru_cache(maxsize=4096)
+def _clauses_said(text: str, parted: bool) -> tuple[tuple[str, frozenset[str], bool], ...]:
+    """Return a text and, where it is `parted`, its clauses: each with its stems, and whether it denies something."""
+    whole = own_words(text)
+    parts = clauses_in(whole) if parted else ()
+    return tuple((part, content_stems(part), denied(part)) for part in dict.fromkeys((whole, *parts)))

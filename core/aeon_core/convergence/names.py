@@ -47,22 +47,21 @@ def _unknown_names(artifacts: Artifacts) -> Iterator[Finding]:
 
 def _exchanged_names(artifacts: Artifacts) -> Iterator[Finding]:
     """Yield sentences that are those of a final output, but for a name that belongs to something else."""
-    given = {fact: named for fact in _texts(artifacts) if (named := _named(str(fact.value)))}
+    given = [(fact, named) for fact in _texts(artifacts) if (named := _named(str(fact.value)))]
     if len(given) < 2:
         return
-    known = frozenset[str]().union(*given.values())
+    known = frozenset[str]().union(*(named for _, named in given))
     told = frozenset(_words(artifacts.answer))
-    final = [fact for fact in given if fact.source in artifacts.final_ids and not given[fact] & told]
+    final = [(fact, named) for fact, named in given if fact.source in artifacts.final_ids and not named & told]
     for sentence in sentences(artifacts.answer) if final else ():
         present = known & frozenset(_words(sentence))
         rest = _rest(sentence, present)
         if not present or len(rest) < 2:
             continue
-        for fact in final:
-            alike = share(rest, _rest(str(fact.value), given[fact]))
+        for fact, named in final:
+            alike = share(rest, _rest(str(fact.value), named))
             if alike >= _SAME_SENTENCE and not any(
-                given[other] & present and share(rest, _rest(str(other.value), given[other])) >= alike
-                for other in given
+                others & present and share(rest, _rest(str(other.value), others)) >= alike for other, others in given
             ):
                 yield _finding(sorted(present)[0], fact)
                 break
@@ -117,10 +116,11 @@ def _rest(text: str, left_out: frozenset[str]) -> frozenset[str]:
 
 def _known_words(artifacts: Artifacts) -> frozenset[str]:
     texts = [artifacts.goal, artifacts.plan.goal, *(view.step.description for view in artifacts.steps)]
-    known = frozenset[str]().union(*map(content_stems, texts))
+    known = set[str]().union(*map(content_stems, texts))
     for facts in (*artifacts.facts.values(), artifacts.memory_facts):
-        known = known.union(*(content_stems(fact.text) | fact.about | fact.subject for fact in facts))
-    return known
+        for fact in facts:
+            known.update(content_stems(fact.text), fact.about, fact.subject)
+    return frozenset(known)
 
 
 def _texts(artifacts: Artifacts) -> Iterator[Fact]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import combinations
+from functools import lru_cache
+from itertools import chain, combinations
+from typing import NamedTuple
 
 from aeon_core.convergence.artifacts import Artifacts, Fact
-from aeon_core.convergence.finding import CONTRADICTION, Finding
-from aeon_core.convergence.quantities import quantities
+from aeon_core.convergence.finding import CONTRADICTION, Finding, first_of
+from aeon_core.convergence.quantities import Quantity, quantities
 from aeon_core.convergence.verdicts import opposite
 from aeon_core.convergence.words import (
     clauses_in,
@@ -18,16 +19,17 @@ from aeon_core.convergence.words import (
     denies,
     frame,
     listed,
-    opposed,
     share,
     stem,
     subject,
+    turned,
 )
 
 _MOST_SHARING = 8
 """Facts that share a word beyond this many are told apart by others; all pairs of them would be too many."""
 _MOST_FINDINGS = 20
 _ALIKE = 0.6
+_OF_ONE_FRAME = 0.7
 _CHANGES = frozenset(
     stem(word)
     for word in listed(
@@ -39,8 +41,7 @@ _CHANGES = frozenset(
 
 def check_outputs(artifacts: Artifacts) -> list[Finding]:
     """Return the pairs of outputs that say different things of the same thing."""
-    findings = [*_different_values(artifacts), *_different_sentences(artifacts)]
-    return list(dict.fromkeys(findings))[:_MOST_FINDINGS]
+    return first_of(chain(_different_values(artifacts), _different_sentences(artifacts)), _MOST_FINDINGS)
 
 
 def _different_values(artifacts: Artifacts) -> Iterator[Finding]:
@@ -48,15 +49,16 @@ def _different_values(artifacts: Artifacts) -> Iterator[Finding]:
     by_key: dict[frozenset[str], list[Fact]] = defaultdict(list)
     for facts in artifacts.facts.values():
         keyed = [fact for fact in facts if fact.about and not fact.sentence]
+        times = Counter(fact.about for fact in keyed)
         for fact in keyed:
-            if sum(other.about == fact.about for other in keyed) == 1:
+            if times[fact.about] == 1:
                 by_key[fact.about].append(fact)
     for facts_of_key in by_key.values():
         if len(facts_of_key) > _MOST_SHARING:
             continue
         for one, other in combinations(facts_of_key, 2):
             if _comparable(one.source, other.source, artifacts) and one.subject == other.subject and differ(one, other):
-                yield _finding(one, other)
+                yield _finding(one.source, one.text, other.source, other.text)
 
 
 def differ(one: Fact, other: Fact) -> bool:
@@ -88,71 +90,84 @@ def _comparable(one: str, other: str, artifacts: Artifacts) -> bool:
 
 def _apart(one: str, other: str) -> bool:
     """Return whether the numbers and single letters in two descriptions are the same, so that they may be compared."""
-    letters = [{word for word in frame(text) if len(word) == 1} for text in (one, other)]
     numbers = [{number.value for number in quantities(text)} for text in (one, other)]
-    return letters[0] == letters[1] and numbers[0] == numbers[1]
+    return _letters(frame(one)) == _letters(frame(other)) and numbers[0] == numbers[1]
+
+
+class _Part(NamedTuple):
+    """A clause or a sentence of an output, which is true or false by itself."""
+
+    text: str
+    quantities: tuple[Quantity, ...]
+    words: frozenset[str]
+    stems: frozenset[str]
 
 
 def _different_sentences(artifacts: Artifacts) -> Iterator[Finding]:
     """Yield sentences of two outputs that have one frame, and another number or the opposite sense."""
     said = [
-        (part, frame(str(part.value)))
+        (fact.source, part)
         for facts in artifacts.facts.values()
         for fact in facts
         if isinstance(fact.value, str) and not fact.about
-        for part in _parts(fact)
-        if len(content_stems(str(part.value))) >= 2
+        for part in _parts(fact.value, fact.sentence)
     ]
     sharing: dict[str, list[int]] = defaultdict(list)
-    for number, (_, words) in enumerate(said):
-        for word in words:
+    for number, (_, part) in enumerate(said):
+        for word in part.words:
             sharing[word].append(number)
-    pairs = {
-        pair for numbers in sharing.values() if 1 < len(numbers) <= _MOST_SHARING for pair in combinations(numbers, 2)
-    }
-    for left, right in sorted(pairs):
-        (one, words), (other, others) = said[left], said[right]
-        if one.source == other.source or _builds_on(one.source, other.source, artifacts):
-            continue
-        if _at_odds(one, words, other, others):
-            yield _finding(one, other)
+    telling = [numbers for numbers in sharing.values() if 1 < len(numbers) <= _MOST_SHARING]
+    later: dict[int, set[int]] = defaultdict(set)
+    for numbers in telling:
+        for place, number in enumerate(numbers[:-1], 1):
+            later[number].update(numbers[place:])
+    for left, (source, one) in enumerate(said):
+        for right in sorted(later.get(left, ())):
+            other_source, other = said[right]
+            if source != other_source and _at_odds(one, other) and not _builds_on(source, other_source, artifacts):
+                yield _finding(source, one.text, other_source, other.text)
 
 
-def _parts(fact: Fact) -> Iterator[Fact]:
-    """Yield the clauses of a sentence, each of which is true or false by itself, or the sentence where it is one."""
-    parts = clauses_in(str(fact.value)) if fact.sentence else ()
-    if len(parts) < 2:
-        yield fact
-    for text in parts if len(parts) > 1 else ():
-        yield replace(fact, value=text, quantities=quantities(text))
+@lru_cache(maxsize=4096)
+def _parts(text: str, parted: bool) -> tuple[_Part, ...]:
+    """Return the clauses of a text that is `parted`, or what it says as a whole; without those of a single word."""
+    clauses = clauses_in(text) if parted else ()
+    parts = clauses if len(clauses) > 1 else (text,)
+    said = (_Part(part, quantities(part), frame(part), content_stems(part)) for part in parts)
+    return tuple(part for part in said if len(part.stems) >= 2)
 
 
 def _builds_on(one: str, other: str, artifacts: Artifacts) -> bool:
-    description = content_stems(artifacts.by_id[other].step.description)
-    return one in (artifacts.by_id[other].step.depends_on or ()) and bool(description & _CHANGES)
+    step = artifacts.by_id[other].step
+    return one in (step.depends_on or ()) and bool(content_stems(step.description) & _CHANGES)
 
 
-def _at_odds(one: Fact, words: frozenset[str], other: Fact, others: frozenset[str]) -> bool:
-    if len(one.quantities) == len(other.quantities) == 1 and share(words, others) >= 0.7 and len(words & others) >= 2:
+def _at_odds(one: _Part, other: _Part) -> bool:
+    if len(one.quantities) == len(other.quantities) == 1 and _of_one_frame(one.words, other.words):
         left, right = one.quantities[0], other.quantities[0]
         return left.kind == right.kind and not (left.same(right) or right.same(left))
     if one.quantities or other.quantities:
         return False
-    letters = [{word for word in each if len(word) == 1} for each in (words, others)]
-    if letters[0] != letters[1]:
+    if share(one.stems, other.stems) < _OF_ONE_FRAME and not turned(one.stems, other.stems):
         return False
-    left_stems, right_stems = content_stems(str(one.value)), content_stems(str(other.value))
-    turned = any(opposed(a, b) for a in left_stems - right_stems for b in right_stems - left_stems)
-    if not turned and share(left_stems, right_stems) < 0.7:
+    if _letters(one.words) != _letters(other.words):
         return False
-    if not denies(str(one.value), right_stems) or not denies(str(other.value), left_stems):
+    if not denies(one.text, other.stems) or not denies(other.text, one.stems):
         return False
-    return opposite(left_stems, right_stems, denied(str(one.value)), denied(str(other.value)))
+    return opposite(one.stems, other.stems, denied(one.text), denied(other.text))
 
 
-def _finding(one: Fact, other: Fact) -> Finding:
+def _of_one_frame(one: frozenset[str], other: frozenset[str]) -> bool:
+    return share(one, other) >= _OF_ONE_FRAME and len(one & other) >= 2
+
+
+def _letters(words: frozenset[str]) -> set[str]:
+    return {word for word in words if len(word) == 1}
+
+
+def _finding(one: str, said: str, other: str, contrary: str) -> Finding:
     return Finding(
-        f"steps {one.source!r} and {other.source!r} contradict each other: {one.text[:60]!r} and {other.text[:60]!r}",
+        f"steps {one!r} and {other!r} contradict each other: {said[:60]!r} and {contrary[:60]!r}",
         code="contradiction_detected",
         flag="step",
         weight=CONTRADICTION,

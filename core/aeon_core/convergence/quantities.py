@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,13 +17,20 @@ CALENDAR = frozenset((*_MONTHS, *_DAYS))
 _SMALL = listed("zero one two three four five six seven eight nine ten eleven twelve")
 _SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "bn": 1e9, "b": 1e9, "billion": 1e9}
 
+
+def _any(words: Iterable[str]) -> str:
+    """Return a pattern for any of the words, whose letters are those of ASCII alone: `ſ` is no `s` here."""
+    return f"(?ai:{'|'.join(words)})"
+
+
+DIGIT = re.compile(r"\d")
 _ISO_DATE = re.compile(r"(?<![\w-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _LONG_DATE = re.compile(
-    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m1>{'|'.join(_MONTHS)})"
-    rf"|(?P<m2>{'|'.join(_MONTHS)})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b)(?:,?\s+(?P<y>\d{{4}}))?",
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m1>{_any(_MONTHS)})"
+    rf"|(?P<m2>{_any(_MONTHS)})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b)(?:,?\s+(?P<y>\d{{4}}))?",
     re.IGNORECASE,
 )
-_DAY = re.compile(rf"\b({'|'.join(_DAYS)})s?\b", re.IGNORECASE)
+_DAY = re.compile(rf"\b({_any(_DAYS)})s?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b([01]?\d|2[0-3]):([0-5]\d)\b")
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,2}[.)]|[-*•])\s+", re.MULTILINE)
 _NUMBER = re.compile(
@@ -35,12 +42,14 @@ _NUMBER = re.compile(
 )
 _DECIMAL_COMMA = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+")
 _ONE_GROUP = re.compile(r"\d{1,3}\.\d{3}")
-_WORDS = re.compile(rf"\b({'|'.join(_SMALL[2:])})\b", re.IGNORECASE)
+_WORDS = re.compile(rf"\b({_any(_SMALL[2:])})\b", re.IGNORECASE)
 _ROUGHLY = re.compile(
     r"(?:\b(?:about|roughly|around|approximately|nearly|almost|over|some|circa|ca)\.?|[~≈])\s*$", re.I
 )
+_ROUGHLY_ENDS = frozenset("tTyYdDrReEaA.~≈")
+"""What those end in."""
 
-_ROUGH = 0.06
+ROUGH = 0.06
 """How far off, as a share, a number may be that is said to be a rough one."""
 _BEFORE = 20
 """Characters before a number in which a word such as `approximately` stands."""
@@ -81,7 +90,7 @@ class Quantity:
             short = self.kind == "date" and min(self.value, other.value) < _YEAR
             return self.value == other.value or (short and self.value % _YEAR == other.value % _YEAR)
         plain = self.grouped is None and "%" not in self.text and "%" not in other.text
-        if plain and abs(abs(self.value) - abs(other.value)) > max(self.step, _ROUGH * abs(other.value)):
+        if plain and abs(abs(self.value) - abs(other.value)) > max(self.step, ROUGH * abs(other.value)):
             return False
         pairs = [(self.value, other.value), (abs(self.value), abs(other.value))]
         if self.grouped is not None and self._close(self.grouped, other.value, other, step=1000.0):
@@ -93,7 +102,7 @@ class Quantity:
     def _close(self, mine: float, its: float, other: Quantity, *, step: float | None = None) -> bool:
         step = self.step if step is None else step
         rounding = 0.5 * step if its % 1 or step != 1 or self.rough else 0.0
-        slack = _ROUGH * abs(its) if self.rough or other.rough else 0.0
+        slack = ROUGH * abs(its) if self.rough or other.rough else 0.0
         return abs(mine - its) <= max(rounding, slack) * (1 + 1e-9) + 1e-9 * max(1.0, abs(its))
 
 
@@ -112,14 +121,23 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     """
     found: list[Quantity] = []
     rest = _MARKER.sub(" ", text) if "\n" in text or _MARKER.match(text) else text
-    if not any(character.isdigit() for character in rest):
+    if DIGIT.search(rest) is None:
         return (*_days(rest), *_in_words(rest))
-    for pattern, read in ((_ISO_DATE, _iso), (_LONG_DATE, _long), (_CLOCK, _clock)):
-        for match in pattern.finditer(rest):
-            found.append(read(match))
-        rest = pattern.sub(" ", rest)
+    for pattern, read, needed in ((_ISO_DATE, _iso, "-"), (_LONG_DATE, _long, _MONTHS), (_CLOCK, _clock, ":")):
+        if _may_have(rest, needed):
+            found += [read(match) for match in pattern.finditer(rest)]
+            rest = pattern.sub(" ", rest)
     found += [number for match in _NUMBER.finditer(rest) if (number := _number(match)) is not None]
     return (*found, *_days(rest), *_in_words(rest))
+
+
+def _may_have(text: str, words: Iterable[str]) -> bool:
+    """Return whether one of the words may be in a text, capitalised or not: a look before a pattern is tried."""
+    lower = text.lower()
+    for word in words:  # noqa: SIM110  # this is where most of the time goes: any() takes twice as long
+        if word in lower:
+            return True
+    return False
 
 
 def _iso(match: re.Match[str]) -> Quantity:
@@ -141,34 +159,43 @@ def _clock(match: re.Match[str]) -> Quantity:
 
 
 def _days(text: str) -> list[Quantity]:
+    if not _may_have(text, ("day",)):
+        return []
     return [Quantity(float(_DAYS.index(match[1].lower())), match[0], "day") for match in _DAY.finditer(text)]
 
 
 def _in_words(text: str) -> list[Quantity]:
+    if not _may_have(text, _SMALL[2:]):
+        return []
     return [Quantity(float(_SMALL.index(match[1].lower())), match[0]) for match in _WORDS.finditer(text)]
 
 
 def _number(match: re.Match[str]) -> Quantity | None:
-    digits = _digits(match["digits"])
-    factor = _SCALES.get((match["scale"] or "").lower(), 1.0)
+    written, scale = match["digits"], match["scale"]
+    digits = _digits(written)
+    factor = _SCALES[scale.lower()] if scale else 1.0
     value = float(digits) * factor * (-1.0 if match["sign"] in ("-", "−") else 1.0)
     if not math.isfinite(value):
         return None
-    before = match.string[max(0, match.start() - _BEFORE) : match.start()]
-    rough = _ROUGHLY.search(before) is not None
+    before = match.string[max(0, match.start() - _BEFORE) : match.start()].rstrip()
+    rough = before[-1:] in _ROUGHLY_ENDS and _ROUGHLY.search(before) is not None
     marked = bool(match["percent"] or match["currency"])
-    grouped = value * 1000 if _ONE_GROUP.fullmatch(match["digits"]) else None
+    grouped = value * 1000 if "." in written and _ONE_GROUP.fullmatch(written) else None
     return Quantity(value, match[0].strip(), "number", _step(digits, factor), rough, marked, grouped)
 
 
 def _digits(text: str) -> str:
     """Return a number in Python's notation; a comma stands before decimals where it cannot part thousands."""
+    if text.isdecimal():
+        return text
     if _DECIMAL_COMMA.fullmatch(text):
         return text.replace(".", "").replace(",", ".")
     return re.sub(r"[,’\u00a0\u202f]", "", text) if text.count(".") < 2 else text.replace(".", "")
 
 
 def _step(digits: str, factor: float) -> float:
+    if digits.isdecimal():
+        return factor
     mantissa, _, exponent = digits.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     power = int(exponent) if exponent.lstrip("+-").isdigit() and len(exponent) < 5 else 0
@@ -183,10 +210,14 @@ def derived(quantity: Quantity, known: Iterable[Quantity], *, most: int = 60) ->
     """
     if quantity.kind != "number":
         return False
-    exact = replace(quantity, rough=False)
-    values = sorted({other.value for other in known if other.kind == "number"})
+    return follows(quantity, sorted({other.value for other in known if other.kind == "number"}), most=most)
+
+
+def follows(quantity: Quantity, values: Sequence[float], *, most: int = 60) -> bool:
+    """Return the same of a number and the values of the known ones, each once and in their order."""
     if len(values) > most:
         return True
+    exact = replace(quantity, rough=False)
 
     def wanted(value: float) -> bool:
         return math.isfinite(value) and exact.same(Quantity(value, quantity.text))

@@ -45,7 +45,7 @@ _NUMBER_WORDS = dict(
 _ASKED = re.compile(
     r"\b(?:list|give|name|propose|suggest|write|find|provide|pick|choose|recommend|identify|generate|outline|describe"
     r"|select|offer|create|draft|show|brainstorm|explain|top|return|produce)\s+(?:me\s+|us\s+|out\s+|the\s+|at\s+least\s+"
-    rf"|exactly\s+|top\s+|up\s+)*?(?P<count>\d{{1,2}}|{'|'.join(_NUMBER_WORDS)})\s+"
+    rf"|exactly\s+|top\s+|up\s+)*?(?P<count>\d{{1,2}}|(?ai:{'|'.join(_NUMBER_WORDS)}))\s+"
     r"(?P<noun>(?:[^\W\d_]+[\s-]+){0,2}?[^\W\d_]+s)\b",
     re.IGNORECASE,
 )
@@ -62,6 +62,13 @@ _ITEM = re.compile(r"^\s*(?:\(?\d{1,2}[.)]|[-*•])\s+\S", re.MULTILINE)
 _INLINE_ITEM = re.compile(r"(?:^|\s)\(?\d{1,2}[.)]\s+(?=\S)")
 _ENUMERATED = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|\s+and\s+|\s*;\s*", re.IGNORECASE)
 
+_GIVEN_UP = re.compile(
+    r"\b(?:the|this|your) (?:task|goal|request)\b[^.;:!?\n]{0,20}\b(?:not|never|cannot|impossible)\b[^.;:!?\n]{0,20}"
+    r"\b(?:complete|completed|done|finished|fulfilled|carried out|accomplished|achieved|met|possible|reached|solved)\b"
+    r"|\b(?:could|can) ?(?:not|n't) (?:complete|finish|fulfil|fulfill|carry out|accomplish|do) (?:the|this|your) "
+    r"(?:task|goal|request)\b",
+    re.IGNORECASE,
+)
 _EVASIVE = re.compile(
     r"\b(?:I|we)(?:\s+am|\s+are|['’]m|['’]re)?\s+(?:\w+\s+)?"
     r"(?:cannot|can['’]?t|can\s+not|could\s+not|couldn['’]t|unable|not\s+able|don['’]t\s+(?:know|have)|do\s+not\s+(?:know|have)|"
@@ -158,6 +165,12 @@ def counted_items(answer: str) -> int | None:
     if len(rows) > max(most, 2):
         return len(rows)
     return most if most >= 2 else None
+
+
+@lru_cache(maxsize=4096)
+def gives_up(sentence: str) -> bool:
+    """Return whether a sentence says of the task as a whole that it was not done."""
+    return _GIVEN_UP.search(sentence) is not None
 
 
 @lru_cache(maxsize=4096)

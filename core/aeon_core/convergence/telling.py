@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from aeon_core.convergence.artifacts import Fact
+from aeon_core.convergence.numbers import Numbers
 from aeon_core.convergence.quantities import Quantity, quantities
 from aeon_core.convergence.words import content_stems, denied, names
 
@@ -23,13 +24,11 @@ class Told:
         self.stems = content_stems(text)
         self._asked = frozenset[str]().union(*map(content_stems, asked))
         self._asked_numbers = {(number.kind, number.value) for line in asked for number in quantities(line)}
-        self._numbers = quantities(text)
-        self._exact = {(number.kind, number.value) for number in self._numbers}
+        self._numbers = Numbers(quantities(text))
 
     def number(self, quantity: Quantity) -> bool:
         """Return whether the answer states a number, rounded or not."""
-        exact = (quantity.kind, quantity.value) in self._exact
-        return exact or any(number.same(quantity) for number in self._numbers)
+        return self._numbers.state(quantity)
 
     def any_of(self, facts: Iterable[Fact]) -> bool:
         """Return whether the answer tells one of the facts, or there are none to tell."""
@@ -49,17 +48,15 @@ class Told:
         if isinstance(fact.value, bool):
             return not fact.about or bool(fact.about & self.stems) or _SHORT_ANSWER.match(self.text) is not None
         new = [number for number in fact.quantities if (number.kind, number.value) not in self._asked_numbers]
-        if any(map(self.number, new or fact.quantities)):
+        if fact.quantities and self._numbers.all and any(map(self._numbers.state, new or fact.quantities)):
             return True
         if not isinstance(fact.value, str):
             return False
         words = content_stems(fact.value)
-        if (
-            self._asked
-            and (words - self._asked or new)
-            and not denied(fact.value)
-            and not (words - self._asked) & self.stems
-        ):
+        if words and words.isdisjoint(self.stems):
+            return False
+        added = words - self._asked
+        if self._asked and (added or new) and added.isdisjoint(self.stems) and not denied(fact.value):
             return False
         if not self._asked and self.stems and self.stems <= words:
             return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from aeon_core.convergence.artifacts import MAX_CHARACTERS, MAX_FACTS, Artifacts, countable
 from aeon_core.convergence.finding import CONTRADICTION, Finding
-from aeon_core.convergence.quantities import Quantity, of_value, quantities
+from aeon_core.convergence.quantities import DIGIT, Quantity, of_value, quantities
 
 _DIMENSIONS: dict[str, dict[str, float]] = {
     "length": {
@@ -76,6 +76,8 @@ _TOLERANCE = 0.02
 _ROUNDED = 0.06
 """How far off, as a share, a rounded number may be."""
 _MOST_NEAR = 50
+_MOST_DIGITS = 15
+"""Digits of a whole number that needs no further reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,10 @@ _NAMES = {unit.name: unit for unit in _UNITS.values()}
 _SPELT = "|".join(re.escape(form) for form in sorted(_UNITS, key=lambda form: (-len(form), form)))
 _MEASURED = re.compile(
     r"(?<![\w.,-])(?:(?P<symbol>[€$£¥])\s?)?(?P<number>\d[\d,’.]*\d|\d)(?P<scale>\s?(?:thousand|million|billion|bn)\b)?"
-    rf"(?:[\s-]?(?P<unit>{_SPELT})(?![\w/²]))?",
+    rf"(?:[\s-]?(?P<unit>(?ai:{_SPELT}))(?![\w/²]))?",
     re.IGNORECASE,
 )
-_NAMED = re.compile(rf"(?<![\w/])(?:{_SPELT})(?![\w/²])", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<![\w/])(?ai:{_SPELT})(?![\w/²])")
 
 
 def check_units(artifacts: Artifacts) -> Iterator[Finding]:
@@ -180,14 +182,22 @@ def measures(source: str, text: str) -> Iterator[Measure]:
 
 @lru_cache(maxsize=4096)
 def _measured(text: str) -> tuple[tuple[Quantity, Unit | None], ...]:
-    found = []
+    found: list[tuple[Quantity, Unit | None]] = []
+    if DIGIT.search(text) is None:
+        return ()
     for match in _MEASURED.finditer(text):
-        read = quantities(match["number"] + (match["scale"] or ""))
+        read = _read(match["number"], match["scale"] or "")
         if len(read) == 1 and read[0].kind == "number":
             name = match["symbol"] or match["unit"]
             told = Quantity(read[0].value, match[0].strip(), step=read[0].step, grouped=read[0].grouped)
             found.append((told, _UNITS[name.lower()] if name else None))
     return tuple(found)
+
+
+def _read(number: str, scale: str) -> tuple[Quantity, ...]:
+    if not scale and len(number) <= _MOST_DIGITS and number.isdecimal():
+        return (Quantity(float(number), number),)
+    return quantities(number + scale)
 
 
 def _agrees(said: Measure, known: Measure) -> bool:
@@ -215,11 +225,20 @@ def _known(artifacts: Artifacts) -> Iterator[Measure]:
         if view.step.arguments:
             yield from _of_value(f"step {view.step_id!r}", view.step.arguments, None, [MAX_FACTS])
     for step_id, view in artifacts.sources.items():
-        asked = _only_unit(view.step.description)
+        asked = _only_unit(view.step.description) if _has_numbers(view.output) else None
         yield from _of_value(f"the result of step {step_id!r}", view.output, asked, [MAX_FACTS])
     for key, value in artifacts.memory.items():
         if key not in artifacts.by_id:
             yield from _of_value(f"memory {key!r}", {key: value}, None, [MAX_FACTS])
+
+
+def _has_numbers(output: Any) -> bool:
+    """Return whether an output holds a number that is no part of a text."""
+    if isinstance(output, str):
+        return False
+    if isinstance(output, (dict, Mapping)):
+        return any(map(_has_numbers, output.values()))
+    return any(map(_has_numbers, output)) if isinstance(output, (list, tuple)) else countable(output)
 
 
 @lru_cache(maxsize=4096)
@@ -233,15 +252,15 @@ def _of_value(source: str, value: Any, unit: Unit | None, left: list[int]) -> It
     """Yield the measures in an output, at most as many as are `left`; a key may end in the unit of its number."""
     if left[0] <= 0:
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        left[0] -= 1
+        yield from measures(source, value)
+    elif isinstance(value, (dict, Mapping)):
         for key in sorted(value, key=str):
             yield from _of_value(source, value[key], _unit_of_key(str(key), unit), left)
     elif isinstance(value, (list, tuple)):
         for item in value[:MAX_FACTS]:
             yield from _of_value(source, item, unit, left)
-    elif isinstance(value, str):
-        left[0] -= 1
-        yield from measures(source, value)
     elif countable(value):
         left[0] -= 1
         yield Measure(source, of_value(value), unit)

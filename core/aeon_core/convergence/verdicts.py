@@ -16,13 +16,14 @@ from aeon_core.convergence.words import (
     content_stems,
     denied,
     denies,
+    has_opposite,
     listed,
-    opposed,
     opposites,
     own_words,
     sentences,
     share,
     subject,
+    turned,
 )
 
 _OUTCOME_KEYS = frozenset({"success", "ok", "succeeded", "passed", "successful"})
@@ -146,14 +147,20 @@ def _speaks_of(line: str, view: StepView) -> bool:
 def _false_failure(artifacts: Artifacts, outcome: Mapping[str, bool | None]) -> Iterator[Finding]:
     if False in outcome.values() or any(view.failed or view.missing for view in artifacts.steps):
         return
-    for line in clauses(artifacts.answer):
-        if not admits_failure(line) or claims_success(line) or _HYPOTHETICAL.search(line):
+    lines = [line for line in clauses(artifacts.answer) if admits_failure(line) and not claims_success(line)]
+    if not lines:
+        return
+    done = {
+        step_id: subject(artifacts.by_id[step_id].step.description)
+        for step_id, well in outcome.items()
+        if well or (well is None and _done(artifacts.sources[step_id].output) is True)
+    }
+    for line in lines if done else ():
+        if _HYPOTHETICAL.search(line):
             continue
         stems = content_stems(line)
-        for step_id, well in outcome.items():
-            about = subject(artifacts.by_id[step_id].step.description)
-            done = well or (well is None and _done(artifacts.sources[step_id].output) is True)
-            if done and about & stems and not any(_says_so(facts, stems) for facts in artifacts.facts.values()):
+        for step_id, about in done.items():
+            if about & stems and not any(_says_so(facts, stems) for facts in artifacts.facts.values()):
                 yield Finding(
                     f"the answer says {line[:80]!r}, but step {step_id!r} succeeded",
                     code="contradiction_detected",
@@ -195,14 +202,10 @@ def _wrong_truths(artifacts: Artifacts) -> Iterator[Finding]:
 
 
 def _truth_said(about: frozenset[str], stems: frozenset[str], clause: str) -> bool | None:
-    turned = 0
-    for one in about:
-        if one in stems:
-            continue
-        if not any(opposed(one, other) for other in stems):
-            return None
-        turned += 1
-    return denied(clause) == (turned % 2 == 1)
+    against = about - stems
+    if not all(has_opposite(one, stems) for one in against):
+        return None
+    return denied(clause) == (len(against) % 2 == 1)
 
 
 def _opposite_texts(artifacts: Artifacts) -> Iterator[Finding]:
@@ -243,9 +246,9 @@ def opposite(one: frozenset[str], other: frozenset[str], one_denied: bool, other
     """Return whether two clauses speak of the same thing and one affirms what the other denies."""
     if len(one & other) < 1:
         return False
-    turned = [left for left in one - other for right in other - one if opposed(left, right)]
-    common = len(one & other) + len(turned)
-    near = common >= 2 and common >= 0.6 * max(len(one), len(other)) if turned else share(one, other) >= 0.6
-    if not near or (not turned and len(one & other) < 2):
+    pairs = turned(one, other)
+    common = len(one & other) + pairs
+    near = common >= 2 and common >= 0.6 * max(len(one), len(other)) if pairs else share(one, other) >= 0.6
+    if not near or (not pairs and len(one & other) < 2):
         return False
-    return (len(turned) % 2 == 1) != (one_denied != other_denied)
+    return (pairs % 2 == 1) != (one_denied != other_denied)

@@ -67,6 +67,8 @@ _OPPOSITES = (
     ("healthy", "degraded"),
 )
 _PREFIXES = ("un", "in", "im", "dis", "non", "ir", "il")
+_SHORTEST = 3
+"""Letters of the shortest stem that a prefix turns into its opposite."""
 
 
 @lru_cache(maxsize=16384)
@@ -111,18 +113,24 @@ def _bare(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words that carry meaning; `snake_case` and `camelCase` count as words apart."""
-    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
-    return frozenset(stem(word.lower()) for word in words if word.lower() not in _STOP and len(word) > 1)
+    return frozenset([stem(lower) for word, lower in _words(text) if lower not in _STOP and len(word) > 1])
 
 
 @lru_cache(maxsize=4096)
 def stem_sequence(text: str) -> tuple[str, ...]:
     """Return the stems of the words that carry meaning, in their order."""
-    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
-    return tuple(stem(word.lower()) for word in words if word.lower() not in _STOP and len(word) > 1)
+    return tuple([stem(lower) for word, lower in _words(text) if lower not in _STOP and len(word) > 1])
+
+
+def _words(text: str) -> list[tuple[str, str]]:
+    """Return the words of a text as they stand and in lower case."""
+    spaced = text.replace("_", " ")
+    if not spaced.islower():
+        spaced = _CAMEL.sub(" ", spaced)
+    return [(word, word.lower()) for word in _WORD.findall(spaced)]
 
 
 _QUOTATION = re.compile(r"[\"“][^\"“”]*[\"”]")
@@ -168,6 +176,7 @@ def clauses_in(sentence: str) -> tuple[str, ...]:
 
 _POLES = {stem(word): (number, side) for number, pair in enumerate(_OPPOSITES) for side, word in enumerate(pair)}
 _POLES |= {stem("failure"): (3, 1), stem("failed"): (2, 1), stem("passed"): (2, 0), stem("fell"): (10, 1)}
+_AT_POLE = {place: frozenset(one for one, other in _POLES.items() if other == place) for place in set(_POLES.values())}
 
 
 @lru_cache(maxsize=4096)
@@ -198,23 +207,31 @@ def denies(text: str, stems: frozenset[str]) -> bool:
     return not about or any(one in stems or opposites(one) & stems for one in about)
 
 
-def opposed(one: str, other: str) -> bool:
-    """Return whether two stems are opposites: a known pair, or one is the other with un-, in-, dis- before it."""
-    left, right = _POLES.get(one), _POLES.get(other)
-    if left and right and left[0] == right[0]:
-        return left[1] != right[1]
-    short, long = sorted((one, other), key=len)
-    return len(short) >= 3 and any(long == prefix + short for prefix in _PREFIXES)
+@lru_cache(maxsize=4096)
+def opposites(one: str) -> frozenset[str]:
+    """Return the stems that are opposite to one: of a known pair, or one is the other with un-, in-, dis- before it."""
+    number, side = _POLES.get(one, (-1, 0))
+    prefixed = {prefix + one for prefix in _PREFIXES}
+    bare = {one.removeprefix(prefix) for prefix in _PREFIXES if one.startswith(prefix) and len(one) > len(prefix) + 2}
+    return _AT_POLE.get((number, 1 - side), frozenset()) | prefixed | bare
 
 
 @lru_cache(maxsize=4096)
-def opposites(one: str) -> frozenset[str]:
-    """Return the stems that are opposite to one, as far as they are known."""
-    pole = _POLES.get(one)
-    known = {other for other, place in _POLES.items() if pole and place[0] == pole[0] and place[1] != pole[1]}
-    known |= {prefix + one for prefix in _PREFIXES}
-    known |= {one.removeprefix(prefix) for prefix in _PREFIXES if one.startswith(prefix) and len(one) > len(prefix) + 2}
-    return frozenset(known)
+def _opposing(one: str) -> frozenset[str]:
+    """Return the same without what is too short to be told from another word, or at the same side of a known pair."""
+    short = {prefix + one for prefix in _PREFIXES} if len(one) < _SHORTEST else set()
+    return opposites(one) - short - _AT_POLE.get(_POLES.get(one, (-1, 0)), frozenset())
+
+
+def has_opposite(one: str, others: frozenset[str]) -> bool:
+    """Return whether one of the others is the opposite of a stem."""
+    return not _opposing(one).isdisjoint(others)
+
+
+def turned(one: frozenset[str], other: frozenset[str]) -> int:
+    """Return how many pairs of opposites two sets of stems have, one of which each set has alone."""
+    rest = other - one
+    return sum(len(opposing & rest) for left in one - other if not (opposing := _opposing(left)).isdisjoint(rest))
 
 
 BAD = frozenset(
@@ -271,12 +288,12 @@ def names(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def frame(text: str) -> frozenset[str]:
     """Return what a clause is about, single letters included: two clauses of one frame speak of the same thing."""
-    words = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
     return frozenset(
-        stem(word.lower()) for word in words if word.lower() not in _STOP or (len(word) == 1 and word != "a")
+        [stem(lower) for word, lower in _words(text) if lower not in _STOP or (len(word) == 1 and word != "a")]
     )
 
 
 def share(one: frozenset[str], other: frozenset[str]) -> float:
     """Return how much two sets have in common, 0…1: the common part of both together."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+    common = len(one & other)
+    return common / (len(one) + len(other) - common) if common else 0.0

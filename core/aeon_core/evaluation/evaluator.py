@@ -10,6 +10,7 @@ from aeon_core.adaptive.evidence import DepthEvidence
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
+from aeon_core.evaluation.standing import standing
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement import RefinementLedger
@@ -50,12 +51,14 @@ class Evaluator:
     ) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
         """Return the report on what a pass gave, and whether it converged. Without a judge by rules alone.
 
-        What invalid steps gave does not count: others stand in for them.
+        What invalid steps gave does not count, nor what their parts gave where others stand in for all of them.
         """
-        invalid = {step.step_id for step in plan.walk() if step.status == "invalid"}
+        left = standing(plan)
+        valid = {step.step_id for step in left.walk() if step.status != "invalid"}
+        invalid = {step.step_id for step in plan.walk()} - valid
         artifacts: dict[str, Any] = {
             "goal": self._task,
-            "plan": plan,
+            "plan": left,
             "results": {step_id: output for step_id, output in outputs.items() if step_id not in invalid},
             "answer": answer,
             "memory": {key: value for key, value in memory.items() if key not in invalid},

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from aeon_core.plan.models import Plan
 from aeon_core.plan.phrasing import questions_about
-from aeon_core.plan.wording import Wording, wording
+from aeon_core.plan.wording import Wording, listed, wording
 
 MAX_QUESTIONS = 5
 _ENOUGH_DETAIL = 2.0
+_TOPIC_IS_ENOUGH = listed("""
+    greeting haiku joke jokes limerick motto poem poems rhyme riddle riddles slogan song sonnet story tagline verse
+""")
+"""Small texts of which a request has said enough when it says what they are about."""
 _MAX_SHOWN = 60
 _ASKED = re.compile(r"\b(?:who|whom|whose|when|where|why|how)\b")
 _DETERMINERS = ("a", "an", "some", "the")
@@ -52,7 +56,7 @@ def is_vague(words: Wording) -> bool:
     if words.question:
         return bool(words.vague) and words.detail < 1
     if words.open_ended:
-        return words.detail < _ENOUGH_DETAIL
+        return words.detail < (1 if _TOPIC_IS_ENOUGH.intersection(words.content) else _ENOUGH_DETAIL)
     if words.verb in _DETERMINERS and words.detail < 1:
         return True
     return _unnamed_object(words) or (bool(words.vague) and words.detail < 1)

@@ -69,8 +69,7 @@ def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
         "type": issue.type,
         "severity": issue.severity,
         "description": issue.description,
-        "artifact": issue.location.artifact,
-        "step_id": issue.location.step_id,
+        "location": {"artifact": issue.location.artifact, "step_id": issue.location.step_id},
         "proposed_repair": issue.proposed_repair,
     }
 

@@ -47,12 +47,14 @@ def results_section(
     *,
     characters: int = CLIPPED_AT,
 ) -> str:
-    """Return a line for each step that was executed: its output, or why it failed.
+    """Return a line for each step that was executed and holds: its output, or why it failed.
 
-    Of an output longer than so many `characters` both ends are shown.
+    What invalid steps gave does not count. Of an output longer than so many `characters` both ends are shown.
     """
     lines = []
     for step in plan.walk():
+        if step.status == "invalid":
+            continue
         if step.step_id in outputs:
             lines.append(_output_line(step.step_id, outputs[step.step_id], characters))
         elif step.step_id in failures:

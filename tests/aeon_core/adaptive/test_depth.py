@@ -202,3 +202,25 @@ def test_a_revision_moves_one_tier_at_most_and_stays_coherent(
         assert all(abs(tier(after, name) - tier(before, name)) <= 1 for name in DIMENSIONS)
         assert any(tier(after, name) != tier(before, name) for name in DIMENSIONS)
         assert revision.configuration.allocated_ttl <= limit
+
+
+@pytest.mark.parametrize("one", [MIDDLE, HARD], ids=["revised", "at-the-top"])
+def test_what_proved_harder_keeps_its_cycles_though_little_of_the_plan_is_left(one: TaskProfile) -> None:
+    before = DEPTH.configure(one, steps=8)
+    place: dict[str, Any] = {"steps": 1, "pass_number": 2, "spent": 6}
+
+    harder = DEPTH.adjusted(one, before, DepthEvidence(failed_steps=1), **place)
+    simpler = DEPTH.adjusted(one, before, CLEAN, **place)
+
+    assert (harder.configuration if harder is not None else before).allocated_ttl >= before.allocated_ttl
+    assert simpler is not None
+    assert simpler.configuration.allocated_ttl < before.allocated_ttl
+
+
+def test_cycles_that_are_kept_are_within_a_limit_that_was_lowered() -> None:
+    before = DEPTH.configure(HARD, steps=8)
+    kept = AdaptiveDepth(20).adjusted(HARD, before, DepthEvidence(failed_steps=1), steps=1, pass_number=2, spent=6)
+
+    assert kept is not None
+    assert kept.configuration.allocated_ttl == 20
+    assert "capped at the limit of 20" in kept.adjustment_reason

@@ -228,7 +228,9 @@ def test_a_run_that_ends_otherwise_says_so() -> None:
     incomplete = assess(answer=None)
     assert incomplete.ended("no_progress").reason_codes == ["incomplete", "no_progress"]
     assert incomplete.ended("ttl_expired").ended("ttl_expired").reason_codes == ["incomplete", "ttl_expired"]
-    assert assess().ended("no_progress").converged
+    enough = assess()
+    assert enough.converged
+    assert (enough.ended("ttl_expired").converged, enough.ended("ttl_expired").reason_codes) == (False, ["ttl_expired"])
 
 
 def test_the_facts_of_an_output_come_in_one_order() -> None:

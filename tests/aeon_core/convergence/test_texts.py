@@ -6,8 +6,9 @@ import pytest
 
 from aeon_core.convergence.quantities import Quantity, derived, quantities
 from aeon_core.convergence.requirements import asked_counts, counted_items, evasive, goal_parts
+from aeon_core.convergence.units import measures
 from aeon_core.convergence.verdicts import opposite, outcome_of
-from aeon_core.convergence.words import admits_failure, claims_success, content_stems, denied, stem
+from aeon_core.convergence.words import admits_failure, claims_success, content_stems, denied, stem, turned
 
 
 def only(text: str) -> Quantity:
@@ -115,13 +116,13 @@ def test_polarity_of_clauses() -> None:
 
 
 def test_opposite_clauses() -> None:
-    def turned(one: str, other: str) -> bool:
+    def against(one: str, other: str) -> bool:
         return opposite(content_stems(one), content_stems(other), denied(one), denied(other))
 
-    assert turned("The bridge is open", "The bridge is not open")
-    assert turned("The bridge is open", "The bridge is closed")
-    assert not turned("The bridge is open", "The bridge is not closed")
-    assert not turned("The bridge is open", "The tunnel is not lit")
+    assert against("The bridge is open", "The bridge is not open")
+    assert against("The bridge is open", "The bridge is closed")
+    assert not against("The bridge is open", "The bridge is not closed")
+    assert not against("The bridge is open", "The tunnel is not lit")
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,23 @@ def test_word_forms_share_a_stem() -> None:
         ["box", "boxes"],
     ):
         assert len({stem(form) for form in forms}) == 1, forms
+
+
+@pytest.mark.parametrize(
+    "text", ["5 au\u017fts", "3 augu\u017ft", "augu\u017ft 3", "fr\u0131day", "5 m\u0131les", "5 lb\u017f"]
+)
+def test_letters_that_only_look_like_others_name_no_day_and_no_unit(text: str) -> None:
+    assert {number.kind for number in quantities(text)} <= {"number"}
+    assert [measure.unit for measure in measures("the goal", text) if measure.unit is not None] == []
+    assert asked_counts(f"list f\u0131ve names by {text}") == []
+
+
+def test_a_unit_may_be_in_capitals() -> None:
+    assert [measure.unit and measure.unit.name for measure in measures("the goal", "5 KM and 3 Kg")] == ["km", "kg"]
+
+
+def test_pairs_of_opposites_are_counted_where_each_side_has_one_alone() -> None:
+    assert turned(frozenset({"open", "bridg"}), frozenset({"clos", "bridg"})) == 1
+    assert turned(frozenset({"stabl", "high"}), frozenset({"unstabl", "low"})) == 2
+    assert turned(frozenset({"open", "clos"}), frozenset({"clos", "open"})) == 0
+    assert turned(frozenset({"to"}), frozenset({"into"})) == 0

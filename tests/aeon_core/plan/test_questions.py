@@ -82,6 +82,8 @@ code | Refactor parse_args in cli.py to use argparse subcommands
 code | Write a function in Rust that returns the n-th Fibonacci number
 writing | Draft a resignation letter to Acme Corp with four weeks' notice
 writing | Write a sonnet about the first snow in Vienna
+writing | Write a haiku about autumn
+writing | Write a poem about love
 data | Plot the monthly totals of sales.csv as a line chart
 data | Compute the correlation between height and weight in people.csv
 maths | Find the derivative of ln(x) at x = 2

@@ -20,7 +20,11 @@ CONCRETE = "count the words of notes.txt"
 
 
 def request(**options: Any) -> LLMRequest:
-    plan = plan_of(step("a", "failed"), step("b", description="do stuff"))
+    plan = plan_of(
+        step("a", "failed", agent=None, tool="echo", arguments={"text": "hi", "times": 3}),
+        step("b", description="do stuff"),
+        step("c", description=CONCRETE, agent=None, tool="echo", arguments={"text": "ho"}),
+    )
     ledger = options.pop("ledger", RefinementLedger())
     return refinement_request(
         "the task",
@@ -50,9 +54,16 @@ def test_the_request_shows_the_fragments_with_their_reasons_and_what_is_left() -
     assert "7 cycles remaining of 20" in asked.prompt
 
 
+def test_the_request_shows_what_the_steps_to_refine_pass_to_their_tools() -> None:
+    shown = '<arguments>\n{"step_id": "a", "arguments": {"text": "hi", "times": 3}}\n</arguments>'
+
+    assert shown in request().prompt
+
+
 def test_an_exhausted_fragment_is_not_shown() -> None:
     asked = request(ledger=RefinementLedger(total=3, fragments={"a": 3}))
 
+    assert "<arguments>" not in asked.prompt
     assert '"step_id": "a", "status": "failed", "reasons"' not in asked.prompt
     assert "7 refinements of the plan" in asked.prompt
 

@@ -21,8 +21,13 @@ def statuses(plan: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"description": "try again"}, {"replacement": {"step_id": "b2", "description": "try again"}}],
-    ids=["bare", "fields", "replacement"],
+    [
+        {},
+        {"status": "invalid"},
+        {"description": "try again"},
+        {"replacement": {"step_id": "b2", "description": "try again"}},
+    ],
+    ids=["bare", "status", "fields", "replacement"],
 )
 def test_an_executed_step_is_marked_invalid_and_a_new_one_stands_in_behind_it(changes: dict[str, Any]) -> None:
     outcome = applied(DONE, act("step_mark_invalid", "b", **changes))
@@ -32,7 +37,7 @@ def test_an_executed_step_is_marked_invalid_and_a_new_one_stands_in_behind_it(ch
     steps = by_id(outcome.plan)
     assert steps["b"] == {**by_id(DONE)["b"], "status": "invalid"}
     assert steps[new]["replaces"] == "b"
-    assert steps[new]["description"] == ("try again" if changes else "do b")
+    assert steps[new]["description"] == ("do b" if changes in ({}, {"status": "invalid"}) else "try again")
     assert steps[new]["depends_on"] == ["a"]
     assert steps["c"]["depends_on"] == [new]
     assert outcome.replaced == {"b": new}
@@ -227,3 +232,58 @@ def test_steps_inside_a_replaced_step_need_no_refinement_of_their_own(status: st
     )
 
     assert fragments_to_refine(plan, ledger=RefinementLedger()) == []
+
+
+def test_a_plan_update_replaces_a_failed_step_that_it_words_anew() -> None:
+    given = [{"step_id": "a", "description": "another a"}, {"step_id": "b", "description": "a way that works"}]
+    outcome = applied(DONE, act("plan_update", "plan", goal="reach it", steps=given))
+
+    assert statuses(outcome.plan) == {"a": "complete", "b": "invalid", "b-r1": "pending", "c": "pending"}
+    assert by_id(outcome.plan)["b-r1"]["description"] == "a way that works"
+    assert [(each.action.type, each.action.inconsistency_detected) for each in outcome.accepted] == [
+        ("step_modify", True)
+    ]
+
+
+def test_a_plan_update_may_hold_the_whole_plan() -> None:
+    whole = {"goal": "reach it", "steps": [{"step_id": "c", "description": "a clearer c"}]}
+    outcome = applied(DONE, act("plan_update", "plan", plan=whole))
+
+    assert by_id(outcome.plan)["c"]["description"] == "a clearer c"
+    assert unchanged(DONE, outcome.plan, "c")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"goal": "reach it"}, {"steps": [{"step_id": "a", "description": "another a"}]}],
+    ids=["same-goal", "complete-step"],
+)
+def test_a_plan_update_that_changes_nothing_is_refused_and_not_forgotten(changes: dict[str, Any]) -> None:
+    outcome = applied(DONE, act("plan_update", "plan", **changes))
+
+    assert same(outcome.plan, DONE)
+    assert [each.explanation for each in outcome.refused] == [
+        "changes: nothing would change; a step that is complete stays, unless it is marked invalid"
+    ]
+    assert outcome.ledger.total == 0
+
+
+def test_steps_that_cannot_be_read_are_refused_beside_a_new_goal() -> None:
+    outcome = applied(plan_of(step("a")), act("plan_update", "plan", goal="reach it by noon", steps="a, then b"))
+
+    assert outcome.plan.goal == "reach it by noon"
+    assert [each.explanation for each in outcome.refused] == [
+        'changes.steps: expected an array of steps, got "a, then b"'
+    ]
+
+
+def test_a_second_action_on_a_replaced_step_may_call_its_stand_in_as_it_likes() -> None:
+    outcome = applied(
+        DONE,
+        act("step_mark_invalid", "b"),
+        act("step_mark_invalid", "b", steps=[{"id": "b9", "description": "a way that works"}]),
+    )
+
+    assert statuses(outcome.plan) == {"a": "complete", "b": "invalid", "b-r1": "pending", "c": "pending"}
+    assert by_id(outcome.plan)["b-r1"]["description"] == "a way that works"
+    assert outcome.refused == []

@@ -62,7 +62,7 @@ def test_the_plan_as_a_fragment_is_plain_json_with_its_issues() -> None:
     (found,) = fragments_to_refine(DONE, issues=[at("goal")], ledger=RefinementLedger(total=1, fragments={"plan": 1}))
 
     assert (found.status, found.attempts, found.exhausted) == (None, 1, False)
-    assert found.as_dict()["issues"][0]["artifact"] == "goal"
+    assert found.as_dict()["issues"][0]["location"]["artifact"] == "goal"
 
 
 def test_steps_that_are_added_count_for_the_plan_and_come_where_they_should() -> None:
@@ -72,7 +72,7 @@ def test_steps_that_are_added_count_for_the_plan_and_come_where_they_should() ->
     assert list(by_id(outcome.plan)) == ["a", "b", "n", "m"]
     assert outcome.ledger.fragments == {"plan": 1}
     (done,) = outcome.accepted
-    assert [each["artifact"] for each in done.action.semantic_validation_input] == ["goal"]
+    assert [each["location"]["artifact"] for each in done.action.semantic_validation_input] == ["goal"]
 
 
 @pytest.mark.parametrize("target", ["plan", "own"])
@@ -120,7 +120,7 @@ def test_another_answer_is_asked_for_without_a_change_of_steps() -> None:
 
     assert same(outcome.plan, DONE)
     assert outcome.accepted[0].explanation == "the steps stay, the task is answered again"
-    assert [each["artifact"] for each in outcome.accepted[0].action.semantic_validation_input] == ["answer"]
+    assert [each["location"]["artifact"] for each in outcome.accepted[0].action.semantic_validation_input] == ["answer"]
     assert outcome.ledger.fragments == {"plan": 1}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -70,7 +70,7 @@ def refinement_request(
     """Return the request for refinement actions on the fragments that may still be refined.
 
     `assessment` is what convergence found, `reasoning` how deeply to think. The plan, results and issues are shown as
-    data.
+    data, with the arguments of the steps to refine, so that one of them can be corrected and the others kept.
     """
     limits = limits if limits is not None else RefinementLimits()
     open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
@@ -81,6 +81,7 @@ def refinement_request(
         "task": task,
         "tools": tools_section(tools),
         "plan": plan_section(plan),
+        "arguments": _arguments_section(plan, {str(fragment["step_id"]) for fragment in open_ones}),
         "results": results_section(plan, outputs, failures),
         "assessment": to_line(dict(assessment)) if assessment else "",
         "fragments": "\n".join(map(to_line, open_ones)),
@@ -89,3 +90,9 @@ def refinement_request(
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }
     return build_request("refine", sections, schema=REFINE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+
+
+def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:
+    """Return a line for each of the wanted steps that has arguments."""
+    steps = (step for step in plan.walk() if step.step_id in wanted and step.arguments is not None)
+    return "\n".join(to_line({"step_id": step.step_id, "arguments": step.arguments}) for step in steps)

@@ -79,14 +79,18 @@ def _on_stand_in(action: RefinementAction, tree: Tree) -> RefinementAction:
     if not action.changes or action.type == "step_remove" or stand_in is None or stand_in["status"] != "pending":
         raise Unusable(f"step {shown(action.target)} is invalid already, another step stands in for it")
     target = stand_in["step_id"]
-    renamed = [{**each, "id": None, "step_id": target} if stated_id(each) == action.target else each for each in steps]
     kind = "subplan_create" if action.type == "subplan_create" else "step_modify"
+    first = steps[0] if steps and kind == "step_modify" else None
+    own = next((each for each in steps if stated_id(each) == action.target), first)
+    renamed = [{**each, "id": None, "step_id": target} if each is own else each for each in steps]
     changes = {"steps": renamed} if steps else action.changes
     return action.model_copy(update={"type": kind, "target": target, "changes": changes})
 
 
 def _update_goal(action: RefinementAction, tree: Tree) -> Edit:
     goal = action.changes.get("goal")
+    if steps_of(action.changes) or goal == tree.data["goal"]:
+        raise Unusable("changes: nothing would change; a step that is complete stays, unless it is marked invalid")
     if not isinstance(goal, str) or not goal.strip():
         raise Unusable("changes: expected 'steps', or a new 'goal' before anything ran")
     if any(executed(node) for node, _ in tree.walk()):

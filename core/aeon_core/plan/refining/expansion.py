@@ -23,7 +23,17 @@ def expanded(actions: Iterable[RefinementAction], tree: Tree) -> Iterator[Refine
     A plan_update becomes actions on the steps it changes; a step_mark_invalid takes the step that replaces its target;
     additions at one place are one.
     """
-    yield from merged(_single(list(actions)[:MAX_ACTIONS], tree), tree)
+    yield from merged(_single([_plainly(action) for action in list(actions)[:MAX_ACTIONS]], tree), tree)
+
+
+def _plainly(action: RefinementAction) -> RefinementAction:
+    """Return an action without what its changes only repeat of its type: the status of a mark, the name of a plan."""
+    changes = action.changes
+    if action.type == "step_mark_invalid" and changes.get("status") == "invalid":
+        changes = {key: value for key, value in changes.items() if key != "status"}
+    elif action.type == "plan_update" and isinstance(whole := changes.get("plan"), dict) and len(changes) == 1:
+        changes = whole
+    return action if changes is action.changes else action.model_copy(update={"changes": changes})
 
 
 def _single(given: list[RefinementAction], tree: Tree) -> Iterator[RefinementAction]:
@@ -74,22 +84,31 @@ def replaces_in(action: RefinementAction) -> str | None:
 
 
 def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
-    """Yield what a plan_update means step by step: a step that it does not name stays, an executed one always."""
+    """Yield what a plan_update means step by step: a step that it does not name stays, a complete one always.
+
+    A failed step that it words anew is replaced (FR-069). One that changes nothing is yielded as it is, to be refused.
+    """
     if action.type != "plan_update" or asks_for_answer(action):
         yield action
         return
     if tree.find(action.target) is not None:
         yield action.model_copy(update={"type": "step_modify"})
         return
+    parts = [*_new_goal(action, tree), *_changed_steps(action, tree)]
+    yield from parts or [action]
+
+
+def _new_goal(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
     if isinstance(action.changes.get("goal"), str) and action.changes["goal"] != tree.data["goal"]:
         yield action.model_copy(update={"changes": {"goal": action.changes["goal"]}})
+
+
+def _changed_steps(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
     try:
         steps = steps_of(action.changes)
     except Unusable:
         yield action
         return
-    if not steps and "goal" not in action.changes:
-        yield action
     previous: str | None = None
     for step in steps:
         step_id = stated_id(step)
@@ -99,7 +118,7 @@ def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
             yield action.model_copy(
                 update={"type": "step_add", "target": step_id or PLAN, "changes": {"step": step, **after}}
             )
-        elif not executed(node) and _differs(step, node):
+        elif (not executed(node) or node["status"] == "failed") and _differs(step, node):
             yield action.model_copy(update={"type": "step_modify", "target": step_id, "changes": {"step": step}})
         previous = step_id or previous
 

@@ -24,6 +24,10 @@ class RefinementReply:
     follow_up_questions: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def errors(self) -> list[dict[str, Any]]:
+        """Return the problems as a cycle's errors."""
+        return [{"error_type": "ValidationError", "message": f"refinement: {problem}"} for problem in self.problems]
+
 
 def read_refinement(reply: Any) -> RefinementReply:
     """Return the actions and questions of a reply: its text, or the value it holds.

@@ -117,36 +117,46 @@ def _last_result(
     values = [value for _, value in _facts({last: results[last]})] if last is not None else []
     if len(values) != 1:
         return
-    known = [value for _, value in [*_facts(results), *_facts(memory)]]
-    texts = [view.goal.text, *(step.step.description for step in view.steps), *(v for v in known if isinstance(v, str))]
     given = f"Give what step {last!r} came to"
     if (figure := _sole_number(values[0])) is not None:
+        stated = [token.text for token in said.tokens if token.kind == "number"]
+        if not stated or any(_rounds_to(figure, number) for number in stated):
+            return
+        known, texts = _told(view, results, memory)
         seen = [*(value for value in known if _is_number(value)), *(n for text in texts for n in phrase(text).numbers)]
         seen += [value for step in view.steps for value in step.values if _is_number(value)]
-        stated = [token.text for token in said.tokens if token.kind == "number"]
         other = [number for number in stated if not any(_rounds_to(value, number) for value in seen)]
-        if other and not any(_rounds_to(figure, number) for number in stated):
+        if other:
             what = f"the answer says {other[0]}, and step {last!r} came to {figure:.12g}"
             yield _finding("consistency", "high", what, f"{given}, {figure:.12g}.")
     elif isinstance(values[0], str) and _is_a_name(values[0]) and values[0].lower() not in said.text.lower():
-        everything = " ".join(texts).lower()
+        everything = " ".join(_told(view, results, memory)[1]).lower()
         other = sorted(name for name in said.proper if name not in everything)
         if other:
             what = f"the answer names {other[0]!r}, and step {last!r} came to {values[0]!r}"
             yield _finding("consistency", "high", what, f"{given}, {values[0]!r}.")
 
 
+def _told(view: PlanView, results: Mapping[str, Any], memory: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+    """Return the values in results and memory, and every text that the answer may rest on."""
+    known = [value for _, value in [*_facts(results), *_facts(memory)]]
+    texts = [view.goal.text, *(step.step.description for step in view.steps), *(v for v in known if isinstance(v, str))]
+    return known, texts
+
+
 def _beside_the_point(said: Phrase, view: PlanView, facts: list[tuple[str, Any]]) -> Iterator[Finding]:
     """Find an answer that has no word and no number in common with goal, steps and results."""
-    words = {word for word in said.stems if word not in EMPTY_NOUNS}
+    words = said.stems - EMPTY_NOUNS
+    if len(words) < 3 or not all(word.isascii() for word in said.words):
+        return
     around = set(view.goal.stems).union(*(step.said.stems for step in view.steps))
+    if not words.isdisjoint(around):
+        return
     numbers = set(view.goal.numbers)
     for name, value in facts:
         around |= phrase(f"{name} {value}").stems
         numbers |= {float(value)} if _is_number(value) else set(phrase(str(value)).numbers)
-    if len(words) < 3 or not all(word.isascii() for word in said.words) or not numbers.isdisjoint(said.numbers):
-        return
-    if not any(alike(word, other) for word in words for other in around):
+    if numbers.isdisjoint(said.numbers) and not any(alike(word, other) for word in words for other in around):
         what = f"the answer has nothing in common with the goal or the results: {clip(said.text)}"
         yield _finding("relevance", "high", what, f"Answer the goal {clip(view.plan.goal)} from the results.")
 

@@ -26,7 +26,8 @@ _MONTHS = [
     "november",
     "december",
 ]
-_MONTH = rf"(?P<{{}}>{'|'.join(_MONTHS)})"
+_MONTH = rf"(?P<{{}}>(?ai:{'|'.join(_MONTHS)}))"
+"""In the letters of ASCII alone: `ſ` is no `s` here."""
 _SAID_DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH.format('month')}"
     rf"|{_MONTH.format('month_first')}\s+(?P<day_last>\d{{1,2}})(?:st|nd|rd|th)?)\b",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from aeon_core.validation.semantic.do_say_units import Difference, other_date, other_units
 from aeon_core.validation.semantic.finding import Finding, clip
 from aeon_core.validation.semantic.lexicon import ACTIONS, IMPLIED_NUMBERS, OPPOSITES, SYNONYMS
-from aeon_core.validation.semantic.phrase import number_in, phrase_words
+from aeon_core.validation.semantic.phrase import phrase_words
 from aeon_core.validation.semantic.stems import stem, stems, words
 from aeon_core.validation.semantic.views import PlanView, StepView, ToolView
 
@@ -161,8 +161,8 @@ def _operands(step: StepView, tool: ToolView) -> list[float]:
     properties = tool.property_stems
     found = []
     tokens = step.said.tokens
-    for at, token in enumerate(tokens):
-        if (number := number_in(token)) is None or token.text.endswith("%"):
+    for at, number in step.said.numbered:
+        if tokens[at].text.endswith("%"):
             continue
         before = tokens[at - 1].lower if at else ""
         after = tokens[at + 1].lower if at + 1 < len(tokens) else ""
@@ -198,7 +198,7 @@ def _other_names(step: StepView) -> _Found:
     if not given:
         return None
     for kind in _EXACT_KINDS:
-        held = {name for name in _of_kind(kind, step) if not _mentioned(name, step.said.text.lower())}
+        held = {name for name in _of_kind(kind, step) if not _mentioned(name, step.said.lower)}
         said = step.said.files | _beside(held, step) if kind == "file" else step.said.names.get(kind, set())
         if said and held and not any(_mentioned(name, given) for name in said):
             return _names(said), _names(held), f"Put {_names(said)} in the arguments"
@@ -231,7 +231,7 @@ def _mentioned(name: str, text: str) -> bool:
 
 def _other_quotation(step: StepView, given: str) -> _Found:
     said = {name for name in step.said.names.get("quoted", set()) if name not in step.said.files}
-    held = [text for text in step.texts if text.lower() not in step.said.text.lower()]
+    held = [text for text in step.texts if text.lower() not in step.said.lower]
     if said and held and len(held) == len(step.texts) and not any(name.strip(".,!? ") in given for name in said):
         return _names(said), _names(set(held)), f"Put {_names(said)} in the arguments"
     return None
@@ -239,7 +239,7 @@ def _other_quotation(step: StepView, given: str) -> _Found:
 
 def _other_proper_name(step: StepView, given: str) -> _Found:
     """Find a proper name that is missing, where a single other name stands: a place, a language, a person, a host."""
-    lower = step.said.text.lower()
+    lower = step.said.lower
     for name in sorted(_identifiers(step)):
         held = {text for text in step.texts if text.lower() not in lower and _shape(text) == _shape(name)}
         if held and name not in given:

@@ -42,7 +42,7 @@ def duplicate_steps(view: PlanView) -> Iterator[Finding]:
 def _key(step: StepView) -> object:
     """Return what makes two steps the same: action, objects in their order, exact names, numbers, tool."""
     action = "read" if step.verb_stem in _LOADING else step.verb_stem
-    names = frozenset(name for kind in step.said.names.values() for name in kind)
+    names = step.said.exact_names
     objects = step.object_order
     if not objects and not names:
         action = " ".join(step.said.words)

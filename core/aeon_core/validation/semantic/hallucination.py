@@ -97,7 +97,7 @@ def is_unknown_choice(error: str, tool: ToolView, arguments: Mapping[str, object
 
 
 def _named_tools(step: StepView) -> Iterator[str]:
-    if "tool" not in step.said.text.lower():
+    if "tool" not in step.said.lower:
         return
     for match in _NAMED_TOOL.finditer(step.said.text):
         name = match["before"] or match["shaped"] or match["quoted"] or match["after"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aeon_core.validation.semantic.finding import Finding, clip
-from aeon_core.validation.semantic.lexicon import FUNCTION_WORDS
-from aeon_core.validation.semantic.stems import stem, stems, words
+from aeon_core.validation.semantic.lazy import lazy
+from aeon_core.validation.semantic.stems import stems, words
 from aeon_core.validation.semantic.views import PlanView, StepView
 
 _MAKES = stems(
@@ -27,7 +27,11 @@ _FROM = words("in from of using with on")
 
 def impossible_order(view: PlanView) -> Iterator[Finding]:
     """Yield a finding for each pending step that uses what a later step makes, or what an earlier one has destroyed."""
-    made = _made(view)
+    makes = {step.step_id: _brought_about(step, _MAKES) for step in view.steps}
+    made: dict[str, StepView] = {}
+    for step in view.steps:
+        for thing in makes[step.step_id]:
+            made.setdefault(thing, step)
     gone: dict[str, StepView] = {}
     told = _Told(view)
     for step in view.steps:
@@ -37,14 +41,13 @@ def impossible_order(view: PlanView) -> Iterator[Finding]:
                 yield _finding(step, f"uses {clip(thing)}, which step {earlier.step_id!r} has destroyed", earlier)
                 break
             maker = made.get(thing)
-            if maker is not None and maker.number > step.number and not told.of(thing):
+            if maker is not None and maker.number > step.number and not told.before(step, thing):
                 yield _finding(step, f"uses {clip(thing)}, which only step {maker.step_id!r} makes", maker)
                 break
-        for thing in _brought_about(step, _MAKES):
+        for thing in makes[step.step_id] if gone else ():
             gone.pop(thing, None)
         if step.verb_stem in _DESTROYS and not step.said.negated:
             gone.update((thing, step) for thing in _things(step) if thing not in gone)
-        told.add(step)
 
 
 def _finding(step: StepView, what: str, other: StepView) -> Finding:
@@ -58,19 +61,10 @@ def _finding(step: StepView, what: str, other: StepView) -> Finding:
     )
 
 
-def _made(view: PlanView) -> dict[str, StepView]:
-    """Return the first step that makes each thing."""
-    made: dict[str, StepView] = {}
-    for step in view.steps:
-        for thing in _brought_about(step, _MAKES):
-            made.setdefault(thing, step)
-    return made
-
-
 def _brought_about(step: StepView, verbs: frozenset[str]) -> list[str]:
     if step.said.negated:
         return []
-    files = _files(step)
+    files = step.said.paths
     if step.verb_stem in verbs:
         targets = [name for name in files if _stands_after(step, name)]
         if len(files) == 1 and not _stands_after(step, files[0], _FROM):
@@ -88,55 +82,50 @@ def _used(step: StepView) -> list[str]:
     if step.said.negated:
         return []
     if step.verb_stem in _MAKES:
-        return [name for name in _files(step) if _stands_after(step, name, _FROM)]
+        return [name for name in step.said.paths if _stands_after(step, name, _FROM)]
     if step.verb_stem in _USES:
-        return [*[name for name in _files(step) if not _stands_after(step, name)], *_direct_object(step)]
-    return [name for name in _files(step) if not _stands_after(step, name) and step.verb_stem not in _DESTROYS]
+        return [*[name for name in step.said.paths if not _stands_after(step, name)], *_direct_object(step)]
+    return [name for name in step.said.paths if not _stands_after(step, name) and step.verb_stem not in _DESTROYS]
 
 
 class _Told:
-    """What the goal and the steps so far speak of: it may be there from the start."""
+    """What the goal and the steps speak of: it may be there from the start."""
 
     def __init__(self, view: PlanView) -> None:
-        self._goal = view.goal.text.lower()
-        self._files: set[str] = set()
-        self._steps: dict[str, list[StepView]] = {}
+        self._view = view
 
-    def of(self, thing: str) -> bool:
+    def before(self, step: StepView, thing: str) -> bool:
         """Return whether a file or a noun phrase has been spoken of; of a word's steps the first are looked at."""
-        if thing in self._files or ("." in thing and thing in self._goal):
+        if self._files.get(thing, step.number) < step.number or ("." in thing and thing in self._view.goal.lower):
             return True
         parts = set(thing.split())
-        return any(parts <= step.objects for step in self._steps.get(min(parts, default=""), ()))
+        speaking = self._steps.get(min(parts, default=""), ())
+        return any(parts <= other.objects for other in speaking if other.number < step.number)
 
-    def add(self, step: StepView) -> None:
-        """Take in what a step speaks of."""
-        self._files.update(_files(step))
-        for word in step.objects:
-            known = self._steps.setdefault(word, [])
-            if len(known) < _LOOKED_AT:
-                known.append(step)
+    @lazy
+    def _files(self) -> dict[str, int]:
+        """Return the number of the first step that names each file."""
+        found: dict[str, int] = {}
+        for step in self._view.steps:
+            for name in step.said.paths:
+                found.setdefault(name, step.number)
+        return found
 
-
-def _files(step: StepView) -> list[str]:
-    if not step.said.names:
-        return []
-    return sorted(step.said.files | {name for name in step.said.names.get("file", ()) if "." in name or "/" in name})
+    @lazy
+    def _steps(self) -> dict[str, list[StepView]]:
+        """Return the first steps that speak of each word."""
+        found: dict[str, list[StepView]] = {}
+        for step in self._view.steps:
+            for word in step.objects:
+                known = found.setdefault(word, [])
+                if len(known) < _LOOKED_AT:
+                    known.append(step)
+        return found
 
 
 def _things(step: StepView) -> list[str]:
-    return _files(step) or _direct_object(step)
+    return step.said.paths or _direct_object(step)
 
 
 def _direct_object(step: StepView) -> list[str]:
-    """Return the noun phrase that follows the verb, as one thing: `the slide deck`; none for bare or counted nouns."""
-    tokens = step.said.tokens
-    start = next((i for i, token in enumerate(tokens) if token.lower == step.said.verb), None)
-    if start is None or start + 1 >= len(tokens) or tokens[start + 1].lower not in ("the", "a", "an"):
-        return []
-    noun = []
-    for token in tokens[start + 2 : start + 6]:
-        if token.kind != "word" or token.lower in FUNCTION_WORDS:
-            break
-        noun.append(stem(token.lower))
-    return [" ".join(noun)] if noun else []
+    return [] if step.said.direct_object is None else [step.said.direct_object]

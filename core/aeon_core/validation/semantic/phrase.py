@@ -12,6 +12,7 @@ from aeon_core.validation.semantic.stems import stem, words
 
 _EXACT = frozenset({"quoted", "url", "email", "file", "code", "date"})
 _MADE_OF_WORDS = frozenset({"quoted", "file", "code", "url"})
+_ARTICLES = words("the a an")
 _JOINING = words("and then by or to that which")
 
 MAX_LENGTH = 2000
@@ -79,10 +80,24 @@ class Phrase:
         return frozenset(self._plain) - FUNCTION_WORDS
 
     @lazy
+    def numbered(self) -> list[tuple[int, float]]:
+        """Return the numbers, those written as words included, each with the place of its token."""
+        told = (
+            (place, number_in(token))
+            for place, token in enumerate(self.tokens)
+            if token.kind == "number" or token.lower in NUMBER_WORDS
+        )
+        return [(place, number) for place, number in told if number is not None]
+
+    @lazy
     def numbers(self) -> list[float]:
-        """Return the numbers, those written as words included."""
-        told = (token for token in self.tokens if token.kind == "number" or token.lower in NUMBER_WORDS)
-        return [number for token in told if (number := number_in(token)) is not None]
+        """Return the same numbers alone."""
+        return [number for _, number in self.numbered]
+
+    @lazy
+    def lower(self) -> str:
+        """Return the text in lower case."""
+        return self.text.lower()
 
     @lazy
     def names(self) -> dict[str, set[str]]:
@@ -105,10 +120,20 @@ class Phrase:
         return found
 
     @lazy
+    def exact_names(self) -> frozenset[str]:
+        """Return the same in one set."""
+        return frozenset().union(*self.names.values())
+
+    @lazy
     def files(self) -> set[str]:
         """Return the names of files: paths with an ending, whether quoted or not."""
         named = self.names.get("file", set()) | self.names.get("quoted", set())
         return {name for name in named if " " not in name and _FILE_ENDING.search(name)}
+
+    @lazy
+    def paths(self) -> list[str]:
+        """Return the files in order, and the names of folders with them."""
+        return sorted(self.files | {name for name in self.names.get("file", ()) if "." in name or "/" in name})
 
     @lazy
     def proper(self) -> set[str]:
@@ -150,6 +175,19 @@ class Phrase:
     def objects(self) -> frozenset[str]:
         """Return the same in no order."""
         return frozenset(self.object_order)
+
+    @lazy
+    def direct_object(self) -> str | None:
+        """Return the noun phrase behind the verb, as one thing: `the slide deck`; None for a bare or counted noun."""
+        start = next((i for i, token in enumerate(self.tokens) if token.lower == self.verb), len(self.tokens))
+        if not self.tokens[start + 1 :] or self.tokens[start + 1].lower not in _ARTICLES:
+            return None
+        noun = []
+        for token in self.tokens[start + 2 : start + 6]:
+            if token.kind != "word" or token.lower in FUNCTION_WORDS:
+                break
+            noun.append(stem(token.lower))
+        return " ".join(noun) or None
 
     @lazy
     def negated(self) -> bool:

@@ -9,7 +9,7 @@ together says too little: in sound plans it is as often a preparation that nobod
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from aeon_core.validation.semantic.finding import Finding, clip
@@ -67,11 +67,11 @@ class _Surroundings:
     def __init__(self, view: PlanView) -> None:
         self._goal = frozenset(word for word in view.goal.stems if word not in _COMMON)
         self._goal_begins = {word[:end] for word in self._goal for end in range(LEAST_ALIKE, len(word))}
-        self._goal_names = {name for kind in view.goal.names.values() for name in kind} | view.goal.proper
+        self._goal_names = view.goal.exact_names | view.goal.proper
         self._goal_numbers = set(view.goal.numbers)
         self._subjects = {step.step_id: _subject(step) for step in view.steps}
-        self._shared = Counter(chain.from_iterable(self._subjects.values()))
-        self._names = Counter(name for step in view.steps for name in _names(step))
+        self._shared = _repeated(chain.from_iterable(self._subjects.values()))
+        self._names = _repeated(name for step in view.steps for name in _names(step))
         self._topics = {step.step_id: topics_of(step.said.plain_words) for step in view.steps}
         self._with_topics = sum(map(bool, self._topics.values()))
         self._around = Counter(topic for topics in self._topics.values() for topic in topics)
@@ -140,12 +140,12 @@ class _Surroundings:
         return word in self._goal_begins or any(word[:end] in self._goal for end in range(LEAST_ALIKE, len(word)))
 
     def _relates(self, step: StepView, subject: frozenset[str]) -> bool:
-        if any(self._shared[word] > 1 for word in subject):
+        if not subject.isdisjoint(self._shared):
             return True
         if not subject.isdisjoint(self._goal) or any(map(self._like_the_goal, subject)):
             return True
         names = _names(step)
-        if not names.isdisjoint(self._goal_names) or any(self._names[name] > 1 for name in names):
+        if not names.isdisjoint(self._goal_names) or not names.isdisjoint(self._names):
             return True
         return not self._goal_numbers.isdisjoint(step.said.numbers)
 
@@ -160,6 +160,10 @@ def _linked(view: PlanView) -> set[str]:
     return linked
 
 
+def _repeated(words: Iterable[str]) -> set[str]:
+    return {word for word, count in Counter(words).items() if count > 1}
+
+
 def _subject(step: StepView) -> frozenset[str]:
     """Return the stems that say what the step is about; a verb that fits any goal is none of them."""
     said = (step.said.stems | step.argument_stems) - _COMMON
@@ -167,5 +171,4 @@ def _subject(step: StepView) -> frozenset[str]:
 
 
 def _names(step: StepView) -> set[str]:
-    said = step.said
-    return {name for kind in said.names.values() for name in kind} | said.proper if said.names else said.proper
+    return step.said.proper | step.said.exact_names if step.said.names else step.said.proper

@@ -97,7 +97,7 @@ class StepView:
     @lazy
     def values(self) -> list[Any]:
         """Return the scalars among the arguments, at any depth."""
-        return list(_scalars(self.step.arguments or {}))
+        return list(_scalars(self.step.arguments)) if self.step.arguments else []
 
     @lazy
     def texts(self) -> list[str]:

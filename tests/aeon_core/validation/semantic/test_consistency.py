@@ -75,3 +75,13 @@ def test_a_step_that_goes_against_the_goal_is_found(goal: str, step: str) -> Non
 def test_a_long_circle_is_found_once() -> None:
     steps = [(f"Weigh parcel {n}", None, None, [f"s{n % 50 + 1}"]) for n in range(1, 51)]
     assert found("Weigh parcels", *steps) == [(*HIGH, "s1")]
+
+
+def test_what_only_later_steps_speak_of_is_not_there_from_the_start() -> None:
+    steps = ["Send the slide deck to Ann", "Make the slide deck", "Number the slide deck"]
+    assert found("Report the parcels", *steps)[0] == ("consistency", "medium", "s1")
+
+
+def test_a_file_that_was_spoken_of_may_be_there_from_the_start() -> None:
+    steps = ["Never delete late.csv", "Send late.csv to Ann", "Write the late parcels of today to late.csv"]
+    assert found("Report the parcels", *steps) == []

@@ -105,3 +105,8 @@ def test_a_tool_that_is_named_by_an_identifier_is_looked_up_whatever_the_verb() 
         "hallucination"
     ]
     assert found(GOAL, "Read figures.csv", "Ask the weather tool what figures it has") == []
+
+
+def test_letters_that_only_look_like_others_name_no_month() -> None:
+    arguments = {"title": "Review", "date": "2026-03-04", "attendees": ["board"]}
+    assert kinds("Schedule the review on 5 augu\u017ft", "schedule_meeting", arguments) == []

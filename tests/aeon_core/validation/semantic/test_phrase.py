@@ -81,3 +81,30 @@ def test_any_text_can_be_taken_apart(text: str) -> None:
 
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
     assert len(phrase("word " * 100_000).text) == MAX_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        ("Print the Slide decks for all", "slid deck"),
+        ("Print slides", None),
+        ("Print 3 slides", None),
+        ("Print the", None),
+        ("Print a report.", "report"),
+        ("", None),
+    ],
+)
+def test_what_follows_the_verb_with_an_article_is_its_object(text: str, thing: str | None) -> None:
+    assert phrase(text).direct_object == thing
+
+
+def test_numbers_have_the_places_of_their_tokens() -> None:
+    said = phrase("Add two and 3.5 to x4")
+    assert said.numbered == [(1, 2.0), (3, 3.5)]
+    assert said.numbers == [2.0, 3.5]
+
+
+def test_paths_are_files_and_folders_in_order() -> None:
+    said = phrase('Copy src/b.py and "a.txt" to out/ for x@example.org')
+    assert said.paths == ["a.txt", "out/", "src/b.py"]
+    assert said.exact_names == {"a.txt", "out/", "src/b.py", "x@example.org"}
