@@ -126,6 +126,13 @@ def _demo(parser: _Parser) -> None:
     add = parser.add_argument
     add("--headless", action="store_true", help="without the app: progress on stderr, the result on stdout")
     _json(parser, "with --headless: the RunResult as JSON, alone on stdout")
+    add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
+    _options(parser)
+
+
+def _options(parser: _Parser) -> None:
+    """Add the options of a run that its configuration takes."""
+    add = parser.add_argument
     _model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use (default: 50)")
     add("--single-pass", action="store_true", default=None, help="one pass, without evaluation or refinement")
@@ -134,14 +141,35 @@ def _demo(parser: _Parser) -> None:
         metavar="FILE",
         help="criteria of convergence, YAML: completeness, coherence, consistency, additional",
     )
-    add("--plan", metavar="FILE", help="run this plan, JSON or YAML, instead of having one made")
     add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about (app: tool)")
     _tools(parser)
     text = "let a tool's calls happen without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; may be repeated"
     add("--allow", metavar="RULE", action="append", help=text)
     add("--budget", metavar="USD", help="what the run may cost; it stops before a call that might cost more")
+    text = "fail, retry or ask: what becomes of an unsafe tool call that a crash has cut (default: fail)"
+    add("--on-unknown", metavar="HOW", help=text)
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced (default: normal)")
     _common(parser)
+
+
+def _batch(parser: _Parser) -> None:
+    parser.epilog = (
+        'A line of TASKS is {"id": "a", "task": "what is to be done"} and any fields of RunConfig. Each task is a run '
+        "of its own, named after the batch and its id: a second call goes on with what is missing. Exit code: 0 where "
+        "every run's is 0, else the highest among them; 2 where a line is bad, and then nothing has started. Ctrl-C "
+        "aborts what is running, once more kills it."
+    )
+    add = parser.add_argument
+    add("tasks", metavar="TASKS", help="a JSONL file, one task a line; '-' reads standard input")
+    add("--headless", action="store_true", help="accepted, and always so: a batch has no screen")
+    _json(parser, "a list of results in the order of the tasks, alone on stdout")
+    add("--jobs", metavar="N", help="how many runs at once (default: a process a core; all threads of the cluster)")
+    text = "the scheduler of a Dask cluster that shares the runs directory, such as tcp://HOST:8786"
+    add("--scheduler", metavar="URL", help=text)
+    add("--name", metavar="NAME", help="what the run ids begin with (default: the file's name; 'stdin')")
+    text = "run anew what ended without a result to use, aborted runs too; the old journals get other names"
+    add("--retry-failed", action="store_true", help=text)
+    _options(parser)
 
 
 def _model(parser: _Parser) -> None:
@@ -161,6 +189,31 @@ def _show(parser: _Parser) -> None:
     add("--pass", dest="pass_number", metavar="N", help="only what belongs to this pass, counted from 1")
     add("--export", choices=("md", "html", "json"), help="a report to hand on: Markdown, a web page, or --json's")
     add("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
+    _common(parser)
+
+
+def _replay(parser: _Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    parser.add_argument("--headless", action="store_true", help="without the app: progress on stderr, result on stdout")
+    form = parser.add_mutually_exclusive_group()
+    text = "exit 1, with the first difference, where Aeon now does something else than what was recorded"
+    form.add_argument("--check", action="store_true", help=text)
+    form.add_argument("--json", action="store_true", help="the RunResult as JSON, alone on stdout")
+    _common(parser)
+
+
+def _resume(parser: _Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    add = parser.add_argument
+    add("--headless", action="store_true", help="accepted, and always so in this version")
+    _json(parser, "the RunResult as JSON, alone on stdout")
+    _model(parser)
+    add("--ttl", metavar="N", help="the most cycles the run may use, those that are spent included")
+    add("--budget", metavar="USD", help="what the run may cost, what is spent included")
+    text = "fail, retry or ask: what becomes of an unsafe tool call that was begun and not ended (default: fail)"
+    add("--on-unknown", metavar="HOW", help=text)
+    add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about")
+    _tools(parser)
     _common(parser)
 
 
@@ -196,10 +249,13 @@ def _doctor(parser: _Parser) -> None:
 _COMMANDS = {
     "run": ("run", "run a task: live in the app, or with --headless", _run),
     "demo": ("run", "a guided run on the built-in simulated model: no key, no network", _demo),
+    "batch": ("batch", "run many tasks, over processes or a Dask cluster", _batch),
     "runs": ("runs", "list past and live runs", _runs),
     "show": ("show", "show one run's execution history", _show),
+    "replay": ("replay", "re-run from the journal; no model is called", _replay),
+    "resume": ("resume", "go on after a crash or an abort, or with more cycles or a larger budget", _resume),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
-    "lint": ("lint", "check a plan file by rules", _lint),
+    "lint": ("lint", "check a plan file by rules, with --judge by a model too", _lint),
     "doctor": ("doctor", "show what is configured, what is missing, and which model would be used", _doctor),
 }

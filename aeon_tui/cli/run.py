@@ -10,7 +10,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
@@ -182,7 +182,7 @@ def _headless(
     task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool, guided: bool
 ) -> int:
     out, err = stdout(), stderr()
-    with _abort_on_signals(orchestrator), prints_on_stderr():
+    with abort_on_signals(orchestrator), prints_on_stderr():
         result = orchestrator.run(task, plan)
         orchestrator.close()
     if as_json:
@@ -200,8 +200,14 @@ def _headless(
     return result.exit_code
 
 
+class Aborts(Protocol):
+    """What can be aborted: an Orchestrator, a Resumption."""
+
+    def abort(self) -> None: ...
+
+
 @contextlib.contextmanager
-def _abort_on_signals(orchestrator: Orchestrator) -> Iterator[None]:
+def abort_on_signals(run: Aborts) -> Iterator[None]:
     """Let Ctrl-C and a termination abort the run, so that it is journaled as aborted; the second one interrupts."""
     asked = False
 
@@ -212,7 +218,7 @@ def _abort_on_signals(orchestrator: Orchestrator) -> Iterator[None]:
         asked = True
         with contextlib.suppress(OSError):
             os.write(2, ABORTING)
-        orchestrator.abort()
+        run.abort()
 
     try:
         before = {number: signal.signal(number, abort) for number in (signal.SIGINT, signal.SIGTERM)}

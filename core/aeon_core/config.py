@@ -29,6 +29,7 @@ from aeon_core.tools.shell.settings import ShellSettings
 DEFAULT_TTL = 50
 Durability = Literal["full", "normal", "off"]
 Approval = Literal["none", "tool"]
+OnUnknown = Literal["fail", "retry", "ask"]
 
 
 def _no_truth_value(value: Any) -> Any:
@@ -81,6 +82,8 @@ class RunConfig(BaseModel):
     project_root: Path | None = None
     approve: Annotated[list[Approval], BeforeValidator(listed)] = ["none"]
     """What a person is asked about: `tool`, where a rule or the budget says so, or nothing."""
+    on_unknown: OnUnknown = "fail"
+    """What becomes of an unsafe tool call that was begun and not ended when the process died."""
     durability: Durability = "normal"
     runs_dir: Path | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096

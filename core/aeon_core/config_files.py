@@ -31,6 +31,7 @@ EXPECTED = {
     "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
     "approve": "'tool' or 'none', all there is in this version",
+    "on_unknown": "one of fail, retry, ask",
     "durability": "one of full, normal, off",
     "runs_dir": "text, a folder",
     "max_tokens": "a whole number of tokens, 1 or more",

@@ -15,17 +15,18 @@ from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.opening import open_journal
+from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
 from aeon_core.kernel.result import Progress, shown
 from aeon_core.kernel.state import OrchestrationState
-from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
 from aeon_core.plain import clean_text
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import given_plan
+from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import holds_secret
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
@@ -38,7 +39,8 @@ class Orchestrator:
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
     `criteria` of convergence come before the file that the configuration names.
-    `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing.
+    `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
+    `journal` that is open already the run goes on behind them, and says how in `resumed`.
     """
 
     def __init__(
@@ -48,15 +50,16 @@ class Orchestrator:
         memory: Memory | None = None,
         config: RunConfig | None = None,
         approver: Approver | None = None,
-        journal: Path | str | Literal[False] | None = None,
+        journal: JournalWriter | Path | str | Literal[False] | None = None,
         on_record: Callable[[dict[str, Any]], None] | None = None,
         *,
         on_line: LineListener | None = None,
         on_delta: Callable[[str | None, str], None] | None = None,
         recorded: Cursor | None = None,
         criteria: ConvergenceCriteria | None = None,
+        resumed: RunResumed | None = None,
     ) -> None:
-        self.llm = llm if llm is not None else _recorded_model(recorded)
+        self.llm = as_adapter(llm) if llm is not None else _recorded_model(recorded)
         self.tools = tools if tools is not None else default_registry()
         self.memory = memory if memory is not None else InMemoryStore()
         self.config = config if config is not None else RunConfig()
@@ -69,6 +72,7 @@ class Orchestrator:
         self._on_delta = on_delta
         self._recorded = recorded
         self._criteria = criteria
+        self._resumed = resumed
         self._effects: Effects | None = None
         self._abort_asked = False
 
@@ -95,8 +99,8 @@ class Orchestrator:
             raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
         task = clean_text(task)
         given = given_plan(plan)
-        criteria = self._criteria
-        if criteria is None and self._recorded is None and self.config.criteria is not None:
+        criteria, recorded = self._criteria, self._recorded
+        if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
         journal = self._open_journal()
         journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
@@ -106,9 +110,10 @@ class Orchestrator:
                 llm=self.llm,
                 memory=self.memory,
                 approver=self._approver,
-                recorded=self._recorded,
+                recorded=recorded,
                 config=self.config,
                 on_delta=self._on_delta,
+                resumed=self._resumed,
             )
             self._effects = effects
             if self._abort_asked:
@@ -119,10 +124,11 @@ class Orchestrator:
             executor = Executor(effects, self.state, self.tools, self.config)
             progress = Progress(
                 run_id=journal.run_id,
-                journal=shown(journal.path) if self._recorded is None else self._recorded.journal,
-                model=self.llm.model,
-                simulated=self.llm.simulated,
+                journal=shown(journal.path) if recorded is None or journal.path is not None else recorded.journal,
+                model=self.llm.model if recorded is None else recorded.first["model"],
+                simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
+                given_plan=dump_plan(given) if given is not None else None,
             )
             return Loop(task, given, executor, progress, criteria).run()
         finally:
@@ -130,6 +136,8 @@ class Orchestrator:
             self._effects, self._abort_asked = None, False
 
     def _open_journal(self) -> JournalWriter:
+        if isinstance(self._journal, JournalWriter):
+            return self._journal
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], self._listener)
         return open_journal(self._journal, runs_directory(self.config), self._listener)

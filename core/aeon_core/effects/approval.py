@@ -58,3 +58,12 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
 
 def _reject(why: str) -> ApprovalDecision:
     return ApprovalDecision(decision="reject", feedback=why)
+
+
+def unattended(on_unknown: str) -> ApprovalDecision | None:
+    """Return what `on_unknown` decides of a call whose outcome is unknown; None where a person is asked."""
+    if on_unknown == "ask":
+        return None
+    if on_unknown == "retry":
+        return ApprovalDecision(decision="approve", feedback="on_unknown: retry")
+    return _reject("on_unknown: fail")

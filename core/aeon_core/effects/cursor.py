@@ -12,16 +12,28 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
-_NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions"})
+_NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 _NOT_EMITTED = frozenset({"text", "run_resumed", "journal_recovered"})
 
 
+class RecordingEnded(ReplayMismatchError):
+    """A replay has gone over all that was recorded, and the run had not ended there."""
+
+
 class Cursor:
-    """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits."""
+    """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits.
+
+    What a run_resumed took back is left out.
+    """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._lines = [line for line in lines if line["type"] not in _NOT_EMITTED]
+        self._lines, self._changes = _that_hold(lines)
         self._next = 0
+
+    @property
+    def changes(self) -> list[Mapping[str, Any]]:
+        """Return the run_resumed lines that have been gone over, in order."""
+        return [line for place, line in self._changes if place <= self._next]
 
     @property
     def first(self) -> dict[str, Any]:
@@ -42,6 +54,16 @@ class Cursor:
             return None
         result = ahead[-1].get("result", {})
         return str(result["error"]["message"]) if result.get("status") == "aborted" else None
+
+    @property
+    def passed(self) -> int:
+        """How many lines have been gone over."""
+        return self._next
+
+    @property
+    def seq(self) -> int:
+        """The seq of the line that comes next. Raises IndexError where none does."""
+        return int(self._lines[self._next]["seq"])
 
     @property
     def exhausted(self) -> bool:
@@ -88,7 +110,23 @@ class RecordedModel(LLMAdapter):
         self.simulated = bool(recorded.first.get("simulated"))
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        raise ReplayMismatchError(f"the {request.purpose!r} call that the kernel makes was not recorded")
+        raise RecordingEnded(f"the {request.purpose!r} call that the kernel makes was not recorded")
+
+
+def _that_hold(
+    lines: Iterable[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], list[tuple[int, Mapping[str, Any]]]]:
+    """Return the lines that the kernel emits, and with its place among them each line that says how it went on."""
+    held: list[Mapping[str, Any]] = []
+    changes: list[tuple[int, Mapping[str, Any]]] = []
+    for line in lines:
+        if line["type"] == "run_resumed":
+            while held and held[-1]["seq"] >= line["continues_at"]:
+                held.pop()
+            changes.append((len(held), line))
+        elif line["type"] not in _NOT_EMITTED:
+            held.append(line)
+    return held, [(min(place, len(held)), line) for place, line in changes]
 
 
 def _difference(recorded: Any, emitted: Any, path: str) -> str | None:
@@ -102,7 +140,7 @@ def _difference(recorded: Any, emitted: Any, path: str) -> str | None:
     if isinstance(recorded, list) and isinstance(emitted, list) and len(recorded) == len(emitted):
         pairs = enumerate(zip(recorded, emitted, strict=True))
         return next((found for i, (a, b) in pairs if (found := _difference(a, b, f"{path}[{i}]"))), None)
-    if recorded == emitted:
+    if recorded == emitted and isinstance(recorded, bool) is isinstance(emitted, bool):
         return None
     return f"{path} was {_clip(recorded)}, is now {_clip(emitted)}"
 

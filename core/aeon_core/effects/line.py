@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from aeon_core.config import Durability
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.cursor import Cursor, RecordingEnded
 from aeon_core.errors import RunAborted
-from aeon_core.journal.records import PassRecord, Record, RunFinished
+from aeon_core.journal.records import PassRecord, Record, RunFinished, RunResumed
 from aeon_core.journal.writer import JournalWriter
 
 
 class Line:
     """Where the run is among its records, and whether a person has asked it to end."""
 
-    def __init__(self, journal: JournalWriter, recorded: Cursor | None, durability: Durability) -> None:
+    def __init__(
+        self,
+        journal: JournalWriter,
+        recorded: Cursor | None,
+        durability: Durability,
+        *,
+        replays: bool = False,
+        resumed: RunResumed | None = None,
+    ) -> None:
+        self._replays = replays
+        self._resumed = resumed
+        self._changes: list[Mapping[str, Any]] = []
+        self._resumes_at: int | None = None
+        self.appended = 0
+        """How many lines were written behind the recorded ones."""
+        self.model_failed = False
+        """Whether the last model call failed for good, which a resume may mend."""
         self.journal = journal
         self.aborted = threading.Event()
         self._recorded = recorded
@@ -32,14 +49,45 @@ class Line:
         """The stamp of the last line, ISO 8601 UTC."""
         return self._recorded.stamp if self._recorded is not None and self.recording else self.journal.stamp
 
+    @property
+    def next_seq(self) -> int:
+        """The seq of the next line."""
+        return self._recorded.seq if self._recorded is not None and self.recording else self.journal.seq
+
+    def resumes_from(self, seq: int) -> None:
+        """Say that a run which ends now goes on from that seq when it is resumed."""
+        self._resumes_at = seq
+
+    def changes(self) -> list[Mapping[str, Any]]:
+        """Return how the run was changed when it was resumed, as often as that has happened up to here."""
+        if self._resumed is not None and not self.recording:
+            record, self._resumed = self._resumed, None
+            self.journal.append(record)
+            self._changes.append(record.model_dump(mode="json"))
+        return [*(self._recorded.changes if self._recorded is not None else ()), *self._changes]
+
     def emit(self, record: Record) -> int:
         """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
         if self._recorded is not None and self.recording:
-            return self._recorded.expect(record)
+            seq = self._recorded.expect(record)
+            if self._replays:
+                self.journal.append(record)
+            return seq
+        if self._replays:
+            raise RecordingEnded(f"the {record.tag!r} record that the kernel emits was not recorded")
+        self.changes()
+        if isinstance(record, RunFinished):
+            record = self._with_place_to_resume(record)
         seq = self.journal.append(record)
+        self.appended += 1
         if self._durability != "off" and isinstance(record, PassRecord | RunFinished):
             self.journal.sync()
         return seq
+
+    def _with_place_to_resume(self, record: RunFinished) -> RunFinished:
+        status = record.result.status
+        resumable = status in ("aborted", "ttl_expired", "cost_ceiling") or (status == "failed" and self.model_failed)
+        return record.model_copy(update={"resumes_at": self._resumes_at}) if resumable else record
 
     def ahead(self) -> dict[str, Any]:
         """Return the recorded line that comes next, {} where there is none."""
@@ -64,7 +112,7 @@ class Line:
     def wait(self, seconds: float) -> None:
         """Wait before a model call is repeated; not at all where that was recorded. Raises RunAborted."""
         self.follow_abort(in_a_cycle=True)
-        if not self.recording and self.aborted.wait(seconds):
+        if not self.recording and not self._replays and self.aborted.wait(seconds):
             raise RunAborted("the run was aborted while it waited to repeat a model call")
 
     def sync(self, needed: Durability) -> None:

@@ -68,6 +68,8 @@ class Models:
             self._adapters = self._adapters if len(self._adapters) == len(self.known) else [llm] * len(self.known)
         self._budget = Budget(config.budget, config.budget_warning)
         self._index = 0
+        self._llm = llm
+        self._changed = 0
         self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
         self.usage = {"input_tokens": 0, "output_tokens": 0}
         self.cost_usd: float | None = 0.0 if self.known[0].price is not None else None
@@ -87,11 +89,14 @@ class Models:
 
         A model that failed for good is not asked again in this run. Raises LLMError, RunAborted, CostCeilingReached.
         """
+        begins_at, self._line.model_failed = self._line.next_seq, False
         while True:
             try:
                 return self._with_attempts(call)
             except LLMError as error:
                 if self._index + 1 >= len(self.known):
+                    self._line.model_failed = True
+                    self._line.resumes_from(begins_at)
                     raise
                 failed, self._index = self.model.model, self._index + 1
                 message = f"{failed} failed: {error.message}; going on with {self.model.model}"
@@ -114,6 +119,7 @@ class Models:
             raise
 
     def _attempt(self, call: Call) -> LLMResponse:
+        self._change()
         call.outcome, call.begun = ModelOutcome(None, None), False
         request = self._fitted(call)
         described = _describe(request)
@@ -121,8 +127,9 @@ class Models:
         call.attempt += 1
         named = {"model": self.model.model} if len(self.known) > 1 else {}
         priced = {} if reserved is None else {"reserved_usd": reserved}
+        begun = self._line.recording
         self._line.emit(_record(call, "started", request=described, **named, **priced))
-        call.outcome = self._performed(call, request)
+        call.outcome = self._performed(call, request, begun=begun)
         if call.outcome.response is None:
             raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
         response = call.outcome.response
@@ -132,7 +139,21 @@ class Models:
             self._notice(call, "provider", message)
         return response
 
-    def _performed(self, call: Call, request: LLMRequest) -> ModelOutcome:
+    def _change(self) -> None:
+        """Go on with what was said anew when the run was resumed: another budget, other models."""
+        changes = self._line.changes()
+        for change in changes[self._changed :]:
+            if "budget" in change["options"]:
+                self._budget.limit_usd = change["options"]["budget"]
+            if models := change.get("models"):
+                self.known, self._index = [recorded_model(entry) for entry in models], 0
+                adapters = adapters_of(self._llm)
+                self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
+                self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
+        self._changed = len(changes)
+
+    def _performed(self, call: Call, request: LLMRequest, *, begun: bool) -> ModelOutcome:
+        """Return what the attempt gave. `begun` says that an earlier process had begun it already."""
         self._line.follow_abort(in_a_cycle=True)
         key = {"call_id": call.call_id, "state": "finished", "attempt": call.attempt}
         if line := self._line.outcome("llm", key):
@@ -143,6 +164,9 @@ class Models:
         adapter = self._adapters[self._index]
         if isinstance(adapter, RecordedModel):
             adapter.complete(request)
+        if begun:
+            lost = LLMError("the process ended before the reply came; the model is asked again", True, 0.0)
+            return ModelOutcome(None, lost)
         if (listener := self._on_delta) is not None:
             request.on_delta = _guarded(listener, call)
         outcome = call_model(adapter, request, self._line.aborted)
@@ -181,12 +205,14 @@ class Models:
             price = self.model.price
             tokens = request_tokens_at_most(described)
             worst = price.worst_case(tokens, request.max_tokens) if price is not None else 0.0
+        asked_at = self._line.next_seq
         while True:
             try:
                 self._budget.reserve(worst)
             except CostCeilingReached as ceiling:
                 limit = self._ask_to_lift(ceiling, call)
                 if limit is None or limit <= (self._budget.limit_usd or 0.0):
+                    self._line.resumes_from(asked_at)
                     raise
                 self._budget.limit_usd = limit
             else:

@@ -153,6 +153,33 @@ def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) ->
     return ToolOutcome(redact(result), redact(error), round((time.perf_counter() - began) * 1000, 3))
 
 
+def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
+    """Return what a tool itself knows of a call that was begun and not ended, None where it cannot tell.
+
+    Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
+    that the call ended with.
+    """
+    reconcile = getattr(tool, "reconcile", None)
+    if reconcile is None:
+        return None
+    try:
+        value = plain(reconcile(call_id, plain(arguments)))
+    except Exception as problem:
+        return ToolOutcome(None, {"error_type": type(problem).__name__, "message": describe(problem)})
+    if value is None:
+        return None
+    return ToolOutcome(redact(value if isinstance(value, dict) else {"result": value}), None)
+
+
+def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
+    """Return the outcome of a call of which nobody knows whether it took effect."""
+    message = (
+        f"whether {tool.name!r} took effect is unknown: the process ended during the call "
+        f"({why or 'it is not to be made again'}); --on-unknown retry makes it again"
+    )
+    return ToolOutcome(None, {"error_type": "UnknownOutcome", "message": message})
+
+
 def describe(error: BaseException) -> str:
     """Return an exception as one text, also where it cannot say what it is about."""
     try:

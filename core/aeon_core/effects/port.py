@@ -13,26 +13,36 @@ import math
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config import Durability, RunConfig
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask
-from aeon_core.effects.cursor import Cursor, RecordedModel
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
+from aeon_core.effects.cursor import Cursor, RecordedModel, RecordingEnded
 from aeon_core.effects.line import Line
 from aeon_core.effects.models import Call, Deltas, Models
-from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool
-from aeon_core.errors import ReplayMismatchError, RunAborted
-from aeon_core.journal.records import ApprovalPoint, ApprovalRecord, MemoryRecord, PolicyRecord, Record, ToolRecord
+from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
+from aeon_core.errors import RunAborted
+from aeon_core.journal.records import (
+    ApprovalPoint,
+    ApprovalRecord,
+    MemoryRecord,
+    PolicyRecord,
+    Record,
+    RunResumed,
+    ToolRecord,
+)
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory.base import Memory
+from aeon_core.memory.store import InMemoryStore
 from aeon_core.plain import NotPlainError, clean_text, plain
 from aeon_core.policy import Policy
 from aeon_core.redaction import holds_secret, redact
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.schema import Schema
 
+Ending = TypeVar("Ending", bound=Exception)
 logger = logging.getLogger("aeon")
 
 
@@ -52,15 +62,24 @@ class Effects:
         approver: Approver | None = None,
         recorded: Cursor | None = None,
         on_delta: Deltas | None = None,
+        resumed: RunResumed | None = None,
     ) -> None:
-        self._line = Line(journal, recorded, config.durability)
+        replays = isinstance(llm, RecordedModel)
+        self._line = Line(journal, recorded, config.durability, replays=replays, resumed=resumed)
+        self._options: dict[str, Any] = {}
+        self._on_unknown = config.on_unknown
         first = recorded.first if recorded is not None else None
         self._journal = journal
         self._llm = llm
         self._memory = memory
         self._approver = approver
         self._unstored: set[str] = set()
-        self._known: dict[str, Any] = first["memory"] if first is not None else self._read_memory()
+        self._known: dict[str, Any] = dict(first["memory"]) if first is not None else self._read_memory()
+        # A store of the run's own has forgotten what the earlier process stored.
+        self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
+        if self._restores is not None:
+            for key, value in self._known.items():
+                self._restores.write(key, plain(value))
         self.models = Models(
             self._line, llm, config, recorded=first, on_delta=on_delta, ask_to_lift=self._lifted_ceiling
         )
@@ -79,11 +98,27 @@ class Effects:
         """Ask the run to end: at the next cycle, or within a second where a model call is in flight."""
         self._line.aborted.set()
 
-    def control(self) -> None:
-        """Act on what a person did meanwhile; polled at the top of a cycle. Raises RunAborted."""
+    def control(self) -> dict[str, Any]:
+        """Act on what a person did meanwhile, and return the options said anew so far; polled at the top of a cycle.
+
+        Raises RunAborted.
+        """
+        self._line.resumes_from(self._line.next_seq)
         self._line.follow_abort(in_a_cycle=False)
         if self._line.aborted.is_set() and not self._line.recording:
             raise RunAborted("the run was aborted")
+        return self._changed()
+
+    def _changed(self) -> dict[str, Any]:
+        for change in self._line.changes():
+            # What was said of unknown calls holds for that process alone.
+            self._options = {**self._options, "on_unknown": self._on_unknown, **change["options"]}
+        return self._options
+
+    def ends_here(self, error: Ending) -> Ending:
+        """Return the error, having noted that the run goes on from here when it is resumed."""
+        self._line.resumes_from(self._line.next_seq)
+        return error
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
@@ -120,18 +155,46 @@ class Effects:
         call_id = self._line.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
+        begun = self._line.recording
         self.emit(record(state="started", arguments=arguments, effect=tool.effect))
         self._line.follow_abort(in_a_cycle=True)
+        refused = self._unknown(tool, call_id, arguments, pass_number, step_id) if begun else None
         if line := self._line.outcome("tool", {"call_id": call_id, "state": "finished"}):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
         elif isinstance(self._llm, RecordedModel):
-            raise ReplayMismatchError(f"the tool call {call_id!r} was not recorded")
+            raise RecordingEnded(f"the outcome of the tool call {call_id!r} was not recorded")
+        elif refused is not None:
+            outcome = refused
         else:
             self._line.sync(needed)
             outcome = invoke_tool(tool, plain(arguments), output_schema)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
         self._line.sync(needed)
         return outcome
+
+    def _unknown(
+        self, tool: Tool, call_id: str, arguments: dict[str, Any], pass_number: int, step_id: str
+    ) -> ToolOutcome | None:
+        """Return the outcome of an unsafe call that was begun and not ended; None where it is made (again).
+
+        The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled.
+        """
+        while tool.effect == "unsafe":
+            asked_before = self._line.ahead().get("point") == "unknown"
+            if self._line.recording and not asked_before:
+                return None
+            if not asked_before and (known := reconciled(tool, call_id, arguments)) is not None:
+                return known
+            written = self._line.appended
+            how = None if asked_before else unattended(self._changed().get("on_unknown", self._on_unknown))
+            subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
+            decided = self.decide("unknown", subject, pass_number=pass_number, step_id=step_id, decided=how)
+            if decided.decision == "abort":
+                raise RunAborted(f"the question what became of {tool.name!r} was answered with abort")
+            if self._line.appended > written:
+                again = decided.decision in ("approve", "replay")
+                return None if again else unknown_outcome(tool, decided.feedback)
+        return None
 
     def judge(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], *, pass_number: int, step_id: str
@@ -157,9 +220,19 @@ class Effects:
         return verdict
 
     def decide(
-        self, point: ApprovalPoint, subject: dict[str, Any], *, pass_number: int, step_id: str | None = None
+        self,
+        point: ApprovalPoint,
+        subject: dict[str, Any],
+        *,
+        pass_number: int,
+        step_id: str | None = None,
+        decided: ApprovalDecision | None = None,
     ) -> ApprovalDecision:
-        """Ask a person; return what was decided. Where nobody can be asked, the answer is `reject` with the reason."""
+        """Ask a person; return what was decided, by a policy where it is `decided` already.
+
+        Where nobody can be asked, the answer is `reject` with the reason.
+        """
+        asked_at = self._line.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
         record = partial(ApprovalRecord, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
@@ -167,6 +240,8 @@ class Effects:
             decision = ApprovalDecision(
                 decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
             )
+        elif decided is not None:
+            decision = decided
         else:
             self._line.sync("normal")
             decision = ask(
@@ -175,6 +250,9 @@ class Effects:
             )
         self._journal.redacts |= holds_secret(decision.model_dump_json())
         self.emit(record(state="decided", **decision.model_dump()))
+        if decision.decision == "abort":
+            # Whoever goes on with the run is asked again.
+            self._line.resumes_from(asked_at)
         self._line.sync("normal")
         return decision
 
@@ -199,6 +277,8 @@ class Effects:
     def _learn(self, key: str, value: Any) -> None:
         """Note what others wrote; a null says that nothing is stored any more."""
         self._known[key] = value
+        if self._restores is not None and self._line.recording:
+            self._restores.write(key, value)
         if value is None:
             del self._known[key]
         self.emit(MemoryRecord(key=key, value=value, source="external"))
@@ -206,8 +286,9 @@ class Effects:
     def _store(self, key: str, value: Any) -> str | None:
         if self._memory is None:
             return None
-        if line := self._line.outcome("memory", {"key": key}):
-            return line.get("error")
+        recorded = self._line.outcome("memory", {"key": key})
+        if recorded is not None and (self._restores is None or "error" in recorded):
+            return recorded.get("error")
         try:
             self._memory.write(key, plain(value))
         except Exception as error:

@@ -15,6 +15,7 @@ from pydantic_core import from_json
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.plan_deltas import PlanStates
+from aeon_core.journal.taken_back import taken_back
 from aeon_core.journal.texts import is_marked
 
 VERSION = 1
@@ -45,13 +46,13 @@ def read_records(
 
     `texts` puts long texts where `{"$text": sha256}` stands for them, `plans` whole plans where a cycle holds what
     changed. What cannot be read is appended to `damage`, one line with the line's number, and left out; what `check`
-    says of a record, before its plan is put in, is appended too. Raises UsageError, when the first record is asked for,
-    for a file that is no journal.
+    says of a record, before its plan is put in, is appended too. The lines that a resume took back are left out.
+    Raises UsageError, when the first record is asked for, for a file that is no journal.
     """
     found = damage if damage is not None else []
     table: dict[str, str] = {}
     states = PlanStates()
-    expected = 0
+    expected, gone = 0, taken_back(path)
     for number, line in _journal_lines(path, found):
         record = _parse(line, number, found)
         if record is None:
@@ -67,6 +68,8 @@ def read_records(
             found.extend(f"line {number}: the text {sha256!r} is missing" for sha256 in sorted(missing))
         if check is not None and (problem := check(record)):
             found.append(f"line {number}: {problem}")
+        if gone and record["type"] != "text" and any(record["seq"] in span for span in gone):
+            continue
         if plans and record["type"] == "cycle" and (problem := states.resolve(record)):
             found.append(f"line {number}: {problem}")
         yield record

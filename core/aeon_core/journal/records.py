@@ -59,6 +59,8 @@ class RunStarted(Record):
     versions: dict[str, str]
     memory: dict[str, Any]
     """What the memory starts with."""
+    plan: dict[str, Any] | None = None
+    """The plan that the run was given."""
     criteria: dict[str, Any] | None = None
     """The criteria of convergence where they are not the defaults."""
     parent: dict[str, Any] | None = None
@@ -69,6 +71,12 @@ class RunResumed(Record):
 
     type: Literal["run_resumed"] = Field(default="run_resumed", exclude=True)
     options: dict[str, Any]
+    """What was said anew; everything else holds as it was."""
+    continues_at: int
+    """The seq up to which the lines before hold; those from it on belong to the ending that is taken back."""
+    models: list[dict[str, Any]] | None = None
+    """The models that are used from here on, as in run_started, where they are others."""
+    prices: str | None = None
 
 
 class JournalRecovered(Record):
@@ -300,6 +308,8 @@ class RunFinished(Record):
     type: Literal["run_finished"] = Field(default="run_finished", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
     result: RunResult
+    resumes_at: int | None = None
+    """The seq from which a resume goes on; the lines after it came of the ending. None where the run is finished."""
 
 
 AnyRecord = Annotated[

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aeon_core.errors import JournalError, UsageError
+from aeon_core.journal.locking import holder, lock
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.journal.texts import TextTable
 from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
+CHECKED_EVERY = 32
+"""Lines after which it is looked whether the file is still the journal; at each sync too."""
+
+
+@dataclass
+class OpenFile:
+    """A journal's file, open for appending and locked, and how far it has been written."""
+
+    fd: int
+    seq: int = 0
+    size: int = 0
+    stamp: str = ""
+    texts: TextTable = field(default_factory=TextTable)
 
 
 def new_run_id() -> str:
@@ -29,27 +43,38 @@ class JournalWriter:
     """Appends records to `<runs-dir>/<run_id>.jsonl`, or only stamps them where `path` is None.
 
     A listener gets every record's line as bytes, in full (long texts are not replaced), after it was written. The
-    writer holds the lock on the file until `close`. Raises UsageError when the file cannot be created, JournalError
-    when a line cannot be written; after that nothing more is written.
+    writer holds the lock on the file until `close`. With `file` it goes on where that one ends. Raises UsageError when
+    the file cannot be created, JournalError when a line cannot be written; after that nothing more is written.
     """
 
-    def __init__(self, path: Path | None, run_id: str, listener: LineListener | None = None) -> None:
+    def __init__(
+        self, path: Path | None, run_id: str, listener: LineListener | None = None, *, file: OpenFile | None = None
+    ) -> None:
         self.path = path
         self.run_id = run_id
-        self.seq = 0
-        """Of the next line."""
         self.stamp = ""
         """Time of the last line, the kernel's clock."""
         self.redacts = False
         """Whether values that look like keys may come with a record: outcomes have none, what a caller gives may."""
+        if file is None and path is not None:
+            file = OpenFile(_create(path))
         self._run = json.dumps(run_id)
         self._listener = listener
-        self._texts = TextTable()
+        self._texts = file.texts if file is not None else TextTable()
         self._second = -1
         self._day_time = ""
         self._broken: str | None = None
-        self._fd = _create(path) if path is not None else None
-        self.tick()
+        self._fd = file.fd if file is not None else None
+        # One value, since an interrupt may come between two assignments.
+        self._end = (file.seq, file.size) if file is not None else (0, 0)
+        self._appending = False
+        self._listed = False
+        self.stamp = file.stamp if file is not None and file.stamp else self.tick()
+
+    @property
+    def seq(self) -> int:
+        """Of the next line."""
+        return self._end[0]
 
     def tick(self) -> str:
         """Read the clock and return it as the current stamp (ISO 8601, UTC, microseconds)."""
@@ -66,40 +91,86 @@ class JournalWriter:
 
         The first record of a journal is written as it is: `run_started` is its first line.
         """
+        if self._broken is not None:
+            raise JournalError(self._broken)
+        if self._appending:
+            self._take_back()
+        self._appending = True
         body = redact_json(record.body()) if self.redacts else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
         for sha256, text in texts:
             self._line(TextRecord.tag, whole := TextRecord(sha256=sha256, text=text).body(), whole)
-        return self._line(record.tag, short, body)
+        seq = self._line(record.tag, short, body)
+        self._appending = False
+        return seq
+
+    def _take_back(self) -> None:
+        """Undo what an interrupt has left of the record before: part of a line, texts that only seem to be written."""
+        self._texts = TextTable()
+        if self._fd is not None:
+            try:
+                os.ftruncate(self._fd, self._end[1])
+            except OSError as error:
+                raise self._stopped(f"cannot be written: {error.strerror}") from None
 
     def _line(self, tag: str, short: bytes, full: bytes) -> int:
-        seq = self.seq
+        seq, size = self._end
         envelope = (
             f'{{"v":1,"seq":{seq},"ts":"{self.tick()}","run":{self._run},"type":"{tag}"{"," if len(short) > 2 else ""}'
         ).encode()
         if self._fd is not None:
-            self._write(envelope + short[1:] + b"\n")
-        self.seq = seq + 1
+            line = envelope + short[1:] + b"\n"
+            self._write(line)
+            size += len(line)
+        self._end = (seq + 1, size)
         if self._listener is not None:
             self._listener(envelope + full[1:])
         return seq
 
     def _write(self, line: bytes) -> None:
-        if self._broken is not None:
-            raise JournalError(self._broken)
         assert self._fd is not None
         try:
             written = os.write(self._fd, line)
             if written != len(line):
                 self._finish(line, written)
         except OSError as error:
-            self._broken = f"the journal {str(self.path)!r} cannot be written: {error.strerror}; the run stops here"
-            raise JournalError(self._broken) from None
+            raise self._stopped(f"cannot be written: {error.strerror}") from None
+        if self._end[0] % CHECKED_EVERY == CHECKED_EVERY - 1:
+            self._check(self._end[1] + len(line))
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk."""
-        if self._fd is not None and self._broken is None:
+        """Wait until all lines are on the disk. Raises JournalError where they cannot get there."""
+        if self._fd is None or self._broken is not None:
+            return
+        self._check(self._end[1])
+        try:
             os.fdatasync(self._fd)
+            if not self._listed and self.path is not None:
+                sync_folder(self.path.parent)
+                self._listed = True
+        except OSError as error:
+            raise self._stopped(f"cannot be brought to the disk: {error.strerror}") from None
+
+    def _check(self, size: int) -> None:
+        """Raise JournalError where what is written would be lost: the file is gone, or no longer what was written."""
+        assert self._fd is not None
+        assert self.path is not None
+        found = os.fstat(self._fd)
+        if found.st_nlink == 0:
+            raise self._stopped("was deleted")
+        if found.st_size != size:
+            raise self._stopped(f"was changed by something else: it has {found.st_size} bytes, {size} were written")
+        try:
+            named = self.path.stat()
+        except OSError:
+            # Its folder was moved: the lines go with it.
+            return
+        if (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino):
+            raise self._stopped("was replaced by another file")
+
+    def _stopped(self, why: str) -> JournalError:
+        self._broken = f"the journal {str(self.path)!r} {why}; the run stops here"
+        return JournalError(self._broken)
 
     def _finish(self, line: bytes, written: int) -> None:
         """Write the rest of a line that was cut short; take back the part where that fails too, with its reason."""
@@ -111,7 +182,7 @@ class JournalWriter:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 written += more
         except OSError:
-            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            os.ftruncate(self._fd, self._end[1])
             raise
 
     def close(self) -> None:
@@ -136,5 +207,26 @@ def _create(path: Path) -> int:
         raise UsageError(
             f"the runs directory {str(path.parent)!r} cannot be written: {error.strerror}; name another one"
         ) from None
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if not lock(fd):
+        taken = holder(fd)
+        os.close(fd)
+        raise UsageError(f"the journal {str(path)!r} was locked by {taken} as soon as it was there; name another file")
     return fd
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's entries to the disk, or a new file may be lost whole. Raises OSError where the disk fails.
+
+    A folder that was moved, may not be read, or whose file system knows no such thing, is passed over.
+    """
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(fd)

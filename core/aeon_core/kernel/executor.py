@@ -67,7 +67,8 @@ class Executor:
 
     def check(self) -> None:
         """Act on what a person did, and on the TTL (core FR-005, Decision 10). Raises RunAborted, TTLExpired."""
-        self.effects.control()
+        if self.state.limited(self.effects.control()):
+            self.emit_ttl("the limit was changed")
         if self.state.ttl_remaining < 1:
             raise TTLExpired
 
@@ -137,7 +138,8 @@ class Executor:
         parent_id = self.state.current_step_id
         if step.subplan is None:
             self.begin_cycle()
-            self._start(step)
+            self.state.current_step_id = step.step_id
+            self._move(step, "running")
         else:
             self._execute_subplan(step, step.subplan)
             self.begin_cycle()
@@ -156,13 +158,10 @@ class Executor:
         self.state.current_step_id = parent_id
         self.end_cycle()
 
-    def _start(self, step: PlanStep) -> None:
-        self.state.current_step_id = step.step_id
-        self._move(step, "running")
-
     def _execute_subplan(self, step: PlanStep, subplan: Subplan) -> None:
         self.check()
-        self._start(step)
+        self.state.current_step_id = step.step_id
+        self._move(step, "running")
         try:
             for substep in list(subplan.substeps):
                 if substep.status == "pending":

@@ -38,7 +38,6 @@ from aeon_core.kernel.executor import Executor, TTLExpired
 from aeon_core.kernel.result import (
     Progress,
     advisory_record,
-    found_out,
     pass_record,
     person_notices,
     profile_record,
@@ -80,7 +79,6 @@ class Loop:
         self.state = executor.state
         self.config = executor.config
         self.progress = progress
-        self.depth = AdaptiveDepth(self.config.ttl)
         self.evaluator = Evaluator(task, executor.registry, criteria, self.config.prompts_dir)
         self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
         self.planner = RecursivePlanner(task, executor.registry, self.evaluator, **self.how)
@@ -105,7 +103,7 @@ class Loop:
 
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
-            self._begin_pass()
+            self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
             self.executor.emit_ttl("allocated")
             return (self._single_pass() if self.config.single_pass else self._passes()), None
         except TTLExpired:
@@ -115,7 +113,7 @@ class Loop:
         except (RunAborted, CostCeilingReached) as ending:
             return ending.status, self._cut_cycle(ending)
         except KeyboardInterrupt:
-            return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
+            return "aborted", self._cut_cycle(self.effects.ends_here(RunAborted("the run was interrupted")))
         except AeonError as error:
             return "failed", error
         except Exception as error:
@@ -132,9 +130,6 @@ class Loop:
             except JournalError as failure:
                 return failure
         return error
-
-    def _begin_pass(self) -> None:
-        self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
 
     def _single_pass(self) -> RunStatus:
         self._phase("plan", self._plan)
@@ -171,12 +166,14 @@ class Loop:
             self._end_pass()
             if not another:
                 return "not_converged"
-            self._deepen(found_out(self.state, self.progress))
-            if self.state.ttl_remaining < 1:
+            self._deepen(self.progress.evidence(self.state))
+            try:
+                self.executor.check()
+            except TTLExpired:
                 self._note_expiry()
-                raise TTLExpired
+                raise
             self.state.pass_number += 1
-            self._begin_pass()
+            self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
 
     def _note_expiry(self) -> None:
         """Assess what there is, by rules where no judge was asked: no model is any more (adaptive FR-062)."""
@@ -243,7 +240,7 @@ class Loop:
         executor.begin_cycle()
         request = executor.request("answer", task=self.task, **self.planner.answer_sections(*known))
         with executor.failing_cycle():
-            self.progress.answer = reply_text(executor.llm.complete(request))
+            self.progress.given = self.progress.answer = reply_text(executor.llm.complete(request))
         executor.end_cycle()
 
     def _plan_adaptively(self) -> None:
@@ -273,7 +270,7 @@ class Loop:
         assert state.task_profile is not None
         place: dict[str, Any] = {"pass_number": number, "spent": state.ttl.spent}
         place["steps"] = len(self._pending()) if state.plan is not None else None
-        made = self.depth.adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
+        made = AdaptiveDepth(state.ttl_limit).adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
         if made is not None:
             state.task_profile, state.adaptive_depth = made.profile, made.configuration
             self.effects.emit(profile_record(made.profile, made.configuration, number))
@@ -286,7 +283,9 @@ class Loop:
     def _evaluate(self) -> None:
         """Answer from the outputs, then validate and assess all of it (adaptive FR-007); once where nothing ran."""
         executor, progress = self.executor, self.progress
-        if executor.cycles == progress.snapshot["cycles"] and not self.refined and progress.report is not None:
+        changed = self.refined or progress.answer is None or executor.cycles > progress.snapshot["cycles"]
+        if not changed and progress.report is not None:
+            progress.given = progress.answer
             self._note(progress.report, progress.assessment)
             return
         try:
@@ -294,13 +293,14 @@ class Loop:
         except (RunEnding, LLMError):
             raise
         except AeonError:
-            progress.answer = None
+            progress.answer = progress.given = None
+        executor.check()
         self._note(*self._found(executor.judge))
 
     def _found(self, judge: LLMAdapter | None) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
         state, memory = self.state, self.effects.recall()
         artifacts: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "memory": memory}
-        return self.evaluator.of_pass(self.executor.plan, answer=self.progress.answer, judge=judge, **artifacts)
+        return self.evaluator.of_pass(self.executor.plan, answer=self.progress.given, judge=judge, **artifacts)
 
     def _note(self, report: SemanticValidationReport, assessment: ConvergenceAssessment | None = None) -> None:
         number = self.state.pass_number
@@ -315,7 +315,8 @@ class Loop:
         executor, state = self.executor, self.state
         report, assessment = self.progress.report, self.progress.assessment
         assert report is not None
-        self.refined, self.gave_up_before, self.gave_up = False, self.gave_up, False
+        unanswered = assessment is not None and self.progress.answer is None
+        self.refined, self.gave_up_before, self.gave_up = False, self.gave_up, unanswered
         found: tuple[Any, ...] = (executor.plan, report, assessment)
         settled = self.planner.settled(*found, failures=state.failures, ledger=state.ledger)
         self._tell_person(state.follow_up_questions, settled)
@@ -325,7 +326,7 @@ class Loop:
             executor.begin_cycle()
             with executor.failing_cycle():
                 reply = self._asked(request, "the refinement", read_refinement)
-            self.gave_up = reply is None
+            self.gave_up = unanswered or reply is None
             if reply is not None:
                 self._apply(reply, report)
             executor.end_cycle()
@@ -342,6 +343,7 @@ class Loop:
 
     def _apply(self, reply: RefinementReply, report: SemanticValidationReport) -> None:
         state, plan, number = self.state, self.executor.plan, self.state.pass_number
+        self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *reply.follow_up_questions]
         self._tell_person(follow_up_questions(self.task, None, questions), outcome.ledger)

@@ -38,7 +38,12 @@ class Progress:
     simulated: bool
     criteria: dict[str, Any] | None = None
     """The criteria of convergence, None for the defaults."""
+    given_plan: dict[str, Any] | None = None
+    """The plan that the run was given."""
     answer: str | None = None
+    """The last one."""
+    given: str | None = None
+    """The answer of the current pass."""
     passes: int = 0
     """Passes that were completed."""
     executed: int = 0
@@ -68,6 +73,7 @@ class Progress:
     def begin(self, state: OrchestrationState, now: str, memory: dict[str, Any], cycles: int) -> None:
         """Say that a pass begins, and keep where it starts from."""
         self.started, self.phases, self.refinements, self.results = now, [], [], None
+        self.given = None
         self.plan_state = dump_plan(state.plan) if state.plan is not None else {}
         self.snapshot = {
             "memory": memory,
@@ -81,6 +87,13 @@ class Progress:
         """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
         self.assessment, self.assessed = assessment, state.pass_number
         self.results = self.results or pass_results(state, self)
+
+    def evidence(self, state: OrchestrationState) -> DepthEvidence:
+        """Return what the pass that ended found out about its task (adaptive FR-031 to FR-033)."""
+        assert self.report is not None
+        assert self.assessment is not None
+        counts = {"refinements": len(self.refinements), "questions": len(state.follow_up_questions)}
+        return depth_evidence(self.report, self.assessment, state.ledger, **counts)
 
     def count(self, models: Models) -> None:
         """Take the totals of usage and cost, and which model is used now."""
@@ -131,6 +144,7 @@ def run_started(
         tools=registry.export_tools_for_llm(),
         versions=versions(),
         criteria=progress.criteria,
+        plan=progress.given_plan,
         memory=effects.memory,
     )
 
@@ -142,16 +156,7 @@ def shown(value: Any) -> Any:
 
 def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
     """Return the results of the current pass: the answer so far and each step's."""
-    return {"answer": progress.answer, "steps": state.described_steps()}
-
-
-def found_out(state: OrchestrationState, progress: Progress) -> DepthEvidence:
-    """Return what the pass that ended found out about its task (adaptive FR-031 to FR-033)."""
-    assert state.plan is not None
-    assert progress.report is not None
-    assert progress.assessment is not None
-    counts = {"refinements": len(progress.refinements), "questions": len(state.follow_up_questions)}
-    return depth_evidence(progress.report, progress.assessment, state.ledger, **counts)
+    return {"answer": progress.given, "steps": state.described_steps()}
 
 
 def pass_record(state: OrchestrationState, progress: Progress, now: str) -> PassRecord:

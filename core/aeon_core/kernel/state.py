@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -113,6 +113,15 @@ class OrchestrationState(Entity):
         spent = self.ttl.spent
         self.ttl_allocated = max(spent, min(cycles, self.ttl_limit))
         self.ttl_remaining = self.ttl_allocated - spent
+
+    def limited(self, options: Mapping[str, Any]) -> bool:
+        """Allow, and allocate, as many cycles in all as options said anew name; return whether that is a change."""
+        cycles = options.get("ttl", self.ttl_limit)
+        if cycles == self.ttl_limit:
+            return False
+        self.ttl_limit = cycles
+        self.allocate(cycles)
+        return True
 
     def step_results(self) -> list[StepResult]:
         """Return what became of each step of the tree, substeps after their parent."""

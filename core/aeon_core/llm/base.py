@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from aeon_core.errors import UsageError
+
 Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine"]
 Effort = Literal["low", "medium", "high"]
 
@@ -132,3 +134,31 @@ class LLMAdapter(ABC):
 
     def close(self) -> None:  # noqa: B027  # optional to implement
         """Release connections and cut a request in flight; called from any thread."""
+
+
+class _ForeignModel(LLMAdapter):
+    """An object of another class that has the one method, as an adapter."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self.model = str(getattr(given, "model", LLMAdapter.model))
+        self.simulated = getattr(given, "simulated", False) is True
+        window = getattr(given, "context_window", None)
+        self.context_window = window if isinstance(window, int) else None
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        reply: LLMResponse = self._given.complete(request)
+        return reply
+
+    def close(self) -> None:
+        if callable(close := getattr(self._given, "close", None)):
+            close()
+
+
+def as_adapter(llm: Any) -> LLMAdapter:
+    """Return an adapter itself, or anything else with a method `complete` as one. Raises UsageError."""
+    if isinstance(llm, LLMAdapter):
+        return llm
+    if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
+        return _ForeignModel(llm)
+    raise UsageError(f"{type(llm).__name__} is no model: expected an LLMAdapter, an object with complete(LLMRequest)")

@@ -90,7 +90,7 @@ def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_wh
     assert [(each.step_id, each.cause, each.attempts) for each in view.manual_interventions] == [
         ("s1", "refinement_limit", 3)
     ]
-    resumed = fold(parsed(*records, RunResumed(options={})))
+    resumed = fold(parsed(*records, RunResumed(options={}, continues_at=0)))
     assert (resumed.follow_up_questions, resumed.manual_interventions) == ([], [])
 
 

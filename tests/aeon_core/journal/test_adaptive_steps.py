@@ -109,7 +109,10 @@ def test_a_result_has_the_last_word_until_the_run_goes_on() -> None:
     asked = notice("questions", {"questions": [QUESTION, "Who reads it?"]})
     ended = [started(), asked, finished("not_converged", follow_up_questions=[QUESTION])]
     assert fold(parsed(*ended)).follow_up_questions == [QUESTION]
-    assert fold(parsed(*ended, RunResumed(options={}))).follow_up_questions == [QUESTION, "Who reads it?"]
+    assert fold(parsed(*ended, RunResumed(options={}, continues_at=0))).follow_up_questions == [
+        QUESTION,
+        "Who reads it?",
+    ]
 
 
 def test_a_run_is_adaptive_by_its_options_or_by_what_it_journals() -> None:

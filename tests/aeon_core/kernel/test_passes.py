@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aeon_core import Orchestrator, RunConfig, RunResult
+from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunConfig, RunResult
 from aeon_core.effects.cursor import Cursor
+from aeon_core.errors import UsageError
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel, add
 
@@ -155,10 +156,17 @@ def test_a_profile_that_cannot_be_read_is_made_by_rules() -> None:
     assert of(records, "profile")[0]["profile_version"] == 1
 
 
-def test_where_no_cycle_is_left_for_the_judge_the_rules_decide() -> None:
+def test_where_no_cycle_is_left_for_the_judge_the_run_has_expired_with_the_scores_of_the_rules() -> None:
     scripted = model()
     result, _ = run(scripted, ttl=3)
-    assert (result.status, asked(scripted)) == ("converged", ["profile", "plan", "answer"])
+    assert (result.status, asked(scripted)) == ("ttl_expired", ["profile", "plan", "answer"])
+    told = result.ttl_expired_metadata
+    assert told is not None
+    assert (result.expiration_point, told.completeness_score, told.reason_codes) == (
+        "phase_boundary",
+        1.0,
+        ["ttl_expired"],
+    )
 
 
 THOUGHT = {
@@ -232,3 +240,26 @@ def test_whatever_a_model_replies_the_loop_ends_within_the_ttl_and_what_ran_stay
     for record in of(records, "pass"):
         Plan.model_validate(record["plan_state"])
     assert len([r for r in of(records, "refinement") if r["accepted"]]) <= 10
+
+
+def test_what_a_refinement_says_that_cannot_be_read_stands_in_the_cycle() -> None:
+    odd = {"actions": [*json.loads(json.dumps(MENDED))["actions"], {"type": "explode", "target": "s2", "reason": "r"}]}
+    _, records = run(model(plan=plan(by=0), refine=odd))
+    told = [error for cycle in of(records, "cycle") for error in cycle["errors"]]
+    assert any(error["message"].startswith("refinement: actions[1]: type: ") for error in told)
+
+
+def test_a_model_needs_no_more_than_the_one_method() -> None:
+    class Own:
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            return model(plan=plan(by=1), answer="The sum is 15.").complete(request)
+
+    own: Any = Own()
+    result = Orchestrator(own, config=RunConfig(durability="off", single_pass=True), journal=False).run("add")
+    assert (result.status, result.model, result.simulated) == ("completed", "custom", False)
+
+
+def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
+    nothing: Any = "simulated:default"
+    with pytest.raises(UsageError, match="str is no model: expected an LLMAdapter"):
+        Orchestrator(nothing)

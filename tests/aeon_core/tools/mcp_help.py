@@ -63,13 +63,18 @@ def assert_nothing_is_left() -> None:
 
 
 def children() -> list[int]:
-    """Return the ids of our child processes that run a server over stdio or are not waited for."""
+    """Return the ids of our child processes that run a server over stdio or are not waited for.
+
+    What multiprocessing keeps running for tests before this one does not count.
+    """
     listed = subprocess.run(
         ["ps", "-o", "pid=,stat=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True
     )
     rows = [row.split(None, 2) for row in listed.stdout.splitlines()]
     return [
-        int(pid) for pid, state, command in rows if state.startswith("Z") or "stdio" in command or " -c " in command
+        int(pid)
+        for pid, state, command in rows
+        if "multiprocessing" not in command and (state.startswith("Z") or "stdio" in command or " -c " in command)
     ]
 
 

@@ -9,15 +9,20 @@ import pytest
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 
+COMMANDS = [
+    *("run", "demo", "runs", "show", "resume", "replay", "batch"),
+    *("tools", "schema", "lint", "doctor"),
+]
+
 
 def test_help_lists_the_commands_of_this_version_and_no_later_ones(cli: Cli) -> None:
     done = cli("--help")
     assert done.code == 0
     listed = {line.split()[0] for line in done.out.splitlines() if line.startswith("    ") and line.strip()}
-    assert listed == {"COMMAND", "run", "demo", "runs", "show", "tools", "schema", "lint", "doctor"}
+    assert listed == {"COMMAND", *COMMANDS}
 
 
-@pytest.mark.parametrize("command", ["run", "demo", "runs", "show", "tools", "schema", "lint", "doctor"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_a_help_of_its_own(cli: Cli, command: str) -> None:
     done = cli(command, "--help")
     assert done.code == 0

@@ -1,0 +1,96 @@
+"""`aeon-tui replay`: a run once more, from its journal alone; --check says whether the kernel does the same."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from aeon_core.entities import RunResult
+from aeon_core.journal.history import find_run
+from aeon_core.journal.listening import as_dicts
+from aeon_core.journal.summary import SUFFIX
+from aeon_core.replaying import Replay, replay
+from aeon_tui.cli import _settings
+from aeon_tui.cli._diagnostics import diagnostics
+from aeon_tui.cli._ending import ending, why_not_usable
+from aeon_tui.cli._output import Output, stderr, stdout
+from aeon_tui.cli._passes import person_sections
+from aeon_tui.cli._progress import Progress
+from aeon_tui.cli._steps import print_answer, print_sections, print_steps
+
+DIFFERS = 1
+NO_RESULT = 1
+"""A run that has not ended has no exit code of its own."""
+
+
+def execute(args: Namespace) -> int:
+    """Go over a recorded run again, without model, tool and network, and return its exit code.
+
+    With --check: 0 where the kernel does what was recorded, 1 where it does not. Raises UsageError where there is no
+    such run, or its journal cannot be gone over.
+    """
+    path = _path(args)
+    progress = Progress(stderr())
+    with diagnostics(args.debug):
+        done = replay(path, None if args.check else as_dicts(progress))
+    if args.check:
+        return _check(stdout(), done)
+    if done.result is None:
+        return _without_result(done)
+    return _print(done.result, progress, path, as_json=args.json)
+
+
+def _path(args: Namespace) -> Path:
+    """Return the run's journal. A path needs no configuration, so that a check works in any folder."""
+    if "/" in args.run or args.run.endswith(SUFFIX):
+        return find_run(Path(args.run))
+    return find_run(args.run, _settings.runs_dir(args))
+
+
+def _check(out: Output, done: Replay) -> int:
+    if done.difference is not None:
+        _print_difference(out, done)
+        return DIFFERS
+    how = "the run has not ended" if done.result is None else f"the run ended as {_words(done.result.status)}"
+    out.line(f"{_count(done)} the same; {how}")
+    return 0
+
+
+def _without_result(done: Replay) -> int:
+    err = stderr()
+    if done.difference is not None:
+        _print_difference(err, done)
+        return DIFFERS
+    err.line(f"aeon-tui: the run {done.run_id!r} has not ended: {_count(done)} all there is; it has no result")
+    return NO_RESULT
+
+
+def _print_difference(out: Output, done: Replay) -> None:
+    found = done.difference
+    assert found is not None
+    out.line((f"record {found.seq} differs", "bold red"), f" · {found.where}")
+    out.line(("  recorded  ", "dim"), found.recorded)
+    out.line(("  now       ", "dim"), found.now)
+    out.line(f"{_count(done)} the same before it")
+
+
+def _count(done: Replay) -> str:
+    return f"{done.records} {'record is' if done.records == 1 else 'records are'}"
+
+
+def _words(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _print(result: RunResult, progress: Progress, path: Path, *, as_json: bool) -> int:
+    out, err = stdout(), stderr()
+    if as_json:
+        out.json(result.model_dump(mode="json"))
+    else:
+        print_steps(out, progress.view)
+        print_answer(out, result.answer, simulated=result.simulated)
+        print_sections(out, person_sections(progress.view))
+    if problem := why_not_usable(result):
+        err.line(f"aeon-tui: {problem}")
+    err.line((f"{ending(result)} · replayed from {path}", "dim"))
+    return result.exit_code

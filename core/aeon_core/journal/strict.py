@@ -1,0 +1,70 @@
+"""Reading a journal that is to be gone on with, or gone over again: every line must be sound (Decision 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import VERSION, read_records
+from aeon_core.journal.records import RECORD
+from aeon_core.journal.texts import TextTable
+
+
+def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal in order, long texts in full; a torn last line is no record.
+
+    The texts that it holds are added to `texts`. Raises UsageError, with the line's number, at the first line that is
+    broken, is missing, belongs to another run, or was written by a newer version; and where the file is no journal.
+    """
+    damage: list[str] = []
+    checked = _Lines(texts if texts is not None else TextTable())
+    for record in read_records(path, plans=False, damage=damage, check=checked.fault):
+        if damage:
+            break
+        yield record
+    if damage:
+        raise UsageError(f"the journal {str(path)!r} is not sound: {damage[0]}; `aeon-tui show` shows what there is")
+
+
+class _Lines:
+    """What is known of the lines before."""
+
+    def __init__(self, texts: TextTable) -> None:
+        self._texts = texts
+        self._run: Any = None
+
+    def fault(self, record: dict[str, Any]) -> str | None:
+        """Return what is wrong with a record, None where nothing is."""
+        if record.get("v") != VERSION:
+            return f"its version is {record.get('v')!r}, this Aeon knows {VERSION}; use the Aeon that wrote it"
+        if record["seq"] == 0:
+            self._run = record.get("run")
+            return _beginning_fault(record)
+        if record.get("run") != self._run or not isinstance(record.get("ts"), str):
+            return f"it is no line of the run {self._run!r}"
+        return self._text_fault(record) if record["type"] == "text" else None
+
+    def _text_fault(self, record: dict[str, Any]) -> str | None:
+        sha256, text = record.get("sha256"), record.get("text")
+        if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != sha256:
+            return "its text is not the one that its sha256 is of"
+        self._texts.add(sha256)
+        return None
+
+
+def _beginning_fault(record: dict[str, Any]) -> str | None:
+    if record["type"] != "run_started":
+        return f"it is {record['type']!r}, where 'run_started' was expected"
+    if not isinstance(record.get("run"), str) or not isinstance(record.get("ts"), str):
+        return "it names no run, or no time"
+    try:
+        RECORD.validate_python(record)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return None

@@ -1,0 +1,181 @@
+"""Replay: the kernel goes over a recorded run's own lines; no model, no tool, no network, no key (Decision 2)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from aeon_core.config import RunConfig
+from aeon_core.convergence.criteria import ConvergenceCriteria
+from aeon_core.effects.cursor import Cursor, RecordingEnded
+from aeon_core.effects.difference import Difference, ended_early, record_difference
+from aeon_core.effects.known import recorded_model
+from aeon_core.entities import RunResult
+from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
+from aeon_core.journal.records import Record, RunStarted
+from aeon_core.journal.strict import sound_records
+from aeon_core.journal.writer import LineListener
+from aeon_core.orchestrator import Orchestrator
+from aeon_core.plan.models import Plan
+from aeon_core.redaction import REDACTED, redact_json
+from aeon_core.tools.base import Tool
+from aeon_core.tools.registry import ToolRegistry
+
+_ADDRESSES = ("base_url", "mcp_servers")
+"""Options that may hold a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay came to. `result` is None where the recorded run had not ended, or where it differs.
+
+    `difference` says where the kernel does something else than what was recorded, None where it did the same.
+    """
+
+    run_id: str
+    records: int
+    """How many records the kernel emitted that are the same."""
+    result: RunResult | None
+    difference: Difference | None
+
+
+class ComparedLines(Cursor):
+    """Recorded lines that say in full where the kernel does something else.
+
+    Of the options of a run only those are compared that were recorded: a later version has more, with defaults.
+    """
+
+    def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        super().__init__(lines)
+        self.difference: Difference | None = None
+
+    def expect(self, record: Record) -> int:
+        if isinstance(record, RunStarted):
+            recorded = self.first["config"]
+            compared = {**_those_in(recorded, record.config), **_hidden(recorded)}
+            record = record.model_copy(update={"config": compared})
+        try:
+            return super().expect(record)
+        except ReplayMismatchError:
+            line = self.peek()
+            assert line is not None
+            self.difference = record_difference(line, record.tag, json.loads(redact_json(record.body())))
+            raise
+
+
+def _those_in(recorded: Any, now: Any) -> Any:
+    if not isinstance(recorded, dict) or not isinstance(now, dict):
+        return now
+    return {key: _those_in(recorded[key], value) for key, value in now.items() if key in recorded}
+
+
+class RecordedTool(Tool):
+    """A tool as a journal describes it; what it gave stands in the journal, and it is never called."""
+
+    def __init__(self, described: Mapping[str, Any]) -> None:
+        self.name = str(described["name"])
+        self.description = str(described["description"])
+        self.input_schema = described["input_schema"]
+        self.output_schema = described["output_schema"]
+        self.effect = described["effect"]
+        self.examples = described["examples"]
+
+    def invoke(self, **_arguments: Any) -> Any:
+        raise ToolError(f"{self.name!r} is a recorded tool; it cannot be called", tool_name=self.name)
+
+
+def replay(path: Path, on_line: LineListener | None = None) -> Replay:
+    """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
+
+    Compared is every record that the kernel emits, but for times, durations and versions. `on_line` gets each as it is
+    emitted. Raises UsageError where the journal is none, is damaged, or lacks what a replay needs.
+    """
+    return replay_lines(recorded_lines(path), on_line)
+
+
+def replay_lines(lines: list[dict[str, Any]], on_line: LineListener | None = None) -> Replay:
+    """Return the same of records that were read already: all of a run's from `run_started` on, long texts in full."""
+    started = lines[0]
+    _check_models(started)
+    cursor = ComparedLines(lines)
+    orchestrator = Orchestrator(
+        None,
+        recorded_tools(started),
+        config=recorded_config(started),
+        recorded=cursor,
+        on_line=on_line,
+        criteria=recorded_criteria(started),
+    )
+    result = None
+    with contextlib.suppress(RecordingEnded, ReplayMismatchError):
+        result = orchestrator.run(started["task"], given_plan_of(lines))
+    difference = cursor.difference
+    if difference is None and result is not None and (line := cursor.peek()) is not None:
+        difference = ended_early(line)
+    return Replay(str(started["run"]), cursor.passed, None if difference else result, difference)
+
+
+def recorded_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a journal, long texts in full. Raises UsageError where any of them cannot be read."""
+    return list(sound_records(path))
+
+
+def recorded_config(started: Mapping[str, Any]) -> RunConfig:
+    """Return the options that a run was started with. Raises UsageError where this version does not know them.
+
+    Without an address whose password was kept out of the journal: it says only where model and tools were.
+    """
+    hidden = _hidden(started["config"])
+    try:
+        return RunConfig(**{key: value for key, value in started["config"].items() if key not in hidden})
+    except UsageError as error:
+        raise UsageError(f"the options that the journal names cannot be read: {error.message}") from None
+
+
+def _hidden(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: config[key] for key in _ADDRESSES if key in config and REDACTED in json.dumps(config[key])}
+
+
+def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
+    """Return the criteria of convergence that a run was started with, None for the defaults. Raises UsageError."""
+    if (found := started.get("criteria")) is None:
+        return None
+    try:
+        return ConvergenceCriteria.model_validate(found)
+    except ValidationError:
+        raise UsageError("the criteria of convergence that the journal names cannot be read") from None
+
+
+def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:
+    """Return a registry of the tools that a run had, which describe themselves and cannot be called."""
+    registry = ToolRegistry()
+    try:
+        for described in started["tools"]:
+            registry.register(RecordedTool(described))
+    except (AeonError, KeyError, TypeError) as error:
+        raise UsageError(f"the tools that the journal names cannot be read: {error}") from None
+    return registry
+
+
+def _check_models(started: Mapping[str, Any]) -> None:
+    try:
+        for entry in started.get("models") or [started]:
+            recorded_model(entry)
+    except (KeyError, TypeError):
+        raise UsageError("the models that the journal names cannot be read") from None
+
+
+def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
+    """Return the plan that the run was given, None where the model made it. What is wrong with it is noted anew."""
+    if (given := lines[0].get("plan")) is None:
+        return None
+    try:
+        return Plan.model_validate(given)
+    except ValidationError:
+        raise UsageError("the plan that the run was given cannot be read") from None

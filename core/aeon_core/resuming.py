@@ -1,0 +1,126 @@
+"""Resume: a run goes on behind what its journal holds; nothing that was done is done again (Decision 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aeon_core.config import RunConfig
+from aeon_core.effects.approval import Approver
+from aeon_core.effects.known import check_budget, known_models
+from aeon_core.entities import RunResult
+from aeon_core.errors import UsageError
+from aeon_core.journal.listening import as_dicts, fan_out
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import RunResumed
+from aeon_core.journal.recovery import reopen
+from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.catalogue import price_date
+from aeon_core.memory.base import Memory
+from aeon_core.orchestrator import Orchestrator
+from aeon_core.replaying import ComparedLines, given_plan_of, recorded_config, recorded_criteria
+from aeon_core.tools.registry import ToolRegistry
+
+OPTIONS = ("ttl", "budget", "on_unknown")
+"""What may be said anew when a run is resumed, beside the model."""
+
+
+def finished_result(path: Path) -> RunResult | None:
+    """Return the result of a run that has ended for good, None where there is something to go on with.
+
+    Raises UsageError where the file is no journal.
+    """
+    last: dict[str, Any] = {}
+    for record in read_records(path, plans=False):
+        last = record
+    if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
+        return None
+    return RunResult.model_validate(last["result"])
+
+
+class Resumption:
+    """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread.
+
+    Raises UsageError where the journal cannot be gone on with, another process writes it, or an option cannot be said
+    anew.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        llm: LLMAdapter,
+        tools: ToolRegistry | None = None,
+        memory: Memory | None = None,
+        options: Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        on_record: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        on_line: LineListener | None = None,
+        on_delta: Callable[[str | None, str], None] | None = None,
+    ) -> None:
+        self._lines: list[dict[str, Any]] = []
+        self._journal = reopen(path, fan_out([on_line, as_dicts(on_record)]), self._lines.append)
+        try:
+            started = self._lines[0]
+            config = recorded_config(started)
+            resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
+            held = [line for line in self._lines if line["seq"] < resumed.continues_at]
+            self._orchestrator = Orchestrator(
+                llm,
+                tools,
+                memory,
+                config,
+                approver,
+                self._journal,
+                recorded=ComparedLines(held),
+                on_delta=on_delta,
+                criteria=recorded_criteria(started),
+                resumed=resumed,
+            )
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def run(self) -> RunResult:
+        """Go on to the run's end. Raises ReplayMismatchError, and writes nothing, where this version does otherwise."""
+        return self._orchestrator.run(self._lines[0]["task"], given_plan_of(self._lines))
+
+    def abort(self) -> None:
+        """End the run, as `Orchestrator.abort` does."""
+        self._orchestrator.abort()
+
+
+def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResult:
+    """Go on with a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
+
+    What the journal holds is gone over without a model or a tool, then the run is live. The arguments are those of
+    Resumption: `options` of OPTIONS may be said anew; the model is asked from there on, whatever it was before. An
+    unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else `on_unknown`
+    decides. A run that has ended for good gives its result again. Listeners get what is new.
+    """
+    if (result := finished_result(path)) is not None:
+        return result
+    return Resumption(path, llm, *arguments, **more).run()
+
+
+def _resumed(
+    lines: list[dict[str, Any]], journal: JournalWriter, llm: LLMAdapter, config: RunConfig, options: dict[str, Any]
+) -> RunResumed:
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} cannot be changed when a run is resumed; fork it instead")
+    changed = RunConfig(**{**config.model_dump(exclude_none=True), **options})
+    known = known_models(llm, changed)
+    check_budget(changed, known)
+    models = [each.described() for each in known]
+    before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
+    same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
+    ended = lines[-1]["resumes_at"] if lines[-1]["type"] == "run_finished" else None
+    return RunResumed(
+        options={name: getattr(changed, name) for name in options},
+        continues_at=ended if ended is not None else journal.seq,
+        models=None if same else models,
+        prices=None if same else price_date(),
+    )

@@ -1,0 +1,241 @@
+"""A replay does what was recorded, goes as far as was recorded, and notices what was altered (Decision 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import Orchestrator, RunConfig
+from aeon_core.errors import UsageError
+from aeon_core.replaying import Replay, recorded_lines, replay, replay_lines
+from tests.fakes import ScriptedModel, add, steps
+from tests.recorded_runs import RUNS
+from tests.replays import replays_the_same
+
+Records = list[dict[str, Any]]
+Place = tuple[Any, ...]
+NOT_COMPARED = {"v", "seq", "ts", "run", "type", "timestamp", "timing_information", "versions", "resumes_at"}
+INPUTS = {
+    ("run_started", "model"): "a label",
+    ("run_started", "simulated"): "a label; each of the models has it too",
+    ("run_started", "prices"): "where prices come from",
+    ("run_started", "models"): "names, prices and windows: what a call has cost stands at the call",
+    ("run_started", "config"): "most options change nothing in a given run",
+    ("run_finished", "result", "journal"): "where the journal was",
+}
+"""What a run is given and a replay takes as it is, by type and the beginning of the field."""
+FROM_OUTSIDE = {
+    ("run_started",): "a task or a tool that no prompt of the run holds",
+    ("llm", "response"): "a reply to a repair of which only the object in it is used",
+    ("llm", "error"): "the error of an attempt that was repeated",
+    ("approval", "feedback"): "what a person added to an approval",
+}
+"""What comes from outside and may have changed nothing in one run: in another one it must be noticed."""
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
+    folder = tmp_path_factory.mktemp("recorded")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+        for name, run in RUNS.items():
+            run(folder / f"{name}.jsonl")
+    return {name: recorded_lines(folder / f"{name}.jsonl") for name in RUNS}
+
+
+def copy(records: Records) -> Records:
+    copied: Records = json.loads(json.dumps(records))
+    return copied
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_any_kind_replays_to_the_same_result(recorded: dict[str, Records], name: str) -> None:
+    replays_the_same(recorded[name])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_was_recorded_up_to_any_line_replays_as_a_run_that_has_not_ended(
+    recorded: dict[str, Records], name: str
+) -> None:
+    records = recorded[name]
+    emitted = 0
+    for end in range(1, len(records)):
+        emitted += records[end - 1]["type"] != "text"
+        done = replay_lines(copy(records[:end]))
+        assert done == Replay(records[0]["run"], emitted, None, None), f"cut after record {end - 1}"
+
+
+def leaves(value: Any, path: Place = ()) -> Iterator[Place]:
+    """Yield where each leaf that is compared stands."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in NOT_COMPARED and not key.endswith("_ms"):
+                yield from leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*path, index))
+    else:
+        yield path
+
+
+def altered(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return "x" if value is None else f"{value}x"
+
+
+def change(record: dict[str, Any], path: Place) -> None:
+    inner: Any = record
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = altered(inner[path[-1]])
+
+
+def field(record: dict[str, Any], path: Place) -> Place:
+    """Return what of a record a leaf is, wherever it stands in lists; of a tool's description the part."""
+    place = (record["type"], *("#" if isinstance(part, int) else part for part in path))
+    return place[:4] if place[:2] == ("run_started", "tools") else place
+
+
+def begins(place: Place, known: dict[Place, str]) -> bool:
+    return any(place[: len(given)] == given for given in known)
+
+
+def is_noticed(records: Records) -> bool:
+    try:
+        return replay_lines(records).difference is not None
+    except UsageError:
+        return True
+
+
+def test_any_altered_field_is_noticed(recorded: dict[str, Records]) -> None:
+    """Of each run the first place of each field, until it was noticed in one."""
+    noticed: set[Place] = set()
+    missed: set[Place] = set()
+    for records in sorted(recorded.values(), key=len):
+        tried: set[Place] = set()
+        for index, record in enumerate(records):
+            for path in () if record["type"] == "text" else leaves(record):
+                place = field(record, path)
+                if place in tried | noticed or begins(place, INPUTS):
+                    continue
+                tried.add(place)
+                changed = copy(records)
+                change(changed[index], path)
+                (noticed if is_noticed(changed) else missed).add(place)
+    assert {place for place in missed if not begins(place, FROM_OUTSIDE)} == set()
+    assert missed <= noticed
+    assert {record["type"] for records in recorded.values() for record in records} - {"text"} == {
+        place[0] for place in noticed
+    }
+
+
+def shows(records: Records) -> str:
+    return str(replay_lines(copy(records)).difference)
+
+
+def test_a_difference_names_record_type_step_purpose_and_field_and_shows_both_values(
+    recorded: dict[str, Records],
+) -> None:
+    records = copy(recorded["one-pass"])
+    line = next(r for r in records if r["type"] == "llm" and r.get("purpose") == "reason")
+    content = line["request"]["messages"][0]["content"]
+    line["request"]["messages"][0]["content"] = content.replace("do part 3", "do part three", 1)
+    found = replay_lines(records).difference
+    assert found is not None
+    assert found.seq == line["seq"]
+    where = "llm · pass 1 · step_id s3 · purpose reason · call_id c5 · state started · request.messages[0].content"
+    assert found.where == where
+    assert "do part three" in found.recorded
+    assert "do part 3" in found.now
+    assert len(content) > len(found.recorded)
+    assert found.recorded[0] == found.now[0] == "…"
+
+
+def test_a_record_of_another_type_is_shown_beside_what_the_kernel_emits(recorded: dict[str, Records]) -> None:
+    records = [record for record in recorded["given"] if record["type"] != "memory"]
+    found = replay_lines(copy(records)).difference
+    assert found is not None
+    assert found.recorded.startswith('step {"pass": 1, "step_id": "s1.1", "status": "complete"')
+    assert found.now.startswith('memory {"key": "s1.1", "value": {"result": 3')
+
+
+def test_records_behind_the_end_of_the_run_are_a_difference(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["denied"])
+    more = {**records[-1], "seq": records[-1]["seq"] + 1}
+    assert shows([*records, more]).endswith("is now the end of the run")
+
+
+def test_options_that_an_older_version_did_not_have_are_not_compared(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["passes"])
+    del records[0]["config"]["otel"], records[0]["config"]["shell"], records[0]["config"]["approve"]
+    replays_the_same(records)
+
+
+def test_an_address_whose_password_is_not_in_the_journal_keeps_no_run_from_replaying(tmp_path: Path) -> None:
+    config = RunConfig(
+        single_pass=True,
+        durability="off",
+        base_url="http://user:hunter2abc9@localhost:1/v1",
+        mcp_servers={"x": {"url": "https://user:hunter2abc9@localhost/mcp"}},
+    )
+    path = tmp_path / "r.jsonl"
+    Orchestrator(ScriptedModel(answer="2"), journal=path, config=config).run("t", steps(add(1, 1)))
+    assert b"hunter2abc9" not in path.read_bytes()
+    replays_the_same(recorded_lines(path))
+
+
+def test_options_that_this_version_does_not_have_are_named(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["denied"])
+    records[0]["config"]["parallel"] = 4
+    with pytest.raises(UsageError, match=r"options that the journal names.*'parallel'"):
+        replay_lines(records)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("models", [{}], "models that the journal names"),
+        ("tools", [{"name": "x"}], "tools that the journal names"),
+        ("criteria", {"completeness": 7}, "criteria of convergence"),
+        ("task", " ", "expected a text"),
+    ],
+)
+def test_a_beginning_that_cannot_be_read_is_one_clear_line(
+    recorded: dict[str, Records], key: str, value: Any, why: str
+) -> None:
+    records = copy(recorded["denied"])
+    records[0][key] = value
+    with pytest.raises(UsageError, match=why) as caught:
+        replay_lines(records)
+    assert "\n" not in caught.value.message
+
+
+def test_a_given_plan_that_cannot_be_read_is_refused_in_one_line(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["given"])
+    del records[0]["plan"]["goal"]
+    with pytest.raises(UsageError, match="the plan that the run was given cannot be read"):
+        replay_lines(records)
+
+
+def test_an_error_that_is_written_into_a_given_plan_is_noticed(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["given"])
+    line = next(record for record in records if record["type"] == "plan")
+    line["plan"]["steps"][0]["subplan"]["substeps"][0]["errors"] = ["Tool 'calculator' not found in registry"]
+    assert "substeps[0].errors was [" in shows(records)
+
+
+def test_a_replay_calls_no_model_and_no_tool_and_its_records_can_be_followed(tmp_path: Path) -> None:
+    result = RUNS["gated"](tmp_path / "r.jsonl")
+    heard: list[dict[str, Any]] = []
+    done = replay(tmp_path / "r.jsonl", lambda line: heard.append(json.loads(line)))
+    assert done.result is not None
+    assert done.result.model_dump() == result.model_dump()
+    assert done.records == len(heard) - sum(record["type"] == "text" for record in heard)
+    assert [record["type"] for record in heard][-1] == "run_finished"

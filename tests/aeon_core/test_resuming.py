@@ -1,0 +1,264 @@
+"""A run goes on where its journal ends: nothing that was done is done again, and it ends as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.journal.history import open_history
+from aeon_core.journal.reader import read_records
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.replaying import replay
+from aeon_core.resuming import Resumption, resume
+from aeon_core.tools.registry import ToolRegistry, default_registry
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
+from tests.fakes import ScriptedModel, add, steps
+
+SAME = ("status", "answer", "plan", "steps", "passes", "convergence", "ttl", "manual_intervention")
+
+
+class Counted(LLMAdapter):
+    """A model that tells what it was asked."""
+
+    model = "scripted:test"
+
+    def __init__(self, inner: LLMAdapter) -> None:
+        self.inner = inner
+        self.asked: list[tuple[str, str]] = []
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.asked.append((request.purpose, request.prompt))
+        return self.inner.complete(request)
+
+
+def two_passes() -> Counted:
+    right = "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
+    return Counted(model(plan=plan(by=0), refine=MENDED, answer=right))
+
+
+def record(
+    path: Path, llm: LLMAdapter, task: str = TASK, tools: ToolRegistry | None = None, **config: Any
+) -> RunResult:
+    given = RunConfig(**{"durability": "off", **config})
+    return Orchestrator(llm, tools=tools, config=given, journal=path).run(task)
+
+
+def told(result: RunResult) -> dict[str, Any]:
+    return {name: value for name, value in result.model_dump(mode="json").items() if name in SAME}
+
+
+def cut(path: Path, lines: list[bytes], count: int) -> Path:
+    path.write_bytes(b"".join(lines[:count]))
+    return path
+
+
+def test_from_wherever_a_run_was_cut_off_it_ends_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
+    whole = two_passes()
+    want = record(tmp_path / "whole.jsonl", whole)
+    assert want.passes == 2
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "part.jsonl"
+    for count in range(1, len(lines)):
+        cut(path, lines, count)
+        answered = sum(b'"type":"llm"' in line and b'"state":"finished"' in line for line in lines[:count])
+        llm = two_passes()
+        assert told(resume(path, llm)) == told(want), lines[count - 1][:200]
+        assert len(llm.asked) == len(whole.asked) - answered
+        size = path.stat().st_size
+        assert told(resume(path, two_passes())) == told(want)
+        assert path.stat().st_size == size
+        done = replay(path)
+        assert (done.difference, done.result is not None) == (None, True)
+
+
+def test_a_torn_line_is_set_aside_and_the_run_goes_on(tmp_path: Path) -> None:
+    want = record(tmp_path / "r.jsonl", two_passes())
+    lines = (tmp_path / "r.jsonl").read_bytes().splitlines(keepends=True)
+    cut(tmp_path / "r.jsonl", [*lines[:20], lines[20][:17]], 21)
+    assert told(resume(tmp_path / "r.jsonl", two_passes())) == told(want)
+    assert [r["type"] for r in read_records(tmp_path / "r.jsonl")].count("journal_recovered") == 1
+
+
+def test_more_cycles_let_an_expired_run_go_on_and_its_history_has_each_pass_once(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    assert record(path, two_passes(), ttl=5).status == "ttl_expired"
+    llm = two_passes()
+    result = resume(path, llm, options={"ttl": 30})
+    assert (result.status, result.ttl.limit, result.passes) == ("converged", 30, 2)
+    assert [purpose for purpose, _ in llm.asked] == ["answer", "judge"]
+    assert [each.pass_number for each in open_history(path).passes] == [1, 2]
+    assert replay(path).difference is None
+
+
+def test_a_run_without_more_cycles_expires_again_at_the_same_place(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    want = record(path, two_passes(), ttl=5)
+    llm = two_passes()
+    assert told(resume(path, llm)) == told(want)
+    assert llm.asked == []
+
+
+def test_an_aborted_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    want = record(tmp_path / "whole.jsonl", two_passes())
+
+    class Aborting(Counted):
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            if request.purpose == "judge":
+                orchestrator.abort()
+            return super().complete(request)
+
+    orchestrator = Orchestrator(Aborting(two_passes().inner), config=RunConfig(durability="off"), journal=path)
+    assert orchestrator.run(TASK).status == "aborted"
+    assert told(resume(path, two_passes())) == told(want)
+
+
+def test_a_run_whose_model_failed_goes_on_with_another(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    down = model(plan=plan(by=0), refine=MENDED, judge=LLMError("no", status_code=400), answer=LLMError("gone", False))
+    assert record(path, down).status == "failed"
+    other = two_passes()
+    other.model = "scripted:other"
+    result = resume(path, other)
+    assert (result.status, result.model) == ("converged", "scripted:other")
+    assert "plan" not in [purpose for purpose, _ in other.asked]
+    assert replay(path).difference is None
+
+
+def test_a_larger_budget_lets_a_run_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    prices = {"scripted:test": {"input": 1, "output": 1}}
+
+    def paid() -> ScriptedModel:
+        reply = LLMResponse(text="fine", usage={"input_tokens": 10, "output_tokens": 10})
+        return ScriptedModel(reason=reply, answer=LLMResponse(text="done", usage=reply.usage))
+
+    given = steps({"agent": "llm"}, {"agent": "llm"})
+    config = RunConfig(durability="off", prices=prices, budget=0.005, single_pass=True)
+    first = Orchestrator(paid(), config=config, journal=path).run("t", json.loads(json.dumps(given)))
+    assert first.status == "cost_ceiling"
+    result = resume(path, paid(), options={"budget": 5.0})
+    assert result.status == "completed"
+    assert result.usage.input_tokens == 30
+    assert replay(path).difference is None
+
+
+Tools = tuple[ToolRegistry, list[str]]
+
+
+def counting(*, effect: Any = "unsafe", reconcile: Any = None) -> Tools:
+    registry, calls = default_registry(), []
+
+    @tool(effect=effect)
+    def pay() -> str:
+        """Pays an invoice."""
+        calls.append("paid")
+        return "paid"
+
+    registry.register(pay)
+    if reconcile is not None:
+        registry.get("pay").reconcile = reconcile  # type: ignore[union-attr]
+    return registry, calls
+
+
+def cut_in_the_call(tmp_path: Path, effect: Any = "unsafe") -> Path:
+    """Return the journal of a run that was cut while its tool ran."""
+    path = tmp_path / "r.jsonl"
+    registry, _ = counting(effect=effect)
+    given = steps({"tool": "pay", "arguments": {}}, add(1, 1))
+    config = RunConfig(durability="off", single_pass=True)
+    Orchestrator(ScriptedModel(answer="x"), tools=registry, config=config, journal=path).run("t", given)
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if b'"type":"tool"' in line and b'"started"' in line)
+    return cut(path, lines, place + 1)
+
+
+def test_an_unsafe_call_that_was_begun_is_unknown_and_never_silently_repeated(tmp_path: Path) -> None:
+    path = cut_in_the_call(tmp_path)
+    registry, calls = counting()
+    result = resume(path, ScriptedModel(answer="x"), registry)
+    assert calls == []
+    assert result.steps[0].status == "failed"
+    assert "whether 'pay' took effect is unknown" in result.steps[0].errors[0]
+    assert result.steps[1].status == "complete"
+    decided = [r for r in read_records(path) if r["type"] == "approval"]
+    assert [(r["point"], r["state"], r.get("decision")) for r in decided] == [
+        ("unknown", "asked", None),
+        ("unknown", "decided", "reject"),
+    ]
+    assert replay(path).difference is None
+
+
+@pytest.mark.parametrize("effect", ["pure", "idempotent"])
+def test_a_call_that_may_be_made_again_is_made_again(tmp_path: Path, effect: str) -> None:
+    path = cut_in_the_call(tmp_path, effect)
+    registry, calls = counting(effect=effect)
+    assert resume(path, ScriptedModel(answer="x"), registry).steps[0].status == "complete"
+    assert calls == ["paid"]
+
+
+def test_a_person_decides_what_becomes_of_an_unknown_call(tmp_path: Path) -> None:
+    path = cut_in_the_call(tmp_path)
+    registry, calls = counting()
+    asked: list[ApprovalRequest] = []
+
+    def approver(request: ApprovalRequest) -> ApprovalDecision:
+        asked.append(request)
+        return ApprovalDecision(decision="approve")
+
+    result = resume(path, ScriptedModel(answer="x"), registry, options={"on_unknown": "ask"}, approver=approver)
+    assert (calls, result.steps[0].status) == (["paid"], "complete")
+    assert [(request.point, request.subject["tool_name"]) for request in asked] == [("unknown", "pay")]
+
+
+def test_a_retry_that_is_cut_off_too_is_unknown_once_more(tmp_path: Path) -> None:
+    path = cut_in_the_call(tmp_path)
+
+    registry, calls = counting()
+    resume(path, ScriptedModel(answer="x"), registry, options={"on_unknown": "retry"})
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if b'"decided"' in line)
+    cut(path, lines, place + 1)
+    registry, calls = counting()
+    result = resume(path, ScriptedModel(answer="x"), registry)
+    assert (calls, result.steps[0].status) == ([], "failed")
+    assert replay(path).difference is None
+
+
+def test_a_tool_may_know_what_became_of_its_call(tmp_path: Path) -> None:
+    path = cut_in_the_call(tmp_path)
+    registry, calls = counting(reconcile=lambda call_id, arguments: {"result": f"{call_id} was paid"})
+    result = resume(path, ScriptedModel(answer="x"), registry)
+    assert (calls, result.steps[0].output) == ([], {"result": "c1 was paid"})
+
+
+def test_a_run_that_has_ended_gives_its_result_again(tmp_path: Path) -> None:
+    want = record(tmp_path / "r.jsonl", two_passes())
+    before = (tmp_path / "r.jsonl").read_bytes()
+    assert resume(tmp_path / "r.jsonl", two_passes()) == want
+    assert (tmp_path / "r.jsonl").read_bytes() == before
+
+
+def test_what_does_not_match_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, two_passes())
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut(path, lines, len(lines) - 1)
+    before = path.read_bytes()
+    with pytest.raises(ReplayMismatchError, match=r"run_started\.tools"):
+        resume(path, two_passes(), ToolRegistry())
+    assert path.read_bytes() == before
+
+
+def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, two_passes(), ttl=5)
+    with pytest.raises(UsageError, match="'single_pass' cannot be changed when a run is resumed"):
+        Resumption(path, two_passes(), options={"single_pass": True})
+    assert resume(path, two_passes(), options={"ttl": 30}).status == "converged"
