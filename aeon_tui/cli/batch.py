@@ -1,0 +1,157 @@
+"""`aeon-tui batch`: many tasks, each a run of its own, over processes or a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from aeon_core.assemble import NO_MODEL, assembled_tools, connected_model
+from aeon_core.batch import Batch, BatchTask, Pool, ProcessPool, check_journals, dask_pool, exit_code, read_tasks
+from aeon_core.config import RunConfig, runs_directory
+from aeon_core.convergence.criteria import load_criteria
+from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
+from aeon_tui.cli import _settings
+from aeon_tui.cli._batch_report import Report
+from aeon_tui.cli._output import stderr, stdout
+from aeon_tui.prints import prints_on_stderr
+
+STOPPING = b"aeon-tui: stopping, what is running is aborted; once more kills it\n"
+MAX_JOBS = 1000
+
+
+def execute(args: Namespace) -> int:
+    """Run what is missing and return 0, or the highest exit code of a run.
+
+    Raises UsageError or ModelUnavailableError before anything starts: for a bad line, option or configuration.
+    """
+    jobs = _jobs(args.jobs)
+    config = _settings.load(args).config
+    where, tasks = _tasks(args, config)
+    directory = _settings.writable(runs_directory(config))
+    check_journals(tasks, directory, where)
+    _check(tasks, where, here=args.scheduler is None)
+    report = Report(stderr(), len(tasks))
+    pool = _pool(args.scheduler, jobs)
+    batch = Batch(tasks, pool, directory, retry_failed=args.retry_failed, on_result=report.result)
+    with _stop_on_signals(batch):
+        results = batch.run()
+    if args.json:
+        stdout().json(results)
+    report.table(results)
+    return exit_code(results)
+
+
+def _jobs(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 6 or not 1 <= int(text) <= MAX_JOBS:
+        raise UsageError(f"--jobs must be a whole number from 1 to {MAX_JOBS}; got {text!r}")
+    return int(text)
+
+
+def _pool(scheduler: str | None, jobs: int | None) -> Pool:
+    if scheduler is not None:
+        return dask_pool(scheduler, jobs)
+    return ProcessPool(jobs if jobs is not None else _cores())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
+    """Return what the tasks' source is called, and the tasks. Raises UsageError."""
+    if args.name is not None and not args.name.strip():
+        raise UsageError("--name is empty, expected what the run ids are to begin with")
+    if args.tasks == "-":
+        source = getattr(sys.stdin, "buffer", None)
+        where = "standard input"
+        return where, read_tasks(source or (), name=args.name or "stdin", config=config, where=where)
+    path = Path(args.tasks)
+    where = f"the file {args.tasks!r}"
+    try:
+        with path.expanduser().open("rb") as file:
+            name = args.name or path.stem
+            return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{where} cannot be read: {reason}; expected one task a line, as JSON") from None
+
+
+def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
+    """Raise AeonError where a task's model, tools or criteria cannot be used; each is looked at once.
+
+    Of a cluster's workers only this is known here: that a model is named.
+    """
+    seen: set[str] = set()
+    for task in tasks:
+        config = task.config
+        if config.model is None:
+            raise ModelUnavailableError(f"{where}, line {task.line}: {NO_MODEL}")
+        for check, what in _checks(config) if here else ():
+            if what in seen:
+                continue
+            seen.add(what)
+            try:
+                check(config)
+            except AeonError as error:
+                message = f"{where}, line {task.line}: {error.message}"
+                raise type(error)(message, exit_code=error.exit_code) from None
+
+
+def _checks(config: RunConfig) -> list[tuple[Any, str]]:
+    """Return what is to be checked, and for which values: of many lines with the same ones the first is enough."""
+    model = f"model {config.models} {config.base_url} {config.bedrock!r} {config.budget is None} {config.prices!r}"
+    tools = f"tools {config.tools} {config.project_root} {config.policy!r}"
+    return [(_check_model, model), (_check_tools, tools), (_check_criteria, f"criteria {config.criteria}")]
+
+
+def _check_model(config: RunConfig) -> None:
+    model = connected_model(config)
+    try:
+        model.check()
+    finally:
+        model.close()
+
+
+def _check_tools(config: RunConfig) -> None:
+    with prints_on_stderr():
+        assembled_tools(config).close()
+
+
+def _check_criteria(config: RunConfig) -> None:
+    if config.criteria is not None:
+        load_criteria(config.criteria)
+
+
+@contextlib.contextmanager
+def _stop_on_signals(batch: Batch) -> Iterator[None]:
+    """Let Ctrl-C and a termination stop the batch; the second one interrupts, which kills it."""
+    asked = False
+
+    def stop(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        with contextlib.suppress(OSError):
+            os.write(2, STOPPING)
+        batch.stop()
+
+    try:
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:
+        # Only the main thread takes signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

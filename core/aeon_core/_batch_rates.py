@@ -1,0 +1,138 @@
+"""One provider's rate limit for many processes: who is told to wait holds back all others that use the model.
+
+What is agreed on is a small file in the runs directory, replaced as a whole: how many seconds to wait from when it was
+written. Both times, then and now, are read from the file system, so that machines whose clocks differ agree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import random
+import re
+import tempfile
+import threading
+from pathlib import Path
+
+from aeon_core.errors import LLMError
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.retry import MAX_WAIT
+
+UNTOLD_WAIT = 1.0
+"""Seconds that all wait where a provider refuses for the rate and does not say for how long."""
+SPREAD = 0.25
+"""Seconds over which those who waited come back, at random, so that not all of them do so at once."""
+_TOO_MANY = (429, 529)
+
+
+class RateGate:
+    """The time until which nobody asks one model at one server, kept in `directory`.
+
+    Nothing here raises: where the file cannot be written or read, each run waits for itself alone, as it does anyway.
+    """
+
+    def __init__(self, directory: Path, model: str, base_url: str | None = None) -> None:
+        readable = re.sub(r"[^a-z0-9]+", "-", model.lower())[:40].strip("-")
+        digest = hashlib.sha256(f"{model}\n{base_url or ''}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
+        self.path = directory / f".rate-{readable}-{digest}"
+        self._passed = -1
+
+    def hold(self, seconds: float) -> None:
+        """Let everyone wait for so many seconds from now, at most 60; a longer wait that stands is left as it is."""
+        seconds = min(max(seconds, 0.0), MAX_WAIT)
+        if seconds <= self.remaining():
+            return
+        with contextlib.suppress(OSError):
+            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
+            try:
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(f"{seconds:.3f}")
+                Path(name).replace(self.path)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+
+    def remaining(self) -> float:
+        """Return the seconds to wait from now on; 0 where nobody has to."""
+        try:
+            stat = self.path.stat()
+            if stat.st_mtime_ns == self._passed:
+                return 0.0
+            seconds = min(float(self.path.read_text()), MAX_WAIT)
+            left = seconds - max(0.0, self._now() - stat.st_mtime)
+        except (OSError, ValueError):
+            return 0.0
+        if left > 0:
+            return left
+        # From now on one look at the file is enough.
+        self._passed = stat.st_mtime_ns
+        return 0.0
+
+    def _now(self) -> float:
+        """Return the time by the clock that stamps the files of the directory. Raises OSError."""
+        with tempfile.TemporaryFile(dir=self.path.parent) as probe:
+            probe.write(b"?")
+            probe.flush()
+            return os.fstat(probe.fileno()).st_mtime
+
+
+class PacedModel(LLMAdapter):
+    """A model that is not asked while the provider has told anyone in the batch to wait. The reply's notices say so."""
+
+    def __init__(self, model: LLMAdapter, gate: RateGate) -> None:
+        self.model = model.model
+        self.simulated = model.simulated
+        self.context_window = model.context_window
+        self._inner = model
+        self._gate = gate
+        self._cut = threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the model's reply, asked for when nobody has to wait. Raises LLMError, also where a wait is cut."""
+        waited = self._wait()
+        try:
+            reply = self._inner.complete(request)
+        except LLMError as error:
+            if (seconds := _wait_wished(error)) is not None:
+                self._gate.hold(seconds)
+            raise
+        if not waited:
+            return reply
+        notice = f"{self.model}: {waited:.1f} s waited, since the provider limits the rate of requests of this batch"
+        return reply.model_copy(update={"notices": [notice, *reply.notices]})
+
+    def check(self) -> None:
+        """Check the model. Raises ModelUnavailableError."""
+        self._inner.check()
+
+    def close(self) -> None:
+        """Close the model and cut a wait."""
+        cut, self._cut = self._cut, threading.Event()
+        cut.set()
+        self._inner.close()
+
+    def _wait(self) -> float:
+        """Wait until nobody has to any more; return for how many seconds."""
+        cut, waited = self._cut, 0.0
+        while left := self._gate.remaining():
+            left += random.uniform(0, SPREAD)
+            if cut.wait(left):
+                raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
+            waited += left
+        return waited
+
+
+def paced(model: LLMAdapter, directory: Path, base_url: str | None) -> LLMAdapter:
+    """Return the model, or each of a chain, held back by the gates in `directory`; a simulated one as it is."""
+    if isinstance(model, ModelChain):
+        return ModelChain([paced(one, directory, base_url) for one in model.models])
+    return model if model.simulated else PacedModel(model, RateGate(directory, model.model, base_url))
+
+
+def _wait_wished(error: LLMError) -> float | None:
+    """Return for how many seconds the provider wants no requests, None where it is not about their rate."""
+    wish = error.retry_after
+    if isinstance(wish, int | float) and wish > 0:
+        return float(wish)
+    return UNTOLD_WAIT if error.status_code in _TOO_MANY else None

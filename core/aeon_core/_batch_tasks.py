@@ -1,0 +1,159 @@
+"""The tasks of a batch: a JSONL file, each line checked before any run starts, each journal named after its id."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aeon_core.checks import nearest, shown
+from aeon_core.config import RunConfig
+from aeon_core.config_files import KEYS, PATH_KEYS
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import head
+from aeon_core.plain import clean_text, parse_json
+from aeon_core.redaction import redact_text
+
+MAX_LINE = 10_000_000
+"""Bytes of a line: a task is a text that a person or a program wrote, not a data set."""
+_MAX_ID = 500
+_READABLE = 48
+_FORM = '{"id": "a", "task": "what is to be done"} and fields of RunConfig'
+_PLAIN_NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{_READABLE - 1}}}")
+_LIKE_HASHED = re.compile(r".*-[0-9a-f]{10}")
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """One line of the file: `config` is the batch's with what the line says in its place."""
+
+    id: str
+    task: str
+    run_id: str
+    config: RunConfig
+    line: int
+
+    def journal(self, runs_dir: Path) -> Path:
+        """Return where the run's journal is, or will be."""
+        return runs_dir / f"{self.run_id}.jsonl"
+
+
+def read_tasks(
+    lines: Iterable[bytes], *, name: str, config: RunConfig, where: str, folder: Path | None = None
+) -> list[BatchTask]:
+    """Return the tasks of a JSONL file; blank lines are left out.
+
+    `name` is the batch's: the run ids begin with it. Relative paths on a line are relative to `folder` (the working
+    directory). Raises UsageError with `where` and the number of the first line that is bad, so that nothing starts.
+    """
+    found: list[BatchTask] = []
+    ids: dict[str, int] = {}
+    for number, line in _numbered(lines, where):
+        task = _task(line, f"{where}, line {number}", name, config, folder or Path.cwd(), number)
+        if (first := ids.setdefault(task.run_id, number)) != number:
+            raise UsageError(f"{where}, line {number}: the id {task.id!r} occurs twice, first on line {first}")
+        found.append(task)
+    if not found:
+        raise UsageError(f"{where} holds no tasks, expected lines of the form {_FORM}")
+    return found
+
+
+def check_journals(tasks: Iterable[BatchTask], runs_dir: Path, where: str) -> None:
+    """Raise UsageError where a task's journal is of another task: its result would be taken for this one's."""
+    for task in tasks:
+        path = task.journal(runs_dir)
+        first = head(path) if path.is_file() else None
+        recorded = first.get("task") if first is not None else None
+        if isinstance(recorded, str) and recorded not in (clean_text(task.task), redact_text(clean_text(task.task))):
+            raise UsageError(
+                f"{where}, line {task.line}: the run {task.run_id!r} exists and is of another task, "
+                f"{shown(recorded)}; give the line another id, or the batch another name with --name"
+            )
+
+
+def run_name(text: str) -> str:
+    """Return a part of a run id for any text: lower-case ASCII letters, digits, `-` and `_`, at most 59 of them.
+
+    Such a text stays as it is; another one keeps what can be kept of it and gets a hash, so that two texts have two
+    names also where a file system does not tell upper case from lower.
+    """
+    if _PLAIN_NAME.fullmatch(text) and not _LIKE_HASHED.fullmatch(text):
+        return text
+    kept = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:_READABLE].strip("-_")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{kept or 'id'}-{digest}"
+
+
+def _numbered(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_LINE:
+            raise UsageError(f"{where}, line {number} is longer than {MAX_LINE} bytes, expected {_FORM}")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, line
+
+
+def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, number: int) -> BatchTask:
+    fields = _fields(line, place)
+    task_id, task = _id(fields.pop("id", None), place), fields.pop("task", None)
+    if not isinstance(task, str) or not task.strip():
+        raise UsageError(f"{place}: 'task' is {shown(task)}, expected a text that says what is to be done")
+    return BatchTask(
+        task_id, task, f"{run_name(name)}.{run_name(task_id)}", _config(fields, config, folder, place), number
+    )
+
+
+def _fields(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        fields = parse_json(line.decode(), unique_keys=True)
+    except UnicodeDecodeError:
+        raise UsageError(f"{place} is no UTF-8; save the file as UTF-8") from None
+    except ValueError as error:
+        raise UsageError(f"{place} is no JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(fields, dict):
+        raise UsageError(f"{place} is {shown(fields)}, expected an object such as {_FORM}")
+    return fields
+
+
+def _id(value: Any, place: str) -> str:
+    if type(value) is int:
+        value = str(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > _MAX_ID:
+        raise UsageError(f"{place}: 'id' is {shown(value)}, expected a text of 1 to {_MAX_ID} characters, or a number")
+    return value
+
+
+def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str) -> RunConfig:
+    """Return the batch's configuration with the line's fields. Raises UsageError."""
+    for key in fields:
+        if key not in KEYS:
+            raise UsageError(f"{place}: unknown field {key!r}{nearest(key, ('id', 'task', *KEYS))}")
+    if "runs_dir" in fields:
+        raise UsageError(f"{place}: 'runs_dir' is the whole batch's; give it with --runs-dir")
+    given = {key: value for key, value in fields.items() if value is not None}
+    try:
+        told = RunConfig(**given)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error.message}") from None
+    values = {key: _value(key, getattr(told, key), getattr(config, key), folder, place) for key in given}
+    return config.model_copy(update=values)
+
+
+def _value(key: str, told: Any, before: Any, folder: Path, place: str) -> Any:
+    """Return what the line and the batch say together: rules and named entries add up, else the line's stands."""
+    if key in PATH_KEYS:
+        return _path(told, folder, f"{place}: {key!r}")
+    if hasattr(before, "joined"):
+        return before.joined(told)
+    return {**before, **told} if isinstance(before, Mapping) else told
+
+
+def _path(path: Path, folder: Path, what: str) -> Path:
+    try:
+        return folder / path.expanduser()
+    except RuntimeError:
+        raise UsageError(f"{what}: the home folder in {str(path)!r} is not known; write the path out") from None

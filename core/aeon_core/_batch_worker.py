@@ -1,0 +1,224 @@
+"""One run of a batch, in whatever process: plain data in, plain data out, and no exception for a failed run."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from pydantic import ValidationError
+
+from aeon_core._batch_rates import paced
+from aeon_core.assemble import assembled_tools, connected_model, telemetry
+from aeon_core.config import RunConfig
+from aeon_core.entities import RunResult
+from aeon_core.errors import AeonError
+from aeon_core.journal.history import open_history
+from aeon_core.journal.reader import head, tail
+from aeon_core.journal.summary import is_being_written
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.orchestrator import Orchestrator
+from aeon_core.plain import clean_text
+from aeon_core.redaction import redact_text
+from aeon_core.resuming import Resumption
+from aeon_core.timing import seconds_between
+from aeon_core.tools.registry import ToolRegistry
+
+_POLL = 0.2
+"""Seconds between two looks at whether the batch is to stop."""
+
+_ASSEMBLING = threading.Lock()
+"""Loading tools changes where Python looks for modules, and a worker of a cluster may have several threads."""
+
+
+class Job(TypedDict):
+    """What a worker is told. `config` holds RunConfig's fields; `stop` is a file that, once there, ends the run."""
+
+    id: str
+    task: str
+    run_id: str
+    config: dict[str, Any]
+    journal: str
+    stop: str
+
+
+def work(job: Job) -> dict[str, Any]:
+    """Run one task, or go on with it, and return its summary. What has ended is not run again.
+
+    A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
+    Aeon's.
+    """
+    began = time.perf_counter()
+    path = Path(job["journal"])
+    try:
+        if (ended := ended_result(path)) is not None:
+            return summary(job["id"], ended, took(path), "before")
+        if Path(job["stop"]).exists():
+            return no_result(job, "not_run", "the batch was stopped before this run began")
+        if path.exists() and is_being_written(path):
+            return no_result(job, "running", f"another process writes {job['journal']!r}; wait for it, then call again")
+        config = RunConfig(**job["config"])
+        result = _go_on(path, job, config) if path.exists() else _run(path, job, config)
+        return summary(job["id"], result, time.perf_counter() - began, "now")
+    except AeonError as error:
+        return no_result(job, "failed", error.message, error.exit_code)
+    except (Exception, SystemExit) as error:
+        return no_result(job, "failed", f"internal error: {type(error).__name__}: {error}")
+
+
+def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
+    """Go on with a run that was interrupted; where its journal holds not even a beginning, it is run anew."""
+    if head(path) is None:
+        set_aside(path, "interrupted")
+        return _run(path, job, config)
+    with _model_and_tools(path, config) as (llm, registry):
+        going_on = Resumption(path, llm, registry, on_record=telemetry(config))
+        with _stopped_by(Path(job["stop"]), going_on.abort):
+            return going_on.run()
+
+
+def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
+    with _model_and_tools(path, config) as (llm, registry):
+        orchestrator = Orchestrator(llm, tools=registry, config=config, journal=path, on_record=telemetry(config))
+        try:
+            with _stopped_by(Path(job["stop"]), orchestrator.abort):
+                return orchestrator.run(job["task"])
+        finally:
+            orchestrator.close()
+
+
+@contextlib.contextmanager
+def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter, ToolRegistry]]:
+    with _ASSEMBLING:
+        registry = assembled_tools(config)
+    try:
+        llm = paced(connected_model(config), path.parent, config.base_url)
+        try:
+            llm.check()
+            yield llm, registry
+        finally:
+            llm.close()
+    finally:
+        registry.close()
+
+
+@contextlib.contextmanager
+def _stopped_by(stop: Path, abort: Callable[[], None]) -> Iterator[None]:
+    """Abort the run when the file appears: it reaches a worker on another machine too, as a signal would not."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_POLL):
+            if stop.exists():
+                abort()
+                return
+
+    watching = threading.Thread(target=watch, name="aeon-batch-stop", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
+
+def prepare_process() -> None:
+    """Make a process ready to be a pool's worker: prints go to stderr, Ctrl-C is the parent's, and so is its life."""
+    import multiprocessing
+
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    # A handler, for a signal that is ignored would be ignored by the programs that tools start, too.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    logger = logging.getLogger("aeon")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent.join,), name="aeon-batch-parent", daemon=True).start()
+
+
+def _end_with(parent_ends: Callable[[], None]) -> None:
+    """End this process as soon as the one that hands out work is gone: a pool's workers would wait for ever."""
+    parent_ends()
+    os._exit(1)
+
+
+def ended_result(path: Path) -> RunResult | None:
+    """Return how the run of a journal ended, None where it did not, or there is no journal. Raises AeonError."""
+    if not path.is_file() or head(path) is None:
+        return None
+    last = next(tail(path), {})
+    if last.get("type") != "run_finished":
+        return None
+    try:
+        return RunResult.model_validate(last["result"])
+    except (ValidationError, KeyError):
+        # A long text stands elsewhere in the journal.
+        return open_history(path).final_result
+
+
+def took(path: Path) -> float | None:
+    """Return the seconds from a journal's first record to its last, None where they cannot be told."""
+    first, last = head(path) or {}, next(tail(path), {})
+    try:
+        return seconds_between(first["ts"], last["ts"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def set_aside(path: Path, why: str) -> Path:
+    """Give a journal another name, `<run_id>.<why>-<n>.jsonl`, and return that; nothing is ever overwritten."""
+    for number in itertools.count(1):
+        aside = path.with_name(f"{path.stem}.{why}-{number}{path.suffix}")
+        if not os.path.lexists(aside):
+            return path.rename(aside)
+    raise AssertionError("there is always a next number")
+
+
+def summary(task_id: str, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
+    """Return what a batch tells of a run that has ended, in this call or before it."""
+    return {
+        "id": task_id,
+        "run_id": result.run_id,
+        "status": result.status,
+        "exit_code": result.exit_code,
+        "answer": result.answer,
+        "passes": result.passes,
+        "cost_usd": result.cost_usd,
+        "usage": result.usage.model_dump(),
+        "seconds": None if seconds is None else round(seconds, 3),
+        "model": result.model,
+        "simulated": result.simulated,
+        "error": result.error,
+        "journal": result.journal,
+        "ended": ended,
+    }
+
+
+def no_result(job: Mapping[str, Any], status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
+    """Return what a batch tells of a task without a result: `status` is no RunResult's where the run did not end."""
+    journal = Path(job["journal"])
+    return {
+        "id": job["id"],
+        "run_id": job["run_id"],
+        "status": status,
+        "exit_code": exit_code,
+        "answer": None,
+        "passes": 0,
+        "cost_usd": None,
+        "usage": None,
+        "seconds": None,
+        "model": None,
+        "simulated": False,
+        "error": {"message": redact_text(clean_text(message))},
+        "journal": str(journal) if journal.exists() else None,
+        "ended": None,
+    }

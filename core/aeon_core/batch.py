@@ -1,0 +1,180 @@
+"""Many runs at once, each with its own journal; a second call does what is missing (contract: `batch`).
+
+tasks = read_tasks(lines, name="nightly", config=config, where="nightly.jsonl")
+results = Batch(tasks, ProcessPool(4), runs_dir).run()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, wait
+from pathlib import Path
+from typing import Any
+
+from aeon_core._batch_pools import ExecutorPool, Pool, ProcessPool, Running, dask_pool
+from aeon_core._batch_tasks import BatchTask, check_journals, read_tasks, run_name
+from aeon_core._batch_worker import Job, ended_result, no_result, set_aside, summary, took, work
+from aeon_core.errors import AeonError, UsageError
+
+__all__ = [
+    "Batch",
+    "BatchTask",
+    "ExecutorPool",
+    "Pool",
+    "ProcessPool",
+    "check_journals",
+    "dask_pool",
+    "exit_code",
+    "read_tasks",
+    "run_name",
+]
+
+MAX_TRIES = 3
+"""How often a task is handed out whose worker dies, the first time counted."""
+_POLL = 0.25
+"""Seconds after which a stop is noticed at the latest."""
+
+
+class Batch:
+    """The runs of some tasks over a pool. `stop` may be called from a signal handler or another thread.
+
+    `retry_failed` runs anew what ended without a result to use; the old journal gets another name. `on_result` is told
+    of each task's result, as `run` returns it, when it is known.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[BatchTask],
+        pool: Pool,
+        runs_dir: Path,
+        *,
+        retry_failed: bool = False,
+        on_result: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self._tasks = tasks
+        self._pool = pool
+        self._runs_dir = runs_dir
+        self._retry_failed = retry_failed
+        self._on_result = on_result
+        self._stop_file = runs_dir / f".batch-{secrets.token_hex(6)}.stop"
+        self._stopped = False
+        self._waiting: deque[BatchTask] = deque()
+        self._running: dict[Running, BatchTask] = {}
+        self._tries: dict[str, int] = {}
+        self._results: dict[str, dict[str, Any]] = {}
+
+    def stop(self) -> None:
+        """Hand out nothing more, and abort what is running, as a person does: the journals say so."""
+        self._stopped = True
+        with contextlib.suppress(OSError):
+            self._stop_file.touch(mode=0o600)
+
+    def run(self) -> list[dict[str, Any]]:
+        """Return one result a task, in their order, when all have ended; a run that fails is a result.
+
+        `status` is a RunResult's, or `not_run` (the batch was stopped before), `running` (another process is at it),
+        `interrupted` (its worker died three times); `exit_code` what `aeon-tui run` would have ended with; `ended`
+        is `now`, `before` or None. Closes the pool. Raises UsageError where the runs directory cannot be made. Whatever
+        ends the loop from outside, such as KeyboardInterrupt, kills the pool.
+        """
+        try:
+            self._make_directory()
+            self._look()
+            while self._running or (self._waiting and not self._stopped):
+                self._hand_out()
+                done, _ = wait(self._running, timeout=_POLL, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._take(future)
+            for task in self._waiting:
+                self._tell(task, no_result(self._job(task), "not_run", "the batch was stopped before this run began"))
+            self._forget_stop()
+        except BaseException:
+            self.stop()
+            if self._pool.kill():
+                self._forget_stop()
+            raise
+        finally:
+            self._pool.close()
+        return [self._results[task.run_id] for task in self._tasks]
+
+    def _forget_stop(self) -> None:
+        """Remove the file that tells workers to stop; where some cannot be killed it stays, for them to see."""
+        with contextlib.suppress(OSError):
+            self._stop_file.unlink(missing_ok=True)
+
+    def _make_directory(self) -> None:
+        try:
+            self._runs_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"the runs directory {str(self._runs_dir)!r} cannot be made: {error.strerror}; name another one"
+            ) from None
+
+    def _look(self) -> None:
+        """Tell of the tasks that have a result already; the others wait."""
+        for task in self._tasks:
+            path = task.journal(self._runs_dir)
+            try:
+                ended = ended_result(path)
+            except (AeonError, OSError) as error:
+                self._tell(task, no_result(self._job(task), "failed", f"{str(path)!r} cannot be read: {error}", 2))
+                continue
+            if ended is None or (self._retry_failed and ended.exit_code):
+                self._waiting.append(task)
+            else:
+                self._tell(task, summary(task.id, ended, took(path), "before"))
+
+    def _hand_out(self) -> None:
+        while self._waiting and not self._stopped:
+            task = self._waiting[0]
+            first = not self._tries.get(task.run_id)
+            if first and self._retry_failed and ended_result(path := task.journal(self._runs_dir)) is not None:
+                set_aside(path, "failed")
+            future = self._pool.submit(work, self._job(task))
+            if future is None:
+                return
+            self._waiting.popleft()
+            self._tries[task.run_id] = self._tries.get(task.run_id, 0) + 1
+            self._running[future] = task
+
+    def _take(self, future: Running) -> None:
+        task = self._running.pop(future)
+        try:
+            result = future.result()
+        except BrokenExecutor as error:
+            if self._tries[task.run_id] < MAX_TRIES and not self._stopped:
+                self._waiting.appendleft(task)
+                return self._pool.free(future)
+            tries = self._tries[task.run_id]
+            result = self._lost(task, f"its worker died, at try {tries} of {MAX_TRIES}: {error}")
+        except (Exception, CancelledError) as error:
+            result = self._lost(task, f"its worker was lost: {type(error).__name__}: {error}")
+        self._pool.free(future)
+        self._tell(task, result)
+        return None
+
+    def _lost(self, task: BatchTask, why: str) -> dict[str, Any]:
+        return no_result(self._job(task), "interrupted", why)
+
+    def _job(self, task: BatchTask) -> Job:
+        return Job(
+            id=task.id,
+            task=task.task,
+            run_id=task.run_id,
+            config=dict(task.config),
+            journal=str(task.journal(self._runs_dir)),
+            stop=str(self._stop_file),
+        )
+
+    def _tell(self, task: BatchTask, result: dict[str, Any]) -> None:
+        self._results[task.run_id] = result
+        if self._on_result is not None:
+            self._on_result(result)
+
+
+def exit_code(results: Sequence[Mapping[str, Any]]) -> int:
+    """Return 0 where every run's exit code is 0, else the highest among them."""
+    return max((int(result["exit_code"]) for result in results), default=0)

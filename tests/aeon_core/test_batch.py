@@ -1,0 +1,284 @@
+"""A batch over real processes: what ends, what is gone on with, what a dying worker takes with it."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core._batch_worker import set_aside, work
+from aeon_core.batch import Batch, BatchTask, ExecutorPool, ProcessPool, exit_code, read_tasks
+from aeon_core.config import RunConfig
+from aeon_core.errors import UsageError
+from aeon_core.journal.history import open_history
+from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.writer import JournalWriter
+
+DEADLY = """
+import os, signal, threading, time
+from pathlib import Path
+from aeon_core import tool
+
+@tool(effect="idempotent")
+def perish(marker: str) -> str:
+    "Ends the process that calls it, as often as its marker says."
+    path = Path(marker)
+    lives = int(path.read_text())
+    if lives:
+        path.write_text(str(lives - 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "survived"
+
+@tool(effect="pure")
+def linger(marker: str) -> str:
+    "Says that it is there, and waits until its worker knows that the batch is to stop."
+    path = Path(marker)
+    path.write_text(str(os.getpid()))
+    until = time.monotonic() + 20
+    while time.monotonic() < until and "aeon-batch-stop" in {each.name for each in threading.enumerate()}:
+        time.sleep(0.01)
+    return "lingered"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_process_survives() -> Iterator[None]:
+    yield
+    assert multiprocessing.active_children() == []
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+def tasks_of(tmp_path: Path, *tasks: str, **fields: Any) -> list[BatchTask]:
+    """Return tasks; one that uses a tool needs it in a process of its own, since a module's name is there once."""
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    tools = ["deadly:perish", "deadly:linger"] if any(task.startswith("use ") for task in tasks) else []
+    config = RunConfig(
+        model="simulated:default",
+        project_root=tmp_path,
+        tools=tools,
+        **{"single_pass": True, **fields},
+    )
+    lines = [json.dumps({"id": f"t{number}", "task": task}).encode() for number, task in enumerate(tasks, 1)]
+    return read_tasks(lines, name="b", config=config, where="lines")
+
+
+def lives(tmp_path: Path, number: int) -> str:
+    """Return a task whose worker dies so many times."""
+    marker = tmp_path / f"lives-{number}"
+    marker.write_text(str(number))
+    return f"use perish on '{marker}'"
+
+
+def told(results: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
+    return [tuple(result[key] for key in keys) for result in results]
+
+
+def threads() -> ExecutorPool:
+    """Return a pool that is quick to start, for what is no matter of processes."""
+    return ExecutorPool(lambda: ThreadPoolExecutor(2), lambda: 2)
+
+
+def test_every_task_is_a_run_with_a_journal_and_the_results_stand_in_their_order(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, *(f"calculate the sum of {number} and 10" for number in range(5)))
+    seen: list[str] = []
+    results = Batch(tasks, ProcessPool(2), runs, on_result=lambda result: seen.append(result["id"])).run()
+    assert told(results, "id", "run_id", "status", "exit_code", "answer", "ended") == [
+        (f"t{n + 1}", f"b.t{n + 1}", "completed", 0, f"The sum of {n} and 10 is {n + 10}.", "now") for n in range(5)
+    ]
+    assert sorted(seen) == ["t1", "t2", "t3", "t4", "t5"]
+    for result in results:
+        history = open_history(Path(result["journal"]))
+        assert history.final_result is not None
+        assert history.final_result.answer == result["answer"]
+    assert sorted(path.name for path in runs.iterdir()) == [f"b.t{n}.jsonl" for n in range(1, 6)]
+
+
+def test_a_second_call_runs_only_what_is_missing(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2", "divide 7 by 0")
+    first = Batch(tasks, threads(), runs).run()
+    assert told(first, "status", "error") == [("completed", None), ("not_converged", None)]
+    before = {path: path.read_bytes() for path in runs.iterdir()}
+    again = Batch([*tasks, *tasks_of(tmp_path, "x", "y", "calculate 3 + 4")[2:]], threads(), runs).run()
+    assert told(again, "id", "status", "ended") == [
+        ("t1", "completed", "before"),
+        ("t2", "not_converged", "before"),
+        ("t3", "completed", "now"),
+    ]
+    assert told(again[:2], "answer", "passes", "cost_usd", "usage") == told(
+        first, "answer", "passes", "cost_usd", "usage"
+    )
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_failed_is_run_anew_when_asked_for_and_its_journal_kept(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2", "divide 7 by 0")
+    Batch(tasks, threads(), runs).run()
+    failed = (runs / "b.t2.jsonl").read_bytes()
+    again = Batch(tasks, threads(), runs, retry_failed=True).run()
+    assert told(again, "status", "ended") == [("completed", "before"), ("not_converged", "now")]
+    assert (runs / "b.t2.failed-1.jsonl").read_bytes() == failed
+    assert exit_code(again) == 5
+
+
+def test_a_long_answer_of_before_is_told_in_full(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "design a REST API for invoices", single_pass=False)
+    first, again = (Batch(tasks, threads(), runs).run()[0] for _ in range(2))
+    assert again["ended"] == "before"
+    assert len(again["answer"]) > 400
+    assert again["answer"] == first["answer"]
+
+
+@pytest.mark.parametrize("left", [b"", b'{"v":1,"seq":0', b"line\n" * 3], ids=["empty", "torn", "foreign"])
+def test_an_interrupted_run_is_gone_on_with_and_nothing_is_deleted(tmp_path: Path, runs: Path, left: bytes) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2")
+    runs.mkdir()
+    (runs / "b.t1.jsonl").write_bytes(left)
+    (result,) = Batch(tasks, threads(), runs).run()
+    assert (result["status"], result["ended"]) == ("completed", "now")
+    assert (runs / "b.t1.interrupted-1.jsonl").read_bytes() == left
+
+
+def test_setting_aside_overwrites_nothing(tmp_path: Path) -> None:
+    for content in ("first", "second"):
+        (tmp_path / "b.t1.jsonl").write_text(content)
+        set_aside(tmp_path / "b.t1.jsonl", "failed")
+    assert [(tmp_path / f"b.t1.failed-{n}.jsonl").read_text() for n in (1, 2)] == ["first", "second"]
+
+
+def test_a_worker_that_dies_loses_nothing_and_takes_no_other_with_it(tmp_path: Path, runs: Path) -> None:
+    others = [f"calculate {number} + 10" for number in range(4)]
+    tasks = tasks_of(tmp_path, lives(tmp_path, 1), *others)
+    results = Batch(tasks, ProcessPool(2), runs).run()
+    assert told(results, "status", "ended") == [("completed", "now")] * 5
+    assert "survived" in results[0]["answer"]
+    assert b'"type":"run_resumed"' in (runs / "b.t1.jsonl").read_bytes()
+    assert list(runs.glob("*.interrupted-*")) == []
+
+
+def test_a_task_that_kills_every_worker_is_given_up_after_three(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, lives(tmp_path, 9), "calculate 1 + 2")
+    killer, other = Batch(tasks, ProcessPool(2), runs).run()
+    assert (killer["status"], killer["exit_code"], killer["ended"]) == ("interrupted", 1, None)
+    assert "its worker died, at try 3 of 3" in killer["error"]["message"]
+    assert killer["journal"] == str(runs / "b.t1.jsonl")
+    assert (tmp_path / "lives-9").read_text() == "6"
+    assert other["status"] == "completed"
+
+
+def test_a_stop_aborts_what_runs_and_begins_nothing_more(tmp_path: Path, runs: Path) -> None:
+    here = tmp_path / "here"
+    tasks = tasks_of(tmp_path, f"use linger on '{here}'", "calculate 1 + 2")
+    batch = Batch(tasks, ProcessPool(1), runs)
+    stopping = threading.Thread(target=lambda: (_wait_for(here), batch.stop()))
+    stopping.start()
+    results = batch.run()
+    stopping.join()
+    assert told(results, "id", "status", "exit_code", "ended") == [
+        ("t1", "aborted", 1, "now"),
+        ("t2", "not_run", 1, None),
+    ]
+    assert open_history(runs / "b.t1.jsonl").final_result is not None
+    assert [path.name for path in runs.iterdir()] == ["b.t1.jsonl"]
+
+
+def test_an_interrupt_kills_the_workers_and_leaves_their_journals(tmp_path: Path, runs: Path) -> None:
+    here = tmp_path / "here"
+    tasks = tasks_of(tmp_path, f"use linger on '{here}'", "calculate 1 + 2")
+
+    def interrupt(result: dict[str, Any]) -> None:
+        _wait_for(here)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Batch(tasks, ProcessPool(2), runs, on_result=interrupt).run()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(here.read_text()), 0)
+    assert open_history(runs / "b.t1.jsonl").final_result is None
+    assert not is_being_written(runs / "b.t1.jsonl")
+
+
+def test_what_an_interrupt_cannot_kill_is_still_told_to_stop(tmp_path: Path, runs: Path) -> None:
+    release, began = threading.Event(), threading.Event()
+
+    class Busy(ThreadPoolExecutor):
+        def submit(self, *_: Any) -> Any:
+            return super().submit(lambda: (began.set(), release.wait(20), {})[-1])
+
+    def interrupt(result: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    first, second = tasks_of(tmp_path, "calculate 1 + 2", "calculate 3 + 4")
+    Batch([first], threads(), runs).run()
+    pool = ExecutorPool(lambda: Busy(2), lambda: 2)
+    pool.submit(work, {})
+    assert began.wait(10)
+    with pytest.raises(KeyboardInterrupt):
+        Batch([first, second], pool, runs, on_result=interrupt).run()
+    assert len(list(runs.glob(".batch-*.stop"))) == 1
+    release.set()
+
+
+def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2")
+    writer = JournalWriter(runs / "b.t1.jsonl", "b.t1")
+    (result,) = Batch(tasks, threads(), runs).run()
+    writer.close()
+    assert (result["status"], result["exit_code"]) == ("running", 1)
+    assert "another process writes" in result["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "message"),
+    [
+        ({"tools": ["nowhere:tool"]}, 2, "nowhere"),
+        ({"model": None}, 3, "no model is configured"),
+        ({"model": "openai:m"}, 3, "OPENAI_API_KEY"),
+        ({"criteria": Path("/nowhere.yml")}, 2, "nowhere.yml"),
+    ],
+)
+def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
+    tmp_path: Path, runs: Path, fields: dict[str, Any], code: int, message: str
+) -> None:
+    task = tasks_of(tmp_path, "calculate 1 + 2")[0]
+    job = {
+        "id": task.id,
+        "task": task.task,
+        "run_id": task.run_id,
+        "config": {**dict(task.config), **fields},
+        "journal": str(task.journal(runs)),
+        "stop": str(runs / "stop"),
+    }
+    result = work(job)  # type: ignore[arg-type]
+    assert (result["status"], result["exit_code"], result["ended"]) == ("failed", code, None)
+    assert message in result["error"]["message"]
+
+
+def test_a_runs_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be made"):
+        Batch(tasks_of(tmp_path, "calculate 1 + 2"), threads(), tmp_path / "file" / "runs").run()
+
+
+@pytest.mark.parametrize(("codes", "code"), [([], 0), ([0, 0], 0), ([0, 1, 5, 3], 5)])
+def test_the_exit_code_is_the_highest_of_the_runs(codes: list[int], code: int) -> None:
+    assert exit_code([{"exit_code": each} for each in codes]) == code
+
+
+def _wait_for(path: Path) -> None:
+    waiting = threading.Event()
+    for _ in range(2000):
+        if path.exists() and path.read_text():
+            return
+        waiting.wait(0.01)
+    raise AssertionError(f"{path} never came")

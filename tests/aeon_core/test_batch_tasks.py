@@ -1,0 +1,128 @@
+"""The lines of a batch: what they may hold, and the names of the runs that they become."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.batch import BatchTask, check_journals, read_tasks, run_name
+from aeon_core.config import RunConfig
+from aeon_core.errors import UsageError
+from aeon_core.policy import PolicyRules
+
+ADD = "calculate the sum of 1 and 2"
+
+
+def read(*lines: Any, config: RunConfig | None = None, folder: Path | None = None) -> list[BatchTask]:
+    raw = [line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines]
+    return read_tasks(raw, name="nightly", config=config or RunConfig(), where="the file 't.jsonl'", folder=folder)
+
+
+def problem(*lines: Any) -> str:
+    with pytest.raises(UsageError) as raised:
+        read(*lines)
+    assert "\n" not in raised.value.message
+    return raised.value.message
+
+
+def test_each_line_is_a_task_with_a_run_id_of_its_own() -> None:
+    tasks = read({"id": "a", "task": ADD}, b"\n", b"  \r\n", {"id": 2, "task": "think"})
+    assert [(task.id, task.run_id, task.task, task.line) for task in tasks] == [
+        ("a", "nightly.a", ADD, 1),
+        ("2", "nightly.2", "think", 4),
+    ]
+    assert tasks[0].journal(Path("/runs")) == Path("/runs/nightly.a.jsonl")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    assert read(b'\xef\xbb\xbf{"id": "a", "task": "x"}')[0].id == "a"
+
+
+def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
+    base = RunConfig(
+        model="simulated:default", ttl=9, policy=PolicyRules(deny=["Bash"]), prices={"m": {"input": 1, "output": 2}}
+    )
+    first, second = read(
+        {"id": "a", "task": ADD, "ttl": 3, "policy": {"allow": ["Read"]}, "prices": {"n": {"input": 3, "output": 4}}},
+        {"id": "b", "task": ADD, "project_root": "sub", "model": None},
+        config=base,
+        folder=tmp_path,
+    )
+    assert (first.config.ttl, first.config.model) == (3, "simulated:default")
+    assert (first.config.policy.allow, first.config.policy.deny) == (("Read",), ("Bash",))
+    assert sorted(first.config.prices) == ["m", "n"]
+    assert second.config == base.model_copy(update={"project_root": tmp_path / "sub"})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        pytest.param(b"{", "line 2 is no JSON: ", id="broken"),
+        pytest.param(b'{"id": "b", "task": "x", "ttl": NaN}', "line 2 is no JSON: ", id="nan"),
+        pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is no JSON: ", id="key-twice"),
+        pytest.param(b'{"id": "\xff"}', "line 2 is no UTF-8", id="latin-1"),
+        pytest.param(["b"], "line 2 is ['b'], expected an object", id="list"),
+        pytest.param({"task": ADD}, "line 2: 'id' is None, expected a text", id="no-id"),
+        pytest.param({"id": " ", "task": ADD}, "line 2: 'id' is ' '", id="blank-id"),
+        pytest.param({"id": True, "task": ADD}, "line 2: 'id' is True", id="truth-id"),
+        pytest.param({"id": "b" * 501, "task": ADD}, "line 2: 'id' is 'bbb", id="long-id"),
+        pytest.param({"id": "b"}, "line 2: 'task' is None", id="no-task"),
+        pytest.param({"id": "b", "task": "\n"}, r"line 2: 'task' is '\n'", id="blank-task"),
+        pytest.param({"id": "b", "task": ADD, "tll": 3}, "unknown field 'tll'; did you mean 'ttl'?", id="unknown"),
+        pytest.param({"id": "b", "task": ADD, "ttl": "3"}, "line 2: 'ttl' of RunConfig must be", id="value"),
+        pytest.param({"id": "b", "task": ADD, "runs_dir": "x"}, "give it with --runs-dir", id="runs-dir"),
+        pytest.param({"id": "a", "task": ADD}, "the id 'a' occurs twice, first on line 1", id="twice"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number(line: Any, told: str) -> None:
+    message = problem({"id": "a", "task": ADD}, line)
+    assert message.startswith("the file 't.jsonl', line 2")
+    assert told in message
+
+
+def test_a_number_and_its_text_are_one_id() -> None:
+    assert "the id '1' occurs twice" in problem({"id": 1, "task": ADD}, {"id": "1", "task": ADD})
+
+
+def test_a_file_without_tasks_is_told() -> None:
+    assert "holds no tasks" in problem(b"\n")
+
+
+def test_a_journal_of_another_task_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    tasks = read({"id": "a", "task": ADD}, {"id": "b", "task": "think"})
+    stamp = "2026-11-20T09:30:00.123456Z"
+    first = {"v": 1, "seq": 0, "ts": stamp, "run": "r", "type": "run_started", "task": ADD}
+    for task in tasks:
+        task.journal(tmp_path).write_text(json.dumps(first) + "\n")
+    with pytest.raises(UsageError, match=r"line 2: the run 'nightly.b' exists and is of another task, 'calculate"):
+        check_journals(tasks, tmp_path, "t.jsonl")
+    check_journals(tasks[:1], tmp_path, "t.jsonl")
+
+
+@pytest.mark.parametrize("text", ["a", "t-1", "case_7", "0", "x" * 48])
+def test_a_simple_name_stays_as_it_is(text: str) -> None:
+    assert run_name(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [("../../etc/passwd", "etc-passwd-"), ("Case", "case-"), ("größe", "gr-e-"), ("日本", "id-"), ("a.b", "a-b-")],
+)
+def test_any_other_name_keeps_what_is_safe_and_gets_a_hash(text: str, beginning: str) -> None:
+    assert re.fullmatch(f"{re.escape(beginning)}[0-9a-f]{{10}}", run_name(text))
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_names_are_safe_and_two_texts_have_two(one: str, other: str) -> None:
+    assert re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,58}", run_name(one))
+    assert (run_name(one) == run_name(other)) == (one == other)
+
+
+def test_an_id_that_looks_like_anothers_name_gets_its_own() -> None:
+    assert run_name(run_name("Case")) != run_name("Case")

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.journal.history import open_history
+from aeon_tui.cli._batch_report import Report
+from aeon_tui.cli._output import Output
+from tests.aeon_tui.cli.conftest import Cli, environment
+
+RUNS = Path(".aeon/runs")
+SIMULATED = ("--model", "simulated:default", "--single-pass")
+ADD, DIVIDE = "calculate the sum of 5 and 10", "divide 7 by 0"
+TOOLS = """
+import os, threading, time
+from pathlib import Path
+from aeon_core import tool
+
+@tool(effect="idempotent")
+def linger(marker: str) -> str:
+    "Says in which process it is, and waits until its worker knows that the batch is to stop."
+    Path(marker).with_suffix(".new").write_text(str(os.getpid()))
+    Path(marker).with_suffix(".new").replace(marker)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and "aeon-batch-stop" in {each.name for each in threading.enumerate()}:
+        time.sleep(0.01)
+    return "lingered"
+
+@tool(effect="pure")
+def shout(text: str) -> str:
+    "Says it loudly."
+    print("printed by the tool")
+    os.system("echo printed by a program")
+    return text.upper()
+"""
+
+
+def write(*lines: Any, name: str = "jobs.jsonl") -> str:
+    Path(name).write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return name
+
+
+def without_times(text: str) -> list[str]:
+    """Return the lines with every duration as `T s`; what is aligned to one loses its blanks."""
+    return [re.sub(r" +\d+\.\d s\b", " T s", line) for line in text.splitlines()]
+
+
+def test_progress_table_and_totals_go_to_stderr(cli: Cli) -> None:
+    done = cli("batch", write({"id": "sum", "task": ADD}, {"id": "Ratio", "task": DIVIDE}), *SIMULATED, "--jobs", "1")
+    assert done.out == ""
+    assert done.code == 5
+    assert without_times(done.err) == [
+        "[1/2] sum · completed · 1 pass · $0.0000 · T s",
+        "[2/2] Ratio · not converged · 1 pass · $0.0000 · T s",
+        "id     status         passes     cost   time",
+        "sum    completed      1 pass  $0.0000 T s",
+        "Ratio  not converged  1 pass  $0.0000 T s",
+        "2 tasks: 1 completed, 1 not converged · $0.0000 · T s of runs",
+    ]
+    assert sorted(path.stem[:10] for path in RUNS.iterdir()) == ["jobs.ratio", "jobs.sum"]
+
+
+def test_json_is_the_results_in_the_tasks_order_and_a_second_call_runs_nothing(cli: Cli) -> None:
+    tasks = write({"id": "b", "task": ADD}, {"id": "a", "task": "calculate 1 + 2"})
+    first = cli("batch", tasks, *SIMULATED, "--json")
+    again = cli("batch", tasks, *SIMULATED, "--json")
+    assert (first.code, again.code) == (0, 0)
+    results = json.loads(first.out)
+    assert [(each["id"], each["answer"], each["ended"]) for each in results] == [
+        ("b", "The sum of 5 and 10 is 15.", "now"),
+        ("a", "The sum of 1 and 2 is 3.", "now"),
+    ]
+    assert open_history(results[0]["journal"]).task_input == ADD
+    assert [(each["id"], each["ended"]) for each in json.loads(again.out)] == [("b", "before"), ("a", "before")]
+    assert again.err.startswith("2 of 2 tasks have ended before\n")
+
+
+def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
+    line = json.dumps({"id": 1, "task": ADD})
+    assert cli("batch", "-", *SIMULATED, stdin=line).code == 0
+    assert cli("batch", "-", *SIMULATED, "--name", "Nightly 3", stdin=line).code == 0
+    assert [path.name for path in sorted(RUNS.iterdir())] == ["nightly-3-2080efb06e.1.jsonl", "stdin.1.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "code", "told"),
+    [
+        (['{"id": "a"'], (), 2, "the file 'jobs.jsonl', line 2 is no JSON"),
+        ([{"id": "ok", "task": ADD}], (), 2, "line 2: the id 'ok' occurs twice, first on line 1"),
+        ([{"id": "a", "task": ADD, "model": "nobody:m"}], (), 2, "line 2: the model 'nobody:m' is of an unknown"),
+        ([{"id": "a", "task": ADD, "model": "openai:m"}], (), 3, "line 2: "),
+        ([{"id": "a", "task": ADD, "tools": ["gone:it"]}], (), 2, "line 2: tools 'gone:it': there is no module"),
+        ([{"id": "a", "task": ADD, "criteria": "gone.yml"}], (), 2, "gone.yml"),
+        ([], ("--jobs", "0"), 2, "--jobs must be a whole number from 1 to 1000; got '0'"),
+        ([], ("--jobs", "two"), 2, "got 'two'"),
+        ([], ("--name", " "), 2, "--name is empty"),
+        ([], ("--scheduler", "here"), 2, "here"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_starts(
+    cli: Cli, lines: list[Any], options: tuple[str, ...], code: int, told: str
+) -> None:
+    done = cli("batch", write({"id": "ok", "task": ADD}, *lines), *SIMULATED, *options)
+    assert (done.code, done.out) == (code, "")
+    assert len(done.err.splitlines()) == 1
+    assert told in done.err
+    assert not RUNS.exists()
+
+
+def test_a_line_may_name_the_model_and_one_without_any_is_exit_3(cli: Cli) -> None:
+    tasks = write({"id": "a", "task": ADD, "model": "simulated:default"}, {"id": "b", "task": ADD})
+    done = cli("batch", tasks)
+    assert done.code == 3
+    assert "line 2: no model is configured" in done.err
+
+
+def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
+    done = cli("batch", "gone.jsonl", *SIMULATED)
+    assert done.code == 2
+    assert done.err == (
+        "aeon-tui: the file 'gone.jsonl' cannot be read: No such file or directory; expected one task a line, as JSON\n"
+    )
+
+
+def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
+    assert cli("batch", write({"id": "a", "task": ADD}), *SIMULATED).code == 0
+    done = cli("batch", write({"id": "a", "task": DIVIDE}), *SIMULATED)
+    assert done.code == 2
+    assert "line 1: the run 'jobs.a' exists and is of another task, 'calculate the sum of 5 and 10'" in done.err
+    assert len(list(RUNS.iterdir())) == 1
+
+
+def test_what_failed_is_run_anew_when_asked_for(cli: Cli) -> None:
+    tasks = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
+    cli("batch", tasks, *SIMULATED)
+    done = cli("batch", tasks, *SIMULATED, "--retry-failed", "--json")
+    assert [each["ended"] for each in json.loads(done.out)] == ["before", "now"]
+    assert sorted(path.name for path in RUNS.iterdir()) == ["jobs.a.jsonl", "jobs.b.failed-1.jsonl", "jobs.b.jsonl"]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "aeon_tui", "batch", *arguments, *SIMULATED, "--jobs", "1"]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=environment(), text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def lingering() -> tuple[str, Path]:
+    """Return a file of tasks whose first waits in a tool, and where that says its process id."""
+    Path("slow.py").write_text(TOOLS)
+    here = Path("here").absolute()
+    return write(
+        {"id": "a", "task": f"use linger on '{here}'", "tools": ["slow:linger"]}, {"id": "b", "task": ADD}
+    ), here
+
+
+def pid_in(path: Path) -> int:
+    until = time.monotonic() + 30
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+def wait_until_gone(pid: int) -> None:
+    until = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals) -> None:
+    tasks, here = lingering()
+    with start(tasks, "--json") as process:
+        worker = pid_in(here)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert [(each["id"], each["status"]) for each in json.loads(out)] == [("a", "aborted"), ("b", "not_run")]
+    assert err.startswith("aeon-tui: stopping, what is running is aborted; once more kills it\n")
+    assert "--retry-failed runs aborted ones anew" in err
+    result = open_history(RUNS / "jobs.a.jsonl").final_result
+    assert result is not None
+    assert result.status == "aborted"
+    assert [path.name for path in RUNS.iterdir()] == ["jobs.a.jsonl"]
+    wait_until_gone(worker)
+
+
+def test_a_second_ctrl_c_kills_and_the_run_is_gone_on_with(cli: Cli) -> None:
+    tasks, here = lingering()
+    Path("slow.py").write_text(TOOLS.replace('"aeon-batch-stop" in', "threading and"))
+    with start(tasks) as process:
+        worker = pid_in(here)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "stopping" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (1, "aeon-tui: interrupted\n")
+    wait_until_gone(worker)
+    assert open_history(RUNS / "jobs.a.jsonl").final_result is None
+    Path("slow.py").write_text(TOOLS.replace("+ 30", "+ 0"))
+    assert cli("batch", tasks, *SIMULATED).code == 0
+
+
+def test_no_worker_outlives_a_killed_parent() -> None:
+    tasks, here = lingering()
+    with start(tasks) as process:
+        worker = pid_in(here)
+        process.kill()
+        process.wait(30)
+        wait_until_gone(worker)
+
+
+def test_what_a_tool_prints_does_not_get_into_the_json() -> None:
+    Path("loud.py").write_text(TOOLS)
+    with start(write({"id": "a", "task": "use shout on 'hi'", "tools": ["loud:shout"]}), "--json") as process:
+        out, err = process.communicate(timeout=30)
+    assert json.loads(out)[0]["answer"] == "HI"
+    assert "printed by the tool" in err
+    assert "printed by a program" in err
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    told = {"id": "a", "status": "converged", "passes": 2, "cost_usd": 0.5, "seconds": 1.0, "error": None}
+    return {**told, "ended": "now", **fields}
+
+
+def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report(Output(sys.stdout), 3)
+    lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
+    report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
+    *_, last, totals = capsys.readouterr().out.splitlines()
+    assert totals == "3 tasks: 2 converged, 1 interrupted · $0.5000 and 1 without a known price · 2.0 s of runs"
+    assert "\x1b" not in last
+    assert last.endswith("interrupted         –        –      –")
+
+
+def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = result(ended=None, status="interrupted", cost_usd=None, seconds=None, error={"message": "its worker died"})
+    Report(Output(sys.stdout), 3).result(lost)
+    assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"
