@@ -27,7 +27,7 @@ from aeon_core.memory.store import InMemoryStore
 from aeon_core.plain import clean_text
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
-from aeon_core.redaction import holds_secret
+from aeon_core.redaction import holds_secret, redact
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
 
@@ -103,7 +103,8 @@ class Orchestrator:
         if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
         journal = self._open_journal()
-        journal.redacts = holds_secret(f"{task} {self.config!r} {given.model_dump_json() if given else ''}")
+        told = dump_plan(given) if given is not None else None
+        journal.redacts = holds_secret(f"{task} {self.config!r}") or redact(told) != told
         try:
             effects = Effects(
                 journal,
@@ -128,7 +129,7 @@ class Orchestrator:
                 model=self.llm.model if recorded is None else recorded.first["model"],
                 simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
-                given_plan=dump_plan(given) if given is not None else None,
+                given_plan=told,
             )
             return Loop(task, given, executor, progress, criteria).run()
         finally:

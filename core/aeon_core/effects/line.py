@@ -64,7 +64,7 @@ class Line:
             record, self._resumed = self._resumed, None
             self.journal.append(record)
             self._changes.append(record.model_dump(mode="json"))
-        return [*(self._recorded.changes if self._recorded is not None else ()), *self._changes]
+        return self._changes if self._recorded is None else [*self._recorded.changes, *self._changes]
 
     def emit(self, record: Record) -> int:
         """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
@@ -75,7 +75,8 @@ class Line:
             return seq
         if self._replays:
             raise RecordingEnded(f"the {record.tag!r} record that the kernel emits was not recorded")
-        self.changes()
+        if self._resumed is not None:
+            self.changes()
         if isinstance(record, RunFinished):
             record = self._with_place_to_resume(record)
         seq = self.journal.append(record)
