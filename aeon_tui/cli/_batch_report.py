@@ -77,7 +77,7 @@ def _totals(results: Sequence[Result]) -> str:
         f"{sum(each['seconds'] or 0.0 for each in results):.1f} s of runs",
     ]
     if any(each["status"] == "aborted" for each in results):
-        parts.append("--retry-failed runs aborted ones anew")
+        parts.append("call it again to go on with the aborted ones")
     return " · ".join(parts)
 
 

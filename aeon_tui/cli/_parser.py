@@ -167,7 +167,7 @@ def _batch(parser: _Parser) -> None:
     text = "the scheduler of a Dask cluster that shares the runs directory, such as tcp://HOST:8786"
     add("--scheduler", metavar="URL", help=text)
     add("--name", metavar="NAME", help="what the run ids begin with (default: the file's name; 'stdin')")
-    text = "run anew what ended without a result to use, aborted runs too; the old journals get other names"
+    text = "run anew what ended without a result to use; the old journals get other names"
     add("--retry-failed", action="store_true", help=text)
     _options(parser)
 

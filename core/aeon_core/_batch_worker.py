@@ -152,17 +152,22 @@ def _end_with(parent_ends: Callable[[], None]) -> None:
 
 
 def ended_result(path: Path) -> RunResult | None:
-    """Return how the run of a journal ended, None where it did not, or there is no journal. Raises AeonError."""
+    """Return how the run of a journal ended, None where it did not, was aborted, or there is no journal.
+
+    Raises AeonError.
+    """
     if not path.is_file() or head(path) is None:
         return None
     last = next(tail(path), {})
     if last.get("type") != "run_finished":
         return None
     try:
-        return RunResult.model_validate(last["result"])
+        result: RunResult | None = RunResult.model_validate(last["result"])
     except (ValidationError, KeyError):
         # A long text stands elsewhere in the journal.
-        return open_history(path).final_result
+        result = open_history(path).final_result
+    resumable = last.get("resumes_at") is not None
+    return None if result is not None and result.status == "aborted" and resumable else result
 
 
 def took(path: Path) -> float | None:

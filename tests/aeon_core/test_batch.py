@@ -190,6 +190,11 @@ def test_a_stop_aborts_what_runs_and_begins_nothing_more(tmp_path: Path, runs: P
     ]
     assert open_history(runs / "b.t1.jsonl").final_result is not None
     assert [path.name for path in runs.iterdir()] == ["b.t1.jsonl"]
+    assert told(Batch(tasks, ProcessPool(1), runs).run(), "id", "status", "ended") == [
+        ("t1", "completed", "now"),
+        ("t2", "completed", "now"),
+    ]
+    assert b'"type":"run_resumed"' in (runs / "b.t1.jsonl").read_bytes()
 
 
 def test_an_interrupt_kills_the_workers_and_leaves_their_journals(tmp_path: Path, runs: Path) -> None:

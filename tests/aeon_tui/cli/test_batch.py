@@ -185,7 +185,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
     assert process.returncode == 1
     assert [(each["id"], each["status"]) for each in json.loads(out)] == [("a", "aborted"), ("b", "not_run")]
     assert err.startswith("aeon-tui: stopping, what is running is aborted; once more kills it\n")
-    assert "--retry-failed runs aborted ones anew" in err
+    assert "call it again to go on with the aborted ones" in err
     result = open_history(RUNS / "jobs.a.jsonl").final_result
     assert result is not None
     assert result.status == "aborted"
