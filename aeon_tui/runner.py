@@ -26,7 +26,7 @@ STREAM_LIMIT = 20_000
 """Characters of a reply in progress that are kept for the screen."""
 GUIDE = (
     "Simulated model: no key needed. The plan names a tool that does not exist: watch"
-    " Aeon notice it (✖), refine the plan (✎) and go round twice. x hides this."
+    " Aeon notice it (✖), refine it (✎) and go round twice. x hides this."
 )
 """What a newcomer is told about the guided run; at most two lines of 78 cells."""
 
