@@ -50,7 +50,8 @@ _HOLDS = re.compile(
 )
 _LENGTH = re.compile(
     rf"{_ANSWER}(?:(?:be|is|has|have|contains?|uses?)\s+)?"
-    r"(?P<bound>at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|at\s+least|no\s+fewer\s+than|exactly)\s+"
+    r"(?P<bound>at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|at\s+least|no\s+fewer\s+than|exactly"
+    r"|fewer\s+than|less\s+than|more\s+than)\s+"
     r"(?P<count>\d{1,6})\s+(?P<unit>(?ai:word|character|line|sentence))s?(?:\s+long)?\.?",
     re.IGNORECASE,
 )
@@ -114,12 +115,17 @@ def computed(description: str, answer: str) -> Verdict | None:
     length = _LENGTH.fullmatch(description.strip())
     if length is None:
         return None
-    count, bound = int(length["count"]), length["bound"].lower()
+    count, bound = int(length["count"]), " ".join(length["bound"].lower().split())
     unit = length["unit"].lower()
     found = _UNITS[unit](answer)
-    least = count if bound.startswith(("at least", "no fewer", "exactly")) else 0
-    most = found if bound.startswith(("at least", "no fewer")) else count
-    met = least <= found <= most
+    met = {
+        "at least": found >= count,
+        "no fewer than": found >= count,
+        "more than": found > count,
+        "fewer than": found < count,
+        "less than": found < count,
+        "exactly": found == count,
+    }.get(bound, found <= count)
     return Verdict(met, "rule", "" if met else f"the answer has {found} {unit}s")
 
 

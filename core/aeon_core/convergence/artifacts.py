@@ -174,7 +174,7 @@ class Artifacts:
 
     @cached_property
     def known(self) -> tuple[Quantity, ...]:
-        """Every number that the answer may rest on: of the outputs, the goal, the plan and the memory."""
+        """Every number that the answer may rest on: of the outputs, the goal, the plan and the memory; some twice."""
         texts = [self.goal, self.plan.goal, *(view.step.description for view in self.steps)]
         found = [quantity for text in texts for quantity in quantities(text)]
         for view in self.steps:
@@ -184,7 +184,7 @@ class Artifacts:
             found += [quantity for fact in facts for quantity in fact.quantities]
         for view in self.sources.values():
             found += [of_value(length) for length in _lengths(view.output)]
-        return tuple(dict.fromkeys(found))
+        return tuple(found)
 
 
 def gather(
@@ -230,18 +230,16 @@ def _read(source: str, value: Any, key: str, subject: frozenset[str]) -> Iterato
     elif isinstance(value, (int, float)):
         yield Fact(source, value, about, subject, (of_value(value, key),))
     else:
-        read, parted = _sentences(value)
-        for text, numbers in read:
-            yield Fact(source, text, about, subject, numbers, parted)
+        yield from _said(source, value, about, subject)
 
 
 @lru_cache(maxsize=4096)
-def _sentences(text: str) -> tuple[tuple[tuple[str, tuple[Quantity, ...]], ...], bool]:
-    """Return a text with its numbers, or its sentences with theirs, and whether it is read sentence by sentence."""
+def _said(source: str, text: str, about: frozenset[str], subject: frozenset[str]) -> tuple[Fact, ...]:
+    """Return a text as a fact, or each of its sentences where it is a long one."""
     lines = sentences(text)
     if len(lines) == 1 and len(text.split()) < _LONG:
-        return ((text, quantities(text)),), False
-    return tuple((line, quantities(line)) for line in lines), True
+        return (Fact(source, text, about, subject, quantities(text)),)
+    return tuple(Fact(source, line, about, subject, quantities(line), sentence=True) for line in lines)
 
 
 def _leaves(

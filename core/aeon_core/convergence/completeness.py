@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aeon_core.convergence.artifacts import Artifacts, Fact, StepView
@@ -132,21 +132,17 @@ def _addressed(part: Part, artifacts: Artifacts, told: Told, *, alone: bool) -> 
     return any(
         step_id not in artifacts.final_ids
         or not _to_be_told(artifacts.facts[step_id])
-        or told.any_of(_added(step_id, artifacts))
+        or _tells_added(step_id, artifacts, told)
         for step_id in serving
     )
 
 
-def _added(step_id: str, artifacts: Artifacts) -> list[Fact]:
-    """Return the numbers that a step was the first to give, as facts; all its facts where it gave no new number."""
-    facts = artifacts.facts[step_id]
-    before = artifacts.numbers_before
-    new = [
-        replace(fact, value=numbers[0].value, quantities=numbers)
-        for fact in facts
-        if (numbers := tuple(each for each in fact.quantities if not before.has(each)))
-    ]
-    return new if new and before.all else list(facts)
+def _tells_added(step_id: str, artifacts: Artifacts, told: Told) -> bool:
+    """Return whether the answer tells a number that a step was the first to give; a fact where none of them is new."""
+    facts, before = artifacts.facts[step_id], artifacts.numbers_before
+    given = [fact.quantities for fact in facts if fact.quantities] if before.all else []
+    new = [added for numbers in given if (added := [each for each in numbers if not before.has(each)])]
+    return any(map(told.one_of, new)) if new else told.any_of(facts)
 
 
 def _serving(part: Part, artifacts: Artifacts, *, alone: bool) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from aeon_core.convergence.artifacts import Fact
 from aeon_core.convergence.numbers import Numbers
@@ -16,8 +16,7 @@ _MOST_SHARING = 40
 """A word that more clauses than this have says nothing about which of them is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A quantity that a step gave, and what it is the quantity of."""
 
     source: str
@@ -27,8 +26,7 @@ class Claim:
     keyed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
+class Saying(NamedTuple):
     """A clause of a text that a step gave."""
 
     source: str
@@ -62,13 +60,16 @@ class Claims:
 
 
 class Sayings:
-    """Clauses by the stems they have, opposites included; only of texts that have a word `among` those of interest."""
+    """Clauses of texts that have a word `among` those of interest, by those of their stems that are.
+
+    Of interest is every stem that is asked for, and its opposites.
+    """
 
     def __init__(self, facts: Iterable[Fact], among: frozenset[str]) -> None:
         self.all = [saying for fact in facts if _speaks(fact, among) for saying in _sayings_of(fact)]
         self._by_stem: dict[tuple[str, bool], list[int]] = defaultdict(list)
         for number, saying in enumerate(self.all):
-            for one in saying.stems:
+            for one in among & saying.stems:
                 self._by_stem[one, saying.denied].append(number)
         self._stems = frozenset(one for one, _ in self._by_stem)
         self._turned: dict[str, frozenset[str]] = {}

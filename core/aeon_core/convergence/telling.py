@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from aeon_core.convergence.artifacts import Fact
 from aeon_core.convergence.numbers import Numbers
@@ -30,6 +30,12 @@ class Told:
         """Return whether the answer states a number, rounded or not."""
         return self._numbers.state(quantity)
 
+    def one_of(self, numbers: Sequence[Quantity]) -> bool:
+        """Return whether the answer states one of the numbers; those of the task count where there are no others."""
+        if not numbers or not self._numbers.all:
+            return False
+        return any(map(self._numbers.state, self._new(numbers) or numbers))
+
     def any_of(self, facts: Iterable[Fact]) -> bool:
         """Return whether the answer tells one of the facts, or there are none to tell."""
         facts = tuple(facts)
@@ -47,14 +53,14 @@ class Told:
     def _tells(self, fact: Fact) -> bool:
         if isinstance(fact.value, bool):
             return not fact.about or bool(fact.about & self.stems) or _SHORT_ANSWER.match(self.text) is not None
-        new = [number for number in fact.quantities if (number.kind, number.value) not in self._asked_numbers]
-        if fact.quantities and self._numbers.all and any(map(self._numbers.state, new or fact.quantities)):
+        if self.one_of(fact.quantities):
             return True
         if not isinstance(fact.value, str):
             return False
         words = content_stems(fact.value)
         if words and words.isdisjoint(self.stems):
             return False
+        new = self._new(fact.quantities)
         added = words - self._asked
         if self._asked and (added or new) and added.isdisjoint(self.stems) and not denied(fact.value):
             return False
@@ -63,3 +69,7 @@ class Told:
         if not words:
             return not fact.quantities and fact.value.lower() in self.text.lower()
         return len(words & self.stems) >= max(TOLD_SHARE * len(words), min(2, len(words)))
+
+    def _new(self, numbers: Sequence[Quantity]) -> list[Quantity]:
+        """Return the numbers that the task does not have."""
+        return [number for number in numbers if (number.kind, number.value) not in self._asked_numbers]
