@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_tui.cli import _settings
 from aeon_tui.cli._batch_report import Report
 from aeon_tui.cli._output import stderr, stdout
+from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
 
 STOPPING = b"aeon-tui: stopping, what is running is aborted; once more kills it\n"
@@ -39,7 +38,7 @@ def execute(args: Namespace) -> int:
     report = Report(stderr(), len(tasks))
     pool = _pool(args.scheduler, jobs)
     batch = Batch(tasks, pool, directory, retry_failed=args.retry_failed, on_result=report.result)
-    with _stop_on_signals(batch):
+    with passed_on(batch.stop, STOPPING):
         results = batch.run()
     if args.json:
         stdout().json(results)
@@ -128,30 +127,3 @@ def _check_tools(config: RunConfig) -> None:
 def _check_criteria(config: RunConfig) -> None:
     if config.criteria is not None:
         load_criteria(config.criteria)
-
-
-@contextlib.contextmanager
-def _stop_on_signals(batch: Batch) -> Iterator[None]:
-    """Let Ctrl-C and a termination stop the batch; the second one interrupts, which kills it."""
-    asked = False
-
-    def stop(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        with contextlib.suppress(OSError):
-            os.write(2, STOPPING)
-        batch.stop()
-
-    try:
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:
-        # Only the main thread takes signals.
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from aeon_core.entities import RunResult
 from aeon_core.journal.history import find_run
 from aeon_core.journal.listening import as_dicts
 from aeon_core.journal.summary import SUFFIX
 from aeon_core.replaying import Replay, replay
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._ending import ending, why_not_usable
 from aeon_tui.cli._output import Output, stderr, stdout
-from aeon_tui.cli._passes import person_sections
+from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._steps import print_answer, print_sections, print_steps
 
 DIFFERS = 1
 NO_RESULT = 1
@@ -37,7 +34,7 @@ def execute(args: Namespace) -> int:
         return _check(stdout(), done)
     if done.result is None:
         return _without_result(done)
-    return _print(done.result, progress, path, as_json=args.json)
+    return print_result(done.result, progress.view, f"replayed from {path}", as_json=args.json)
 
 
 def _path(args: Namespace) -> Path:
@@ -80,17 +77,3 @@ def _count(done: Replay) -> str:
 
 def _words(status: str) -> str:
     return status.replace("_", " ")
-
-
-def _print(result: RunResult, progress: Progress, path: Path, *, as_json: bool) -> int:
-    out, err = stdout(), stderr()
-    if as_json:
-        out.json(result.model_dump(mode="json"))
-    else:
-        print_steps(out, progress.view)
-        print_answer(out, result.answer, simulated=result.simulated)
-        print_sections(out, person_sections(progress.view))
-    if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}")
-    err.line((f"{ending(result)} · replayed from {path}", "dim"))
-    return result.exit_code

@@ -17,12 +17,10 @@ from aeon_core.resuming import OPTIONS, Resumption, finished_result
 from aeon_tui.cli import _settings
 from aeon_tui.cli._ask import TerminalApprover
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._ending import ending, why_not_usable
-from aeon_tui.cli._output import is_terminal, stderr, stdout
-from aeon_tui.cli._passes import person_sections
+from aeon_tui.cli._output import is_terminal, stderr
+from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._steps import print_answer, print_sections, print_steps
-from aeon_tui.cli.run import abort_on_signals
+from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
 
 
@@ -40,7 +38,7 @@ def execute(args: Namespace) -> int:
         result = _go_on(args, path, progress)
     else:
         stderr().line(f"aeon-tui: the run has ended as {result.status}; there is nothing to go on with")
-    return _print(result, progress, as_json=args.json)
+    return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)
 
 
 def _go_on(args: Namespace, path: Path, progress: Progress) -> RunResult:
@@ -56,7 +54,7 @@ def _go_on(args: Namespace, path: Path, progress: Progress) -> RunResult:
         llm.check()
         approver = TerminalApprover(stderr()) if asks and is_terminal(sys.stdin) and is_terminal(sys.stderr) else None
         going_on = Resumption(path, llm, registry, options=options, approver=approver, on_line=as_dicts(progress))
-        with diagnostics(args.debug), abort_on_signals(going_on), prints_on_stderr():
+        with diagnostics(args.debug), passed_on(going_on.abort), prints_on_stderr():
             return going_on.run()
     finally:
         registry.close()
@@ -69,17 +67,3 @@ def _live(args: Namespace, recorded: RunConfig, today: RunConfig) -> RunConfig:
     secret = {name: getattr(today, name) for name in ("mcp_servers", "bedrock", "prices")}
     said |= {name: getattr(today, name) for name in OPTIONS if getattr(args, name) is not None}
     return recorded.model_copy(update={**secret, **said})
-
-
-def _print(result: RunResult, progress: Progress, *, as_json: bool) -> int:
-    out, err = stdout(), stderr()
-    if as_json:
-        out.json(result.model_dump(mode="json"))
-    else:
-        print_steps(out, progress.view)
-        print_answer(out, result.answer, simulated=result.simulated)
-        print_sections(out, person_sections(progress.view))
-    if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}")
-    err.line((f"{ending(result)} · journal {result.journal}", "dim"))
-    return result.exit_code

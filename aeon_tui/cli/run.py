@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
-import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
 from aeon_tui.cli._ask import TerminalApprover
-from aeon_tui.cli._ending import ending, why_not_usable
-from aeon_tui.cli._output import is_terminal, stderr, stdout
-from aeon_tui.cli._passes import person_sections
+from aeon_tui.cli._diagnostics import diagnostics
+from aeon_tui.cli._output import is_terminal, stderr
+from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._steps import print_answer, print_sections, print_steps
+from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
 from aeon_tui.runner import GUIDE, StartRun
 
@@ -40,7 +35,6 @@ DEMO_GUIDE = (
 )
 DEMO_NEXT = "Every prompt and repair stands in the journal: `aeon-tui show last`. Then try `aeon-tui run TASK`."
 NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it from standard input"
-ABORTING = b"aeon-tui: aborting; once more stops at once\n"
 
 
 def execute(args: Namespace) -> int:
@@ -78,7 +72,7 @@ def _run(
     if demo:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
-    with _diagnostics(args.debug):
+    with diagnostics(args.debug):
         orchestrator = _orchestrator(config, llm, registry, asks=asks and _somebody_is_there(), guided=demo)
         return _headless(task, plan, *orchestrator, as_json=args.json, guided=demo)
 
@@ -145,20 +139,6 @@ def _live(start: StartRun, directory: Path) -> int:
     return run_app(directory, start)
 
 
-@contextlib.contextmanager
-def _diagnostics(debug: bool) -> Iterator[None]:
-    """Send what Aeon logs to stderr with --debug, else nowhere: what a person needs stands in the records."""
-    logger = logging.getLogger("aeon")
-    handler = logging.StreamHandler() if debug else logging.NullHandler()
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
-
-
 def _orchestrator(
     config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool, guided: bool
 ) -> tuple[Orchestrator, Progress]:
@@ -181,53 +161,10 @@ def _orchestrator(
 def _headless(
     task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool, guided: bool
 ) -> int:
-    out, err = stdout(), stderr()
-    with abort_on_signals(orchestrator), prints_on_stderr():
+    with passed_on(orchestrator.abort), prints_on_stderr():
         result = orchestrator.run(task, plan)
         orchestrator.close()
-    if as_json:
-        out.json(result.model_dump(mode="json"))
-    else:
-        if not guided:
-            print_steps(out, progress.view)
-        print_answer(out, result.answer, simulated=result.simulated)
-        print_sections(out, person_sections(progress.view))
-    if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}")
-    err.line((f"{ending(result)} · journal {result.journal}", "dim"))
+    code = print_result(result, progress.view, f"journal {result.journal}", as_json=as_json, steps=not guided)
     if guided and not as_json:
-        err.line(DEMO_NEXT)
-    return result.exit_code
-
-
-class Aborts(Protocol):
-    """What can be aborted: an Orchestrator, a Resumption."""
-
-    def abort(self) -> None: ...
-
-
-@contextlib.contextmanager
-def abort_on_signals(run: Aborts) -> Iterator[None]:
-    """Let Ctrl-C and a termination abort the run, so that it is journaled as aborted; the second one interrupts."""
-    asked = False
-
-    def abort(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        with contextlib.suppress(OSError):
-            os.write(2, ABORTING)
-        run.abort()
-
-    try:
-        before = {number: signal.signal(number, abort) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:
-        # Only the main thread takes signals.
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        stderr().line(DEMO_NEXT)
+    return code
