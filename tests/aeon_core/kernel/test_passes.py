@@ -263,3 +263,18 @@ def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
     nothing: Any = "simulated:default"
     with pytest.raises(UsageError, match="str is no model: expected an LLMAdapter"):
         Orchestrator(nothing)
+
+
+def test_an_answer_that_came_back_empty_is_asked_for_once_more() -> None:
+    right = "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
+    scripted = model(answer=["", right])
+    result, _ = run(scripted)
+    assert (result.status, result.passes, result.answer) == ("converged", 2, right)
+    assert asked(scripted).count("answer") == 2
+
+
+def test_an_answer_that_stays_empty_ends_the_run_after_a_second_chance() -> None:
+    scripted = model(answer="")
+    result, _ = run(scripted)
+    assert (result.status, result.passes, result.answer) == ("not_converged", 2, None)
+    assert asked(scripted).count("answer") == 2
