@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from aeon_core.budget import Budget, money, request_tokens_at_most
@@ -16,6 +16,7 @@ from aeon_core.effects.perform import call_model
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
+from aeon_tui.cli._diagnostics import logged_to
 from aeon_tui.cli._output import Output
 
 
@@ -92,17 +93,9 @@ class LintJudge:
         self._out.line(("warning: ", "yellow"), text)
 
 
-@contextlib.contextmanager
-def warnings_on(out: Output) -> Iterator[None]:
+def warnings_on(out: Output) -> contextlib.AbstractContextManager[None]:
     """Print what Aeon logs as a warning meanwhile, one line each: that a judge's advice is left out, and why."""
-    logger, handler = logging.getLogger("aeon"), _Lines(out)
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
+    return logged_to(_Lines(out))
 
 
 class _Lines(logging.Handler):

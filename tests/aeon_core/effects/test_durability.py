@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +10,13 @@ import pytest
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.config import Durability
 from aeon_core.tools.base import Effect
+from tests.aeon_core.journal.test_writer_order import seen_by_the_disk
 from tests.fakes import ScriptedModel, steps
 
 
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, effect: Effect) -> list[str]:
     """Return what happened in its order: each record written, each fdatasync, the tool's invocation."""
-    events: list[str] = []
-    write, sync = os.write, os.fdatasync
-
-    def seen_write(fd: int, data: bytes) -> int:
-        if data.startswith(b'{"v":1'):
-            record = json.loads(data)
-            events.append(f"{record['type']}.{record['state']}" if "state" in record else record["type"])
-        return write(fd, data)
-
-    def seen_sync(fd: int) -> None:
-        events.append("sync")
-        sync(fd)
-
-    monkeypatch.setattr(os, "write", seen_write)
-    monkeypatch.setattr(os, "fdatasync", seen_sync)
+    events = seen_by_the_disk(monkeypatch)
     registry = ToolRegistry()
 
     @tool(effect=effect)

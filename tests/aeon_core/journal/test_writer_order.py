@@ -17,7 +17,11 @@ from tests.fakes import steps
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What happens, in its order: each line that is written, each time that lines are brought to the disk."""
+    return seen_by_the_disk(monkeypatch)
+
+
+def seen_by_the_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what happens, in its order: each line that is written, each time that lines are brought to the disk."""
     seen: list[str] = []
     write, sync = os.write, os.fdatasync
 
