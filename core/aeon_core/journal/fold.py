@@ -47,10 +47,12 @@ def _run_started(view: RunView, record: Record) -> None:
     view.add_line("info", "run_started", log_text.run_started(view))
 
 
-def _run_resumed(view: RunView, _: Record) -> None:
+def _run_resumed(view: RunView, record: Record) -> None:
     view.status, view.result = "running", None
     adaptive_fold.outcome(view, {})
-    view.add_line("info", "run_resumed", "a process goes on with the run")
+    model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")
+    view.model = model or view.model
+    view.add_line("info", "run_resumed", f"a process goes on with the run{f', with {model}' if model else ''}")
 
 
 def _journal_recovered(view: RunView, record: Record) -> None:

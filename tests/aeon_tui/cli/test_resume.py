@@ -43,6 +43,12 @@ def test_a_run_cut_off_goes_on_and_gives_the_result_as_json(cli: Cli) -> None:
     assert list(RUNS.glob("*.torn-1"))
 
 
+def test_a_run_that_goes_on_with_another_model_is_shown_with_it(cli: Cli) -> None:
+    expired(cli)
+    assert cli("resume", "last", "--ttl", "40", "--model", "simulated:muddled").code in (0, 5)
+    assert "model    simulated:muddled (simulated)" in cli("show", "last").out
+
+
 def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
     (path,) = RUNS.glob("*.jsonl")
