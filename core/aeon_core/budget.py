@@ -154,7 +154,23 @@ class Budget:
             self._held += max(_ZERO, self._open - cost)
         self._open = None
 
-    def standing(self) -> str:
+    def standing(self) -> dict[str, Any]:
+        """Return where it stands between two calls, in US dollars, as plain JSON: what `restore` takes."""
+        return {
+            "limit_usd": self.limit_usd,
+            "spent_usd": self.spent_usd,
+            "held_usd": self.held_usd,
+            "warned": self._warned,
+        }
+
+    def restore(self, standing: Mapping[str, Any]) -> None:
+        """Go on from where it stood."""
+        self.limit_usd = standing["limit_usd"]
+        self._spent = _amount(standing["spent_usd"], ROUND_HALF_EVEN)
+        self._held = _amount(standing["held_usd"], ROUND_CEILING)
+        self._warned, self._open = standing["warned"], None
+
+    def told(self) -> str:
         """Return what is spent, of which budget, and what is held, for people."""
         # Rounded up, so that what is shown comes to more than the budget where it does.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
@@ -180,7 +196,7 @@ class Budget:
 
     def _ceiling(self, worst_case: Decimal, limit: Decimal) -> CostCeilingReached:
         return CostCeilingReached(
-            f"the next call may cost up to {_up(worst_case)}, {self.standing()}; raise it with --budget",
+            f"the next call may cost up to {_up(worst_case)}, {self.told()}; raise it with --budget",
             spent_usd=self.spent_usd,
             held_usd=self.held_usd,
             reserved_usd=float(worst_case),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,23 +13,44 @@ from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult
-from aeon_core.errors import UsageError
+from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.opening import open_journal
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
-from aeon_core.kernel.result import Progress, shown
+from aeon_core.kernel.result import Progress, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
-from aeon_core.plain import clean_text
+from aeon_core.plain import clean_text, plain
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import holds_secret, redact
 from aeon_core.tools.registry import ToolRegistry, default_registry
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run begins that does not begin at its task: a fork, or a resumed run behind a pass (Decision 2).
+
+    `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `behind` in a resumed run: the
+    line of its last pass.
+    """
+
+    checkpoint: Checkpoint | None
+    memory: dict[str, Any] = field(default_factory=dict)
+    parent: dict[str, Any] | None = None
+    behind: Mapping[str, Any] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return what `run_started` says of it."""
+        checkpoint = self.checkpoint
+        start = checkpoint.model_dump(mode="json", exclude_none=True) if checkpoint is not None else None
+        return {"parent": self.parent, "start": start}
 
 
 class Orchestrator:
@@ -40,7 +62,7 @@ class Orchestrator:
     the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
     `criteria` of convergence come before the file that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
-    `journal` that is open already the run goes on behind them, and says how in `resumed`.
+    `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins.
     """
 
     def __init__(
@@ -58,6 +80,7 @@ class Orchestrator:
         recorded: Cursor | None = None,
         criteria: ConvergenceCriteria | None = None,
         resumed: RunResumed | None = None,
+        start: Start | None = None,
     ) -> None:
         self.llm = as_adapter(llm) if llm is not None else _recorded_model(recorded)
         self.tools = tools if tools is not None else default_registry()
@@ -73,6 +96,7 @@ class Orchestrator:
         self._recorded = recorded
         self._criteria = criteria
         self._resumed = resumed
+        self._start = start
         self._effects: Effects | None = None
         self._abort_asked = False
 
@@ -105,7 +129,10 @@ class Orchestrator:
         journal = self._open_journal()
         told = dump_plan(given) if given is not None else None
         journal.redacts = holds_secret(f"{task} {self.config!r}") or redact(told) != told
+        start = self._start
         try:
+            if start is not None and start.parent is not None and recorded is None:
+                self._begin_with(start.memory)
             effects = Effects(
                 journal,
                 llm=self.llm,
@@ -119,6 +146,8 @@ class Orchestrator:
             self._effects = effects
             if self._abort_asked:
                 effects.abort()
+            if start is not None and start.behind is not None:
+                effects.go_on_behind(start.behind, start.memory)
             self.state = OrchestrationState(
                 ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
             )
@@ -131,10 +160,37 @@ class Orchestrator:
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
                 given_plan=told,
             )
-            return Loop(task, given, executor, progress, criteria).run()
+            self._announce(task, executor, progress)
+            checkpoint = start.checkpoint if start is not None else None
+            return Loop(task, given, executor, progress, criteria, checkpoint).run()
         finally:
             journal.close()
             self._effects, self._abort_asked = None, False
+
+    def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
+        """Write the run's first record, and put the run where it starts. Raises UsageError where it cannot be written.
+
+        A run that goes on behind one of its passes has its first record.
+        """
+        start = self._start
+        if start is None or start.parent is not None:
+            fork = start.told() if start is not None else {}
+            try:
+                executor.effects.emit(run_started(task, self.config, executor.effects, self.tools, progress, fork))
+            except JournalError as failure:
+                raise UsageError(failure.message) from None
+        if start is not None and start.checkpoint is not None:
+            start.checkpoint.restore(executor.state, progress, executor)
+            if start.parent is not None:
+                progress.forked = "edited" if start.parent.get("edited") else "given"
+
+    def _begin_with(self, memory: Mapping[str, Any]) -> None:
+        """Put into the memory what it starts with. Raises UsageError where the store refuses."""
+        try:
+            for key, value in memory.items():
+                self.memory.write(key, plain(value))
+        except Exception as error:
+            raise UsageError(f"the memory does not take what the fork starts with: {error}") from None
 
     def _open_journal(self) -> JournalWriter:
         if isinstance(self._journal, JournalWriter):

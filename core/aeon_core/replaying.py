@@ -14,14 +14,15 @@ from pydantic import ValidationError
 from aeon_core.config import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.effects.cursor import Cursor, RecordingEnded
-from aeon_core.effects.difference import Difference, ended_early, record_difference
+from aeon_core.effects.difference import Difference, ended_early, outcome_missing, record_difference
 from aeon_core.effects.known import recorded_model
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import LineListener
-from aeon_core.orchestrator import Orchestrator
+from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.orchestrator import Orchestrator, Start
 from aeon_core.plan.models import Plan
 from aeon_core.redaction import REDACTED, redact_json
 from aeon_core.tools.base import Tool
@@ -111,13 +112,14 @@ def replay_lines(lines: list[dict[str, Any]], on_line: LineListener | None = Non
         recorded=cursor,
         on_line=on_line,
         criteria=recorded_criteria(started),
+        start=recorded_start(started),
     )
     result = None
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
         result = orchestrator.run(started["task"], given_plan_of(lines))
     difference = cursor.difference
-    if difference is None and result is not None and (line := cursor.peek()) is not None:
-        difference = ended_early(line)
+    if difference is None and (line := cursor.peek()) is not None:
+        difference = ended_early(line) if result is not None else outcome_missing(line)
     return Replay(str(started["run"]), cursor.passed, None if difference else result, difference)
 
 
@@ -150,6 +152,30 @@ def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
         return ConvergenceCriteria.model_validate(found)
     except ValidationError:
         raise UsageError("the criteria of convergence that the journal names cannot be read") from None
+
+
+def recorded_start(started: Mapping[str, Any]) -> Start | None:
+    """Return where a fork began, None for any other run. Raises UsageError where that cannot be read."""
+    if (parent := started.get("parent")) is None:
+        return None
+    try:
+        checkpoint = Checkpoint.model_validate(started["start"]) if started.get("start") is not None else None
+    except ValidationError as error:
+        raise UsageError(f"where the fork starts cannot be read: {first_problem(error)}") from None
+    return Start(checkpoint, dict(started["memory"]), dict(parent))
+
+
+def note_memory(held: dict[str, Any], line: Mapping[str, Any]) -> None:
+    """Note what a `memory` line wrote."""
+    held[line["key"]] = line["value"]
+    if line["value"] is None and line["source"] == "external":
+        del held[line["key"]]
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first of what pydantic says is wrong, as one line."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"
 
 
 def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:

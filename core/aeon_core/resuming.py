@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from aeon_core.config import RunConfig
 from aeon_core.effects.approval import Approver
+from aeon_core.effects.cursor import Cursor
 from aeon_core.effects.known import check_budget, known_models
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
@@ -16,15 +19,27 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory.base import Memory
-from aeon_core.orchestrator import Orchestrator
-from aeon_core.replaying import ComparedLines, given_plan_of, recorded_config, recorded_criteria
+from aeon_core.orchestrator import Orchestrator, Start
+from aeon_core.replaying import (
+    ComparedLines,
+    first_problem,
+    given_plan_of,
+    note_memory,
+    recorded_config,
+    recorded_criteria,
+    recorded_start,
+)
 from aeon_core.tools.registry import ToolRegistry
 
-OPTIONS = ("ttl", "budget", "on_unknown")
-"""What may be said anew when a run is resumed, beside the model."""
+OPTIONS = ("ttl", "budget", "on_unknown", "durability")
+"""What may be said anew when a run is resumed, beside the model; the last two hold for that process alone."""
+
+_BESIDE = frozenset({"journal_recovered", "text"})
+"""Types of records that say nothing of where the run stands."""
 
 
 def finished_result(path: Path) -> RunResult | None:
@@ -34,7 +49,7 @@ def finished_result(path: Path) -> RunResult | None:
     """
     last: dict[str, Any] = {}
     for record in read_records(path, plans=False):
-        last = record
+        last = last if record["type"] in _BESIDE else record
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
     return RunResult.model_validate(last["result"])
@@ -66,7 +81,7 @@ class Resumption:
             started = self._lines[0]
             config = recorded_config(started)
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
-            held = [line for line in self._lines if line["seq"] < resumed.continues_at]
+            recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
             self._orchestrator = Orchestrator(
                 llm,
                 tools,
@@ -74,10 +89,11 @@ class Resumption:
                 config,
                 approver,
                 self._journal,
-                recorded=ComparedLines(held),
+                recorded=recorded,
                 on_delta=on_delta,
                 criteria=recorded_criteria(started),
                 resumed=resumed,
+                start=_behind_last_pass(recorded) or recorded_start(started),
             )
         except BaseException:
             self._journal.close()
@@ -95,14 +111,29 @@ class Resumption:
 def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResult:
     """Go on with a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
-    What the journal holds is gone over without a model or a tool, then the run is live. The arguments are those of
-    Resumption: `options` of OPTIONS may be said anew; the model is asked from there on, whatever it was before. An
-    unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else `on_unknown`
-    decides. A run that has ended for good gives its result again. Listeners get what is new.
+    What the journal holds behind its last pass is gone over without a model or a tool, then the run is live. The
+    arguments are those of Resumption: `options` of OPTIONS may be said anew; the model is asked from there on, whatever
+    it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
+    `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
     """
     if (result := finished_result(path)) is not None:
         return result
     return Resumption(path, llm, *arguments, **more).run()
+
+
+def _behind_last_pass(recorded: Cursor) -> Start | None:
+    """Return where the run stood behind its last pass, and go over the lines up to there; None where none has ended."""
+    if (last := recorded.last_pass) is None:
+        return None
+    try:
+        checkpoint = Checkpoint.behind(last)
+    except ValidationError as error:
+        raise UsageError(f"the pass at seq {last['seq']} cannot be gone on from: {first_problem(error)}") from None
+    memory = dict(recorded.first["memory"])
+    for line in recorded.go_behind(last):
+        if line["type"] == "memory":
+            note_memory(memory, line)
+    return Start(checkpoint, memory, behind=last)
 
 
 def _resumed(
@@ -117,7 +148,9 @@ def _resumed(
     models = [each.described() for each in known]
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
     same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
-    ended = lines[-1]["resumes_at"] if lines[-1]["type"] == "run_finished" else None
+    # Whoever was about to go on before may have got no further than to mend the journal.
+    last = next(line for line in reversed(lines) if line["type"] not in _BESIDE)
+    ended = last["resumes_at"] if last["type"] == "run_finished" else None
     return RunResumed(
         options={name: getattr(changed, name) for name in options},
         continues_at=ended if ended is not None else journal.seq,

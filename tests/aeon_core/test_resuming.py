@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
+from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, connect, tool
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
@@ -249,11 +249,49 @@ def test_what_does_not_match_is_said_and_nothing_is_written(tmp_path: Path) -> N
     path = tmp_path / "r.jsonl"
     record(path, two_passes())
     lines = path.read_bytes().splitlines(keepends=True)
-    cut(path, lines, len(lines) - 1)
+    cut(path, lines, _first(lines, b'"type":"pass"'))
     before = path.read_bytes()
     with pytest.raises(ReplayMismatchError, match=r"run_started\.tools"):
         resume(path, two_passes(), ToolRegistry())
     assert path.read_bytes() == before
+
+
+def _first(lines: list[bytes], part: bytes) -> int:
+    return next(number for number, line in enumerate(lines) if part in line[:200])
+
+
+def test_passes_that_have_ended_are_not_gone_over(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    want = record(path, two_passes())
+    lines = path.read_bytes().splitlines(keepends=True)
+    ended = _first(lines, b'"type":"pass"')
+    other = [lines[0], *(line.replace(b'"max_tokens":', b'"max_tokens":1') for line in lines[1:ended])]
+    for count in range(ended + 1, len(lines)):
+        cut(path, [*other, *lines[ended:]], count)
+        llm = two_passes()
+        assert told(resume(path, llm)) == told(want)
+        assert {purpose for purpose, _ in llm.asked} <= {"tool_call", "reason", "answer", "judge"}
+
+
+def test_tools_may_be_described_otherwise_behind_a_pass(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    want = record(path, two_passes())
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut(path, lines, _first(lines, b'"type":"pass"') + 1)
+    registry, _ = counting()
+    assert told(resume(path, two_passes(), registry)) == told(want)
+
+
+def test_a_task_with_a_key_is_gone_on_with_though_the_key_is_not_in_the_journal(tmp_path: Path) -> None:
+    path, key = tmp_path / "r.jsonl", "sk-" + "ant-" + "x" * 40
+    task = f"design a REST API for invoices; the token is {key}"
+    want = record(path, connect("simulated:default"), task)
+    assert key not in path.read_text()
+    assert replay(path).difference is None
+    lines = path.read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines), 9):
+        cut(path, lines, count)
+        assert resume(path, connect("simulated:default")).status == want.status, count
 
 
 def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None:

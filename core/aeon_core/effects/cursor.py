@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aeon_core.errors import ReplayMismatchError
-from aeon_core.journal.records import Record
+from aeon_core.journal.records import ENVELOPE, Record
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
-_ENVELOPE = ("v", "seq", "ts", "run", "type")
 _NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 _NOT_EMITTED = frozenset({"text", "run_resumed", "journal_recovered"})
 
@@ -56,6 +55,17 @@ class Cursor:
         return str(result["error"]["message"]) if result.get("status") == "aborted" else None
 
     @property
+    def last_pass(self) -> Mapping[str, Any] | None:
+        """The last `pass` line that holds where the run stood behind it; None where there is none."""
+        ended = (line for line in reversed(self._lines) if line["type"] == "pass" and line.get("standing"))
+        return next(ended, None)
+
+    def go_behind(self, line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Go over all lines up to one of them, without comparing; return them."""
+        self._next = next(place for place, each in enumerate(self._lines) if each is line) + 1
+        return self._lines[: self._next]
+
+    @property
     def passed(self) -> int:
         """How many lines have been gone over."""
         return self._next
@@ -86,7 +96,7 @@ class Cursor:
         """
         line = self._lines[self._next]
         emitted = json.loads(redact_json(record.body()))
-        recorded = {key: value for key, value in line.items() if key not in _ENVELOPE}
+        recorded = {key: value for key, value in line.items() if key not in ENVELOPE}
         if line["type"] != record.tag:
             raise ReplayMismatchError(f"record {line['seq']} is {line['type']!r}, the kernel emits {record.tag!r}")
         if difference := _difference(recorded, emitted, record.tag):

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from aeon_core.journal.records import ENVELOPE
+
 NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 """Keys whose values differ from run to run, beside those that end in `_ms`."""
 SHOWN = 160
 """Characters of a value that are shown, around the place where it differs."""
 _BEFORE = 60
-_ENVELOPE = ("v", "seq", "ts", "run", "type")
 _PLACE = ("pass", "step_id", "purpose", "call_id", "tool_name", "point", "phase", "state", "reason")
 _PLACE_CHARACTERS = 60
 
@@ -37,7 +38,7 @@ class Difference:
 
 def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, Any]) -> Difference | None:
     """Return where an emitted record's body differs from a recorded line, None where both mean the same."""
-    body = {key: value for key, value in line.items() if key not in _ENVELOPE}
+    body = {key: value for key, value in line.items() if key not in ENVELOPE}
     if line["type"] != tag:
         return Difference(line["seq"], _where(line), _whole(line["type"], body), _whole(tag, emitted))
     for path, recorded, now in _differences(body, emitted, ""):
@@ -48,6 +49,11 @@ def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, A
 def ended_early(line: Mapping[str, Any]) -> Difference:
     """Return the difference of a run that ends today where this line was recorded."""
     return Difference(line["seq"], _where(line), str(line["type"]), "the end of the run")
+
+
+def outcome_missing(line: Mapping[str, Any]) -> Difference:
+    """Return the difference of a run that waits for an outcome which is none of the lines from this one on."""
+    return Difference(line["seq"], _where(line), str(line["type"]), "an outcome that is not there")
 
 
 def _whole(tag: Any, body: Mapping[str, Any]) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from aeon_core.config import Durability
 from aeon_core.effects.cursor import Cursor, RecordingEnded
+from aeon_core.effects.seal import ENDINGS, Seal
 from aeon_core.errors import RunAborted
-from aeon_core.journal.records import PassRecord, Record, RunFinished, RunResumed
+from aeon_core.journal.records import Record, RunFinished, RunResumed
 from aeon_core.journal.writer import JournalWriter
 
 
@@ -37,7 +38,9 @@ class Line:
         self.aborted = threading.Event()
         self._recorded = recorded
         self._durability = durability
-        self._calls = 0
+        self.calls = 0
+        """How many calls of models and tools were begun."""
+        self._seal = Seal()
 
     @property
     def recording(self) -> bool:
@@ -54,6 +57,10 @@ class Line:
         """The seq of the next line."""
         return self._recorded.seq if self._recorded is not None and self.recording else self.journal.seq
 
+    def go_on_behind(self, line: Mapping[str, Any]) -> None:
+        """Go on from a `pass` line."""
+        self._seal.go_on_from(str(line["outcomes"]))
+
     def resumes_from(self, seq: int) -> None:
         """Say that a run which ends now goes on from that seq when it is resumed."""
         self._resumes_at = seq
@@ -64,12 +71,19 @@ class Line:
             record, self._resumed = self._resumed, None
             self.journal.append(record)
             self._changes.append(record.model_dump(mode="json"))
-        return self._changes if self._recorded is None else [*self._recorded.changes, *self._changes]
+        return [*self.recorded_changes, *self._changes]
+
+    @property
+    def recorded_changes(self) -> list[Mapping[str, Any]]:
+        """Those of the changes that were recorded and have been gone over."""
+        return self._recorded.changes if self._recorded is not None else []
 
     def emit(self, record: Record) -> int:
         """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
         if self._recorded is not None and self.recording:
-            seq = self._recorded.expect(record)
+            line = self.ahead()
+            seq = self._recorded.expect(self._seal.on(record))
+            self._seal.count_line(line)
             if self._replays:
                 self.journal.append(record)
             return seq
@@ -79,9 +93,11 @@ class Line:
             self.changes()
         if isinstance(record, RunFinished):
             record = self._with_place_to_resume(record)
+        record = self._seal.on(record)
         seq = self.journal.append(record)
+        self._seal.count(record, self.journal.body)
         self.appended += 1
-        if self._durability != "off" and isinstance(record, PassRecord | RunFinished):
+        if self._durability != "off" and record.tag in ENDINGS:
             self.journal.sync()
         return seq
 
@@ -100,8 +116,8 @@ class Line:
 
     def call_id(self) -> str:
         """Return the id of the next call."""
-        self._calls += 1
-        return f"c{self._calls}"
+        self.calls += 1
+        return f"c{self.calls}"
 
     def follow_abort(self, *, in_a_cycle: bool) -> None:
         """Raise RunAborted where the recorded run was aborted at this place."""

@@ -36,6 +36,8 @@ class Call:
     pass_number: int
     step_id: str | None
     attempt: int = 0
+    described: dict[str, Any] = field(default_factory=dict)
+    """The request of the last attempt, as it is journaled."""
     begun: bool = False
     """Whether text of the attempt's reply has arrived."""
     outcome: ModelOutcome = field(default_factory=lambda: ModelOutcome(None, None))
@@ -84,6 +86,29 @@ class Models:
         """Whether a model that was in use is no real one."""
         return any(known.simulated for known in self.known[: self._index + 1])
 
+    def standing(self) -> dict[str, Any]:
+        """Return where they stand, as plain JSON: what `restore` takes."""
+        return {
+            "calls": self._line.calls,
+            "index": self._index,
+            "changed": self._changed,
+            "usage": dict(self.usage),
+            "cost_usd": self.cost_usd,
+            "budget": self._budget.standing(),
+            "windows": [window.measure() for window in self._windows],
+        }
+
+    def restore(self, standing: Mapping[str, Any]) -> None:
+        """Go on from where they stood: nothing that was spent before is forgotten."""
+        for change in self._line.recorded_changes[: standing["changed"]]:
+            self._take(change)
+        self._line.calls = standing["calls"]
+        self._changed, self._index = standing["changed"], standing["index"]
+        self.usage, self.cost_usd = dict(standing["usage"]), standing["cost_usd"]
+        self._budget.restore(standing["budget"])
+        for window, measure in zip(self._windows, standing["windows"], strict=True):
+            window.restore(measure)
+
     def complete(self, call: Call) -> LLMResponse:
         """Return the reply of the first model that gives one, each tried at most three times (core FR-048).
 
@@ -119,6 +144,17 @@ class Models:
             raise
 
     def _attempt(self, call: Call) -> LLMResponse:
+        self._begin(call)
+        while (lost := call.outcome.error) is not None and lost.context.get("lost"):
+            # Its reserve stays held. It is none of the attempts that a model may take, and nothing is waited for.
+            self._finish(call, error=_describe_error(lost), usage=None)
+            self._begin(call)
+        if call.outcome.response is None:
+            raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
+        return self._replied(call, call.outcome.response)
+
+    def _begin(self, call: Call) -> None:
+        """Make an attempt, and keep its outcome."""
         self._change()
         call.outcome, call.begun = ModelOutcome(None, None), False
         request = self._fitted(call)
@@ -129,11 +165,11 @@ class Models:
         priced = {} if reserved is None else {"reserved_usd": reserved}
         begun = self._line.recording
         self._line.emit(_record(call, "started", request=described, **named, **priced))
+        call.described = described
         call.outcome = self._performed(call, request, begun=begun)
-        if call.outcome.response is None:
-            raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
-        response = call.outcome.response
-        self._windows[self._index].learn(described, response.usage)
+
+    def _replied(self, call: Call, response: LLMResponse) -> LLMResponse:
+        self._windows[self._index].learn(call.described, response.usage)
         self._finish(call, response=response.model_dump(exclude_none=True), usage=response.usage)
         for message in response.notices:
             self._notice(call, "provider", message)
@@ -143,14 +179,17 @@ class Models:
         """Go on with what was said anew when the run was resumed: another budget, other models."""
         changes = self._line.changes()
         for change in changes[self._changed :]:
-            if "budget" in change["options"]:
-                self._budget.limit_usd = change["options"]["budget"]
-            if models := change.get("models"):
-                self.known, self._index = [recorded_model(entry) for entry in models], 0
-                adapters = adapters_of(self._llm)
-                self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
-                self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
+            self._take(change)
         self._changed = len(changes)
+
+    def _take(self, change: Mapping[str, Any]) -> None:
+        if "budget" in change["options"]:
+            self._budget.limit_usd = change["options"]["budget"]
+        if models := change.get("models"):
+            self.known, self._index = [recorded_model(entry) for entry in models], 0
+            adapters = adapters_of(self._llm)
+            self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
+            self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
 
     def _performed(self, call: Call, request: LLMRequest, *, begun: bool) -> ModelOutcome:
         """Return what the attempt gave. `begun` says that an earlier process had begun it already."""
@@ -165,7 +204,7 @@ class Models:
         if isinstance(adapter, RecordedModel):
             adapter.complete(request)
         if begun:
-            lost = LLMError("the process ended before the reply came; the model is asked again", True, 0.0)
+            lost = LLMError("the process ended before the reply came; the model is asked again", True, lost=True)
             return ModelOutcome(None, lost)
         if (listener := self._on_delta) is not None:
             request.on_delta = _guarded(listener, call)
@@ -194,7 +233,7 @@ class Models:
         self._line.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **told))
         self._line.sync("full")
         if self._budget.warning_due():
-            self._notice(call, "budget_warning", self._budget.standing())
+            self._notice(call, "budget_warning", self._budget.told())
 
     def _reserve(self, described: dict[str, Any], request: LLMRequest, call: Call) -> float | None:
         """Set the worst case of the call aside; return it in US dollars. Raises CostCeilingReached."""

@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -65,7 +65,8 @@ class Effects:
         resumed: RunResumed | None = None,
     ) -> None:
         replays = isinstance(llm, RecordedModel)
-        self._line = Line(journal, recorded, config.durability, replays=replays, resumed=resumed)
+        durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
+        self._line = Line(journal, recorded, durability, replays=replays, resumed=resumed)
         self._options: dict[str, Any] = {}
         self._on_unknown = config.on_unknown
         first = recorded.first if recorded is not None else None
@@ -74,15 +75,24 @@ class Effects:
         self._memory = memory
         self._approver = approver
         self._unstored: set[str] = set()
-        self._known: dict[str, Any] = dict(first["memory"]) if first is not None else self._read_memory()
         # A store of the run's own has forgotten what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
-        if self._restores is not None:
-            for key, value in self._known.items():
-                self._restores.write(key, plain(value))
+        self._known = self._restored(first["memory"]) if first is not None else self._read_memory()
         self.models = Models(
             self._line, llm, config, recorded=first, on_delta=on_delta, ask_to_lift=self._lifted_ceiling
         )
+
+    def go_on_behind(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
+        """Go on from a `pass` line: from where the models stood there, and what the memory held."""
+        self._known = self._restored(memory)
+        self._line.go_on_behind(line)
+        self.models.restore(line["standing"]["models"])
+
+    def _restored(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+        if self._restores is not None:
+            for key, value in memory.items():
+                self._restores.write(key, plain(value))
+        return dict(memory)
 
     @property
     def now(self) -> str:
@@ -186,15 +196,19 @@ class Effects:
             if not asked_before and (known := reconciled(tool, call_id, arguments)) is not None:
                 return known
             written = self._line.appended
-            how = None if asked_before else unattended(self._changed().get("on_unknown", self._on_unknown))
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
-            decided = self.decide("unknown", subject, pass_number=pass_number, step_id=step_id, decided=how)
+            decided = self.decide(
+                "unknown", subject, pass_number=pass_number, step_id=step_id, policy=self._on_unknown_now
+            )
             if decided.decision == "abort":
                 raise RunAborted(f"the question what became of {tool.name!r} was answered with abort")
             if self._line.appended > written:
                 again = decided.decision in ("approve", "replay")
                 return None if again else unknown_outcome(tool, decided.feedback)
         return None
+
+    def _on_unknown_now(self) -> ApprovalDecision | None:
+        return unattended(self._changed().get("on_unknown", self._on_unknown))
 
     def judge(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], *, pass_number: int, step_id: str
@@ -226,9 +240,9 @@ class Effects:
         *,
         pass_number: int,
         step_id: str | None = None,
-        decided: ApprovalDecision | None = None,
+        policy: Callable[[], ApprovalDecision | None] = lambda: None,
     ) -> ApprovalDecision:
-        """Ask a person; return what was decided, by a policy where it is `decided` already.
+        """Ask a person; return what was decided, by a policy where there is one that decides.
 
         Where nobody can be asked, the answer is `reject` with the reason.
         """
@@ -240,7 +254,7 @@ class Effects:
             decision = ApprovalDecision(
                 decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
             )
-        elif decided is not None:
+        elif (decided := policy()) is not None:
             decision = decided
         else:
             self._line.sync("normal")

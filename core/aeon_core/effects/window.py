@@ -63,6 +63,14 @@ class ContextWindow:
             notice = f"a request takes about {share} % of the {window:,} tokens of {self.model}'s context window"
         return Fitted(max(least, min(wanted, window - tokens)), tokens, notice)
 
+    def measure(self) -> dict[str, Any]:
+        """Return what was learnt, as plain JSON: what `restore` takes."""
+        return {"size": self._size, "ratio": self._ratio, "told": self._told}
+
+    def restore(self, measure: Mapping[str, Any]) -> None:
+        """Go by what was learnt before."""
+        self._size, self._ratio, self._told = measure["size"], measure["ratio"], measure["told"]
+
     def learn(self, described: Mapping[str, Any], usage: Usage | None) -> None:
         """Take the tokens that the provider counted as a measure of the requests to come."""
         if self.tokens is not None and usage is not None and usage["input_tokens"] > 0:

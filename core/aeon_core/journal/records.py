@@ -6,7 +6,7 @@ what they do not know.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -19,6 +19,8 @@ ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
 PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
+ENVELOPE = ("v", "seq", "ts", "run", "type")
+"""The keys with which every line begins."""
 PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
 """The pass a record belongs to; its key on a line is `pass`."""
 
@@ -64,6 +66,9 @@ class RunStarted(Record):
     criteria: dict[str, Any] | None = None
     """The criteria of convergence where they are not the defaults."""
     parent: dict[str, Any] | None = None
+    """Of a fork: `run_id` of the run that it comes from, and `pass`, the one that it starts with."""
+    start: dict[str, Any] | None = None
+    """Of a fork from a later pass: where the parent stood before it."""
 
 
 class RunResumed(Record):
@@ -292,6 +297,10 @@ class PassRecord(Record):
     adaptive_depth: dict[str, Any] | None = None
     snapshot: dict[str, Any]
     totals: dict[str, Any]
+    outcomes: str | None = None
+    """A number that changes with anything that came from outside up to here."""
+    standing: dict[str, Any] | None = None
+    """Where the run stands behind the pass, beside the fields above; None in a run of a single pass."""
 
 
 class TextRecord(Record):
@@ -308,6 +317,8 @@ class RunFinished(Record):
     type: Literal["run_finished"] = Field(default="run_finished", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
     result: RunResult
+    outcomes: str | None = None
+    """As in the record of a pass."""
     resumes_at: int | None = None
     """The seq from which a resume goes on; the lines after it came of the ending. None where the run is finished."""
 
@@ -341,9 +352,14 @@ AnyRecord = Annotated[
 RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord)
 """Validates a parsed line into its record; raises pydantic's ValidationError."""
 
+TYPES = frozenset(record.tag for record in get_args(get_args(AnyRecord)[0]))
+"""The types of records that this version knows."""
+
 
 __all__ = [
+    "ENVELOPE",
     "RECORD",
+    "TYPES",
     "AnyRecord",
     "ApprovalRecord",
     "CycleRecord",

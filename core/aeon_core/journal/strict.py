@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import VERSION, read_records
-from aeon_core.journal.records import RECORD
+from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.texts import TextTable
 
 
@@ -47,7 +47,7 @@ class _Lines:
             return _beginning_fault(record)
         if record.get("run") != self._run or not isinstance(record.get("ts"), str):
             return f"it is no line of the run {self._run!r}"
-        return self._text_fault(record) if record["type"] == "text" else None
+        return self._text_fault(record) if record["type"] == "text" else _fault_of(record)
 
     def _text_fault(self, record: dict[str, Any]) -> str | None:
         sha256, text = record.get("sha256"), record.get("text")
@@ -62,9 +62,19 @@ def _beginning_fault(record: dict[str, Any]) -> str | None:
         return f"it is {record['type']!r}, where 'run_started' was expected"
     if not isinstance(record.get("run"), str) or not isinstance(record.get("ts"), str):
         return "it names no run, or no time"
+    return _fault_of(record)
+
+
+def _fault_of(record: dict[str, Any]) -> str | None:
+    """Return what is wrong with the fields of a record; those of a type that is not known are ignored."""
+    if record["type"] not in TYPES:
+        return None
     try:
         RECORD.validate_python(record)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-    return None
+    if record["type"] == "run_resumed" and not 1 <= record["continues_at"] <= record["seq"]:
+        return f"it goes on from seq {record['continues_at']}, which is none before it"
+    ended = record["type"] == "llm" and record["state"] == "finished"
+    return "it has neither a response nor an error" if ended and not {"response", "error"} & record.keys() else None

@@ -69,6 +69,8 @@ class JournalWriter:
         self._end = (file.seq, file.size) if file is not None else (0, 0)
         self._appending = False
         self._listed = False
+        self.body = b""
+        """Of the record that was appended last, as one value of JSON, long texts in full."""
         self.stamp = file.stamp if file is not None and file.stamp else self.tick()
 
     @property
@@ -96,7 +98,7 @@ class JournalWriter:
         if self._appending:
             self._take_back()
         self._appending = True
-        body = redact_json(record.body()) if self.redacts else record.body()
+        self.body = body = redact_json(record.body()) if self.redacts else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
         for sha256, text in texts:
             self._line(TextRecord.tag, whole := TextRecord(sha256=sha256, text=text).body(), whole)

@@ -130,8 +130,8 @@ class Executor:
         return build_request(purpose, content, max_tokens=self.config.max_tokens, folder=self.config.prompts_dir)
 
     def _context(self) -> dict[str, str]:
-        state, ttl = self.state, (self.state.ttl_remaining, self.state.ttl.allocated)
-        return run_sections(self.plan, state.outputs, state.failures, ttl=ttl, characters=state.output_characters)
+        state, n = self.state, self.state.output_characters
+        return run_sections(self.plan, state.outputs, state.failures, state.ttl, state.current_step_id, characters=n)
 
     def execute(self, step: PlanStep, siblings: list[PlanStep]) -> None:
         """Run a step, its substeps first, to `complete` or `failed`. Only a model that fails raises: LLMError."""

@@ -21,7 +21,6 @@ from aeon_core.errors import (
     RunAborted,
     RunEnding,
     SupervisorError,
-    UsageError,
 )
 from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.evaluation.planner import RecursivePlanner
@@ -34,6 +33,7 @@ from aeon_core.journal.records import (
     RunFinished,
     ValidationRecord,
 )
+from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor, TTLExpired
 from aeon_core.kernel.result import (
     Progress,
@@ -42,7 +42,6 @@ from aeon_core.kernel.result import (
     person_notices,
     profile_record,
     run_result,
-    run_started,
 )
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.plan.generation import plan_request
@@ -53,6 +52,7 @@ from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.plan.refining.applying import Refinement
 from aeon_core.plan.refining.replies import RefinementReply, read_refinement
 from aeon_core.reasoning import reply_text
+from aeon_core.redaction import redact_text
 from aeon_core.timing import milliseconds_between
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.structural import validate_plan_tools
@@ -62,7 +62,7 @@ logger = logging.getLogger("aeon")
 
 
 class Loop:
-    """One run, from its first record to its last."""
+    """One run, from what it starts with to its last record."""
 
     def __init__(
         self,
@@ -71,24 +71,23 @@ class Loop:
         executor: Executor,
         progress: Progress,
         criteria: ConvergenceCriteria | None,
+        start: Checkpoint | None,
     ) -> None:
         self.task = task
         self.given = given
+        self.start = start
         self.executor = executor
         self.effects = executor.effects
         self.state = executor.state
         self.config = executor.config
         self.progress = progress
-        self.evaluator = Evaluator(task, executor.registry, criteria, self.config.prompts_dir)
+        # What rules find must be found again when the run is gone over from its journal, where no key stands.
+        self.told = redact_text(task)
+        self.evaluator = Evaluator(self.told, executor.registry, criteria, self.config.prompts_dir)
         self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
         self.planner = RecursivePlanner(task, executor.registry, self.evaluator, **self.how)
-        self.refined = self.gave_up = self.gave_up_before = False
 
     def run(self) -> RunResult:
-        try:
-            self.effects.emit(run_started(self.task, self.config, self.effects, self.executor.registry, self.progress))
-        except JournalError as failure:
-            raise UsageError(failure.message) from None
         status, error = self._ending()
         result = self._result(status, error)
         try:
@@ -103,11 +102,7 @@ class Loop:
 
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
-            self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
-            self.executor.emit_ttl("allocated")
-            return (self._single_pass() if self.config.single_pass else self._passes()), None
-        except TTLExpired:
-            return "ttl_expired", None
+            return self._status(), None
         except ReplayMismatchError:
             raise
         except (RunAborted, CostCeilingReached) as ending:
@@ -131,49 +126,58 @@ class Loop:
                 return failure
         return error
 
+    def _status(self) -> RunStatus:
+        try:
+            if self.start is None:
+                self.progress.begin(self.executor)
+                self.executor.emit_ttl("allocated")
+            return self._single_pass() if self.config.single_pass else self._passes()
+        except TTLExpired:
+            if not self.config.single_pass:
+                self._note_expiry()
+            self.progress.ended = "ttl_expired"
+            if self.progress.executed == self.state.pass_number > self.progress.passes:
+                self.effects.emit(pass_record(self.progress, self.executor))
+            return "ttl_expired"
+
     def _single_pass(self) -> RunStatus:
         self._phase("plan", self._plan)
         self._phase("execute", self._execute)
         self.progress.executed = 1
-        try:
-            self._answer()
-        except TTLExpired:
-            self._end_pass()
-            raise
-        self._end_pass()
+        self._answer()
+        self.effects.emit(pass_record(self.progress, self.executor))
         complete = all(step.status == "complete" for step in self.executor.plan.walk())
         return "completed" if complete else "not_converged"
 
     def _passes(self) -> RunStatus:
         """Go round until the result converges, or another pass could change nothing (adaptive FR-001, FR-006)."""
-        while True:
-            try:
-                if self.state.pass_number == 1:
-                    self._phase("plan", self._plan_adaptively)
-                self._phase("execute", self._execute)
-                self.progress.executed = self.state.pass_number
-                self._phase("evaluate", self._evaluate)
-                if self.progress.assessment is not None and self.progress.assessment.converged:
-                    self._end_pass()
-                    return "converged"
-                self._phase("refine", self._refine)
-            except TTLExpired:
-                self._note_expiry()
-                if self.progress.executed == self.state.pass_number:
-                    self._end_pass()
-                raise
-            another = self._another_pass()
-            self._end_pass()
-            if not another:
-                return "not_converged"
-            self._deepen(self.progress.evidence(self.state))
-            try:
-                self.executor.check()
-            except TTLExpired:
-                self._note_expiry()
-                raise
-            self.state.pass_number += 1
-            self.progress.begin(self.state, self.effects.now, self.effects.memory, self.executor.cycles)
+        if self.start is None:
+            self._pass()
+        while self.progress.ended is None:
+            self._next_pass()
+            self._pass()
+        return self.progress.ended
+
+    def _pass(self) -> None:
+        """Go through the phases once; `ended` then says whether that was the last time."""
+        progress = self.progress
+        if self.state.pass_number == 1:
+            self._phase("plan", self._plan_adaptively)
+        self._phase("execute", self._execute)
+        progress.executed = self.state.pass_number
+        self._phase("evaluate", self._evaluate)
+        if not progress.converged:
+            self._phase("refine", self._refine)
+        progress.ended = "converged" if progress.converged else None if self._another_pass() else "not_converged"
+        self.effects.emit(pass_record(self.progress, self.executor))
+
+    def _next_pass(self) -> None:
+        self._deepen(self.progress.evidence(self.state))
+        self.executor.check()
+        self.state.pass_number += 1
+        self.progress.begin(self.executor)
+        if (cause := self.progress.plan_cause()) is not None:
+            self.executor.emit_plan(cause)
 
     def _note_expiry(self) -> None:
         """Assess what there is, by rules where no judge was asked: no model is any more (adaptive FR-062)."""
@@ -182,10 +186,6 @@ class Loop:
             progress.report, progress.assessment = self._found(None)
         if progress.report is not None and progress.assessment is not None:
             self._note(progress.report, progress.assessment.ended("ttl_expired"))
-
-    def _end_pass(self) -> None:
-        self.progress.count(self.effects.models)
-        self.effects.emit(pass_record(self.state, self.progress, self.effects.now))
 
     def _phase(self, phase: Phase, work: Callable[[], None]) -> None:
         number, started, failure = self.state.pass_number, self.effects.now, None
@@ -250,7 +250,7 @@ class Loop:
         self._plan()
         self._note(self.evaluator.of_plan(self.executor.plan))
         self._refine()
-        questions = follow_up_questions(self.task, self.executor.plan, self.state.follow_up_questions)
+        questions = follow_up_questions(self.told, self.executor.plan, self.state.follow_up_questions)
         self._tell_person(questions, self.state.ledger)
         self._deepen()
 
@@ -261,7 +261,7 @@ class Loop:
         executor.begin_cycle()
         with executor.failing_cycle():
             profile = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile)
-        state.task_profile = profile or default_profile(self.task, tools=len(tools))
+        state.task_profile = profile or default_profile(self.told, tools=len(tools))
         executor.end_cycle()
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
@@ -283,7 +283,7 @@ class Loop:
     def _evaluate(self) -> None:
         """Answer from the outputs, then validate and assess all of it (adaptive FR-007); once where nothing ran."""
         executor, progress = self.executor, self.progress
-        changed = self.refined or progress.answer is None or executor.cycles > progress.snapshot["cycles"]
+        changed = progress.refined or progress.answer is None or executor.cycles > progress.snapshot["cycles"]
         if not changed and progress.report is not None:
             progress.given = progress.answer
             self._note(progress.report, progress.assessment)
@@ -312,11 +312,11 @@ class Loop:
 
     def _refine(self) -> None:
         """Let the planner rewrite what validation and failures point at (adaptive FR-004)."""
-        executor, state = self.executor, self.state
-        report, assessment = self.progress.report, self.progress.assessment
+        executor, state, progress = self.executor, self.state, self.progress
+        report, assessment = progress.report, progress.assessment
         assert report is not None
-        unanswered = assessment is not None and self.progress.answer is None
-        self.refined, self.gave_up_before, self.gave_up = False, self.gave_up, unanswered
+        unanswered = assessment is not None and progress.answer is None
+        progress.refined, progress.gave_up_before, progress.gave_up = False, progress.gave_up, unanswered
         found: tuple[Any, ...] = (executor.plan, report, assessment)
         settled = self.planner.settled(*found, failures=state.failures, ledger=state.ledger)
         self._tell_person(state.follow_up_questions, settled)
@@ -326,7 +326,7 @@ class Loop:
             executor.begin_cycle()
             with executor.failing_cycle():
                 reply = self._asked(request, "the refinement", read_refinement)
-            self.gave_up = unanswered or reply is None
+            progress.gave_up = unanswered or reply is None
             if reply is not None:
                 self._apply(reply, report)
             executor.end_cycle()
@@ -346,14 +346,14 @@ class Loop:
         self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *reply.follow_up_questions]
-        self._tell_person(follow_up_questions(self.task, None, questions), outcome.ledger)
+        self._tell_person(follow_up_questions(self.told, None, questions), outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)
             self.effects.emit(RefinementRecord(pass_number=number, **done))
         for advisory in outcome.advisories:
             self.effects.emit(advisory_record(advisory, number))
-        self.refined = bool(outcome.accepted)
-        if self.refined:
+        self.progress.refined = bool(outcome.accepted)
+        if self.progress.refined:
             plan.goal, plan.steps[:] = outcome.plan.goal, outcome.plan.steps
             validate_plan_tools(plan, self.executor.registry)
             self.executor.emit_plan("refined")
@@ -366,8 +366,9 @@ class Loop:
 
     def _another_pass(self) -> bool:
         """Return whether another pass could change something; one in which refinement gave up gets a second chance."""
-        if self._pending() or self.refined or (self.gave_up and not self.gave_up_before):
+        progress = self.progress
+        if self._pending() or progress.refined or (progress.gave_up and not progress.gave_up_before):
             return True
-        if (report := self.progress.report) and (assessment := self.progress.assessment):
+        if (report := progress.report) and (assessment := progress.assessment):
             self._note(report, assessment.ended("no_progress"))
         return False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.evidence import DepthEvidence
@@ -17,7 +17,8 @@ from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError
 from aeon_core.evaluation.evaluator import depth_evidence
-from aeon_core.journal.records import NoticeRecord, PassRecord, ProfileRecord, RunStarted
+from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
+from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plain import clean_text, plain
 from aeon_core.plan.parsing import dump_plan
@@ -65,23 +66,43 @@ class Progress:
     """The pass that it was found of."""
     refinements: list[dict[str, Any]] = field(default_factory=list)
     """What became of the refinement actions of the current pass."""
+    refined: bool = False
+    """Whether the last refinement changed the plan."""
+    gave_up: bool = False
+    """Whether the last refinement came to nothing, or there is no answer; and whether so the one before it."""
+    gave_up_before: bool = False
+    ended: Literal["converged", "not_converged", "ttl_expired"] | None = None
+    """How the passes end; None while another follows."""
+    forked: PlanCause | None = None
+    """In a fork, whether its plan is the parent's or edited, until that is journaled."""
     results: dict[str, Any] | None = None
     """What the current pass gave, as it was assessed; None where it was not."""
     latest: dict[str, Any] | None = None
     """The results of the last pass that was completed."""
 
-    def begin(self, state: OrchestrationState, now: str, memory: dict[str, Any], cycles: int) -> None:
+    def begin(self, executor: Executor) -> None:
         """Say that a pass begins, and keep where it starts from."""
+        state, now = executor.state, executor.effects.now
         self.started, self.phases, self.refinements, self.results = now, [], [], None
         self.given = None
         self.plan_state = dump_plan(state.plan) if state.plan is not None else {}
         self.snapshot = {
-            "memory": memory,
-            "cycles": cycles,
+            "memory": executor.effects.memory,
+            "cycles": executor.cycles,
             "ttl": state.ttl.model_dump(),
             "ledger": state.ledger.model_dump(mode="json"),
             "follow_up_questions": list(state.follow_up_questions),
         }
+
+    def plan_cause(self) -> PlanCause | None:
+        """Return, once, why the plan of a fork is journaled; None in any other run."""
+        cause, self.forked = self.forked, None
+        return cause
+
+    @property
+    def converged(self) -> bool:
+        """Whether convergence was found when it was last assessed."""
+        return self.assessment is not None and self.assessment.converged
 
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
         """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
@@ -130,9 +151,14 @@ def person_notices(state: OrchestrationState, questions: list[str], ledger: Refi
 
 
 def run_started(
-    task: str, config: RunConfig, effects: Effects, registry: ToolRegistry, progress: Progress
+    task: str,
+    config: RunConfig,
+    effects: Effects,
+    registry: ToolRegistry,
+    progress: Progress,
+    fork: Mapping[str, Any],
 ) -> RunStarted:
-    """Return the first record of a run."""
+    """Return the first record of a run. `fork` holds the `parent` and the `start` of one that is a fork."""
     told = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
@@ -146,6 +172,7 @@ def run_started(
         criteria=progress.criteria,
         plan=progress.given_plan,
         memory=effects.memory,
+        **fork,
     )
 
 
@@ -159,8 +186,10 @@ def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any
     return {"answer": progress.given, "steps": state.described_steps()}
 
 
-def pass_record(state: OrchestrationState, progress: Progress, now: str) -> PassRecord:
+def pass_record(progress: Progress, executor: Executor) -> PassRecord:
     """Return the record of the pass that ends now, and keep its results: it was completed."""
+    state, effects, now = executor.state, executor.effects, executor.effects.now
+    progress.count(effects.models)
     progress.passes = state.pass_number
     progress.latest = progress.results or pass_results(state, progress)
     return PassRecord(
@@ -180,7 +209,26 @@ def pass_record(state: OrchestrationState, progress: Progress, now: str) -> Pass
         adaptive_depth=state.adaptive_depth.model_dump() if state.adaptive_depth is not None else None,
         snapshot=progress.snapshot,
         totals={"usage": progress.usage, "cost_usd": progress.cost_usd},
+        standing=_behind(progress, executor) if progress.assessed and progress.ended != "ttl_expired" else None,
     )
+
+
+def _behind(progress: Progress, executor: Executor) -> dict[str, Any]:
+    """Return what a Checkpoint needs beside the record's own fields, and where the models stand."""
+    state = executor.state
+    return {
+        "ended": progress.ended,
+        "plan": dump_plan(executor.plan),
+        "cycles": executor.cycles,
+        "ttl": state.ttl.model_dump(),
+        "ledger": state.ledger.model_dump(mode="json"),
+        "follow_up_questions": list(state.follow_up_questions),
+        "answer": progress.answer,
+        "failures": dict(state.failures),
+        "refined": progress.refined,
+        "gave_up": progress.gave_up,
+        "models": executor.effects.models.standing(),
+    }
 
 
 def _evaluation(progress: Progress) -> dict[str, Any]:

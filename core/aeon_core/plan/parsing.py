@@ -34,11 +34,14 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
         raise _invalid([_line(detail) for detail in error.errors()[:MAX_PROBLEMS]]) from None
 
 
-def load_plan_file(path: Path) -> Plan:
-    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems."""
+def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
+    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems.
+
+    `fresh` is as in `parse_plan`.
+    """
     data = read_plan_data(path)
     try:
-        return parse_plan(data)
+        return parse_plan(data, fresh=fresh)
     except ValidationError as error:
         problems = error.context["problems"]
         line = "; ".join(problems[:_PROBLEMS_IN_A_LINE])

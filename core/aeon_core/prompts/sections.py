@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from aeon_core.entities import TTLState
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.prompts.nearby import nearby
 
 CLIPPED_AT = 4000
 """Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""
@@ -20,24 +23,42 @@ def run_sections(
     plan: Plan,
     outputs: Mapping[str, dict[str, Any]],
     failures: Mapping[str, list[str]],
+    ttl: TTLState,
+    at: str | None = None,
     *,
-    ttl: tuple[int, int],
     characters: int = CLIPPED_AT,
 ) -> dict[str, str]:
-    """Return the sections that every request of a run has: goal, plan, results and TTL (remaining, allocated)."""
+    """Return the sections that every request of a run has: goal, plan, results and TTL.
+
+    Of a long plan a request for the step `at` hand holds what is near to that.
+    """
+    only = nearby(plan, at)
     return {
         "goal": plan.goal,
-        "plan": plan_section(plan),
-        "results": results_section(plan, outputs, failures, characters=characters),
-        "ttl": ttl_section(*ttl),
+        "plan": plan_section(plan, only=only),
+        "results": results_section(plan, outputs, failures, only=only, characters=characters),
+        "ttl": ttl_section(ttl.remaining, ttl.allocated),
     }
 
 
-def plan_section(plan: Plan) -> str:
-    """Return the plan's state: the goal, then a line for each step of the tree."""
-    lines = [to_line({"goal": plan.goal})]
-    lines += [to_line(step.model_dump(exclude_none=True, exclude={"subplan", "arguments"})) for step in plan.walk()]
-    return "\n".join(lines)
+def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
+    """Return the plan's state: the goal, then a line for each step of the tree.
+
+    Where `only` some are to be shown, a line stands for those left out between them: how many of each status.
+    """
+    lines, left_out = [to_line({"goal": plan.goal})], Counter[str]()
+    for step in plan.walk():
+        if only is not None and step.step_id not in only:
+            left_out[step.status] += 1
+            continue
+        lines += _left_out(left_out)
+        left_out.clear()
+        lines.append(to_line(step.model_dump(exclude_none=True, exclude={"subplan", "arguments"})))
+    return "\n".join([*lines, *_left_out(left_out)])
+
+
+def _left_out(statuses: Counter[str]) -> list[str]:
+    return [to_line({"steps_left_out": dict(statuses)})] if statuses else []
 
 
 def results_section(
@@ -45,21 +66,25 @@ def results_section(
     outputs: Mapping[str, dict[str, Any]],
     failures: Mapping[str, list[str]],
     *,
+    only: Collection[str] | None = None,
     characters: int = CLIPPED_AT,
 ) -> str:
     """Return a line for each step that was executed and holds: its output, or why it failed.
 
-    What invalid steps gave does not count. Of an output longer than so many `characters` both ends are shown.
+    What invalid steps gave does not count. Of an output longer than so many `characters` both ends are shown. Where
+    `only` some are to be shown, the first line says how many are left out.
     """
-    lines = []
+    lines, left_out = [], 0
     for step in plan.walk():
         if step.status == "invalid":
             continue
-        if step.step_id in outputs:
+        if only is not None and step.step_id not in only:
+            left_out += step.step_id in outputs or step.step_id in failures
+        elif step.step_id in outputs:
             lines.append(_output_line(step.step_id, outputs[step.step_id], characters))
         elif step.step_id in failures:
             lines.append(to_line({"step_id": step.step_id, "errors": failures[step.step_id]}))
-    return "\n".join(lines)
+    return "\n".join([to_line({"results_left_out": left_out}), *lines] if left_out else lines)
 
 
 def _output_line(step_id: str, output: dict[str, Any], characters: int) -> str:

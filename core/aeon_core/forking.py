@@ -1,0 +1,220 @@
+"""Fork: a new run that starts where a pass of another one started; the other is only read (Decision 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from aeon_core.config import RunConfig
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.effects.approval import Approver
+from aeon_core.entities import RunResult, TTLState
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.strict import sound_records
+from aeon_core.journal.writer import LineListener
+from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.memory.base import Memory
+from aeon_core.orchestrator import Orchestrator, Start
+from aeon_core.plan.carrying import carried_over
+from aeon_core.plan.models import Plan
+from aeon_core.plan.parsing import parse_plan
+from aeon_core.replaying import first_problem, note_memory, recorded_config, recorded_criteria, recorded_start
+from aeon_core.tools.registry import ToolRegistry
+
+
+def forked_config(path: Path) -> RunConfig:
+    """Return the options of a run as they held in the end: those that a fork has where nothing is said anew.
+
+    Raises UsageError where the file is no journal.
+    """
+    said: dict[str, Any] = {}
+    config: RunConfig | None = None
+    for record in read_records(path, plans=False):
+        if config is None:
+            config = recorded_config(record)
+        elif record["type"] == "run_resumed":
+            said |= {key: value for key, value in record["options"].items() if key in ("ttl", "budget")}
+    assert config is not None
+    return config.model_copy(update=said)
+
+
+def starting_plan(path: Path, pass_number: int) -> Plan | None:
+    """Return the plan that a pass started with, with what was executed by then; None where none was made.
+
+    Raises UsageError where the run has no such pass.
+    """
+    begun = _begun(path, pass_number)
+    return begun.checkpoint.plan if begun.checkpoint is not None else begun.plan
+
+
+class Fork:
+    """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
+
+    `config` says the options, by default the parent's (`forked_config`); `plan` is the pass's plan as a person edited
+    it: what was executed and is not changed need not run again. `criteria` come before the file that `config` names,
+    and that before the parent's. What was spent of the TTL before the pass is spent; money is counted anew. Raises
+    UsageError where the run has no such pass, the TTL leaves nothing, or the journal cannot be read so far.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        pass_number: int,
+        llm: LLMAdapter,
+        tools: ToolRegistry | None = None,
+        memory: Memory | None = None,
+        config: RunConfig | None = None,
+        approver: Approver | None = None,
+        journal: Path | str | Literal[False] | None = None,
+        on_record: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        plan: Plan | Mapping[str, Any] | None = None,
+        criteria: ConvergenceCriteria | None = None,
+        on_line: LineListener | None = None,
+        on_delta: Callable[[str | None, str], None] | None = None,
+    ) -> None:
+        begun = _begun(path, pass_number)
+        own = forked_config(path)
+        config = config if config is not None else own
+        edited = _edited(plan)
+        start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
+        self.task = begun.task
+        self._plan: Plan | None = None
+        if begun.checkpoint is not None:
+            start = _started_at(begun.checkpoint, start, config, edited)
+        else:
+            self._plan = edited if edited is not None else begun.plan
+        if criteria is None and config.criteria is not None and config.criteria != own.criteria:
+            criteria = load_criteria(config.criteria)
+        self._orchestrator = Orchestrator(
+            llm,
+            tools,
+            memory,
+            config.model_copy(update={"criteria": None}),
+            approver,
+            journal,
+            on_record,
+            on_line=on_line,
+            on_delta=on_delta,
+            criteria=criteria if criteria is not None else begun.criteria,
+            start=start,
+        )
+
+    def run(self) -> RunResult:
+        """Run it to its end, and return that. Raises AeonError only before it has started."""
+        return self._orchestrator.run(self.task, self._plan)
+
+    def abort(self) -> None:
+        """End the run, as `Orchestrator.abort` does."""
+        self._orchestrator.abort()
+
+    def close(self) -> None:
+        """Release what the run holds open, as `Orchestrator.close` does."""
+        self._orchestrator.close()
+
+
+@dataclass
+class _Begun:
+    """What a pass of a run started with. Without a `checkpoint` it is the first, with the `plan` made in it."""
+
+    run_id: str
+    task: str
+    criteria: ConvergenceCriteria | None
+    memory: dict[str, Any]
+    checkpoint: Checkpoint | None = None
+    plan: Plan | None = None
+    passes: list[int] = field(default_factory=list)
+    """Passes that have begun, as far as was read."""
+
+
+def _begun(path: Path, pass_number: int) -> _Begun:
+    """Return what a pass started with, having read no further than that. Raises UsageError."""
+    records = sound_records(path)
+    started = next(records)
+    begun = _Begun(started["run"], started["task"], recorded_criteria(started), dict(started["memory"]))
+    forked = recorded_start(started)
+    begun.checkpoint = forked.checkpoint if forked is not None else None
+    first = begun.checkpoint.pass_number + 1 if begun.checkpoint is not None else 1
+    begun.passes.append(first)
+    if pass_number == first:
+        begun.plan = None if begun.checkpoint is not None else _first_plan(started, records)
+        return begun
+    for record in records:
+        if record["type"] == "memory":
+            note_memory(begun.memory, record)
+        elif record["type"] == "pass" and (behind := _behind(record)) is not None and behind.ended is None:
+            begun.checkpoint = behind
+            begun.passes.append(behind.pass_number + 1)
+            if pass_number == behind.pass_number + 1:
+                return begun
+    known = _listed(begun.passes)
+    raise UsageError(f"the run {begun.run_id!r} has no pass {pass_number}; a fork can start with {known}")
+
+
+def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -> Plan | None:
+    """Return the plan of a first pass as it was given or made; what was written into it since is left out."""
+    found = started.get("plan") or next((record["plan"] for record in records if record["type"] == "plan"), None)
+    if found is None:
+        return None
+    try:
+        plan = Plan.model_validate(found)
+    except ValidationError as error:
+        raise UsageError(f"the plan of the first pass cannot be read: {first_problem(error)}") from None
+    for step in plan.walk():
+        step.errors = None
+    return plan
+
+
+def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
+    try:
+        return Checkpoint.behind(record)
+    except ValidationError as error:
+        raise UsageError(f"the pass at seq {record['seq']} cannot be gone on from: {first_problem(error)}") from None
+
+
+def _edited(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
+    """Return a copy of an edited plan, in which steps may be executed. Raises ValidationError."""
+    if plan is None:
+        return None
+    return plan.model_copy(deep=True) if isinstance(plan, Plan) else parse_plan(dict(plan), fresh=False)
+
+
+def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited: Plan | None) -> Start:
+    """Return where a fork from a later pass starts: with its own TTL, and its plan where that was edited."""
+    number, ttl = checkpoint.pass_number + 1, checkpoint.ttl
+    if config.single_pass:
+        raise UsageError(f"a fork from pass {number} goes round in passes; leave out that it is a single pass")
+    if config.ttl <= ttl.spent:
+        raise UsageError(
+            f"a TTL of {config.ttl} leaves nothing: {ttl.spent} cycles were spent before pass {number}; "
+            "give more with --ttl"
+        )
+    changed: dict[str, Any] = {}
+    if config.ttl != ttl.limit:
+        left = config.ttl - ttl.spent
+        changed["ttl"] = TTLState(limit=config.ttl, allocated=config.ttl, spent=ttl.spent, remaining=left)
+    if edited is None:
+        return replace(start, checkpoint=checkpoint.model_copy(update=changed))
+    plan = carried_over(edited, checkpoint.plan)
+    executed = {step.step_id for step in plan.walk() if step.executed}
+    steps = checkpoint.results["steps"]
+    changed |= {
+        "plan": plan,
+        "results": {**checkpoint.results, "steps": [step for step in steps if step["step_id"] in executed]},
+        "failures": {key: value for key, value in checkpoint.failures.items() if key in executed},
+    }
+    forgotten = {step["step_id"] for step in steps} - executed
+    memory = {key: value for key, value in start.memory.items() if key not in forgotten}
+    return Start(checkpoint.model_copy(update=changed), memory, start.parent)
+
+
+def _listed(passes: list[int]) -> str:
+    if len(passes) == 1:
+        return f"pass {passes[0]}"
+    return f"one of the passes {passes[0]} to {passes[-1]}"

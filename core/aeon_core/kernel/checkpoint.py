@@ -1,0 +1,87 @@
+"""Where a run stands between two passes: what a `pass` record holds of it, and how it is gone on with from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
+from aeon_core.adaptive.profile import TaskProfile
+from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.entities import Entity, TTLState
+from aeon_core.kernel.executor import Executor
+from aeon_core.kernel.result import Progress
+from aeon_core.kernel.state import OrchestrationState
+from aeon_core.plan.models import Plan
+from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.validation.report import SemanticValidationReport
+
+
+class Checkpoint(Entity):
+    """All that the passes after `pass_number` hang on, beside the memory. Plain JSON in a journal (Decision 2)."""
+
+    pass_number: int
+    ended: Literal["converged", "not_converged"] | None = None
+    """How the run ends after this pass; None where it goes round again."""
+    plan: Plan
+    cycles: int
+    ttl: TTLState
+    task_profile: TaskProfile
+    adaptive_depth: AdaptiveDepthConfiguration
+    ledger: RefinementLedger
+    follow_up_questions: list[str]
+    answer: str | None
+    report: SemanticValidationReport
+    assessment: ConvergenceAssessment
+    results: dict[str, Any]
+    """What the pass gave, as it was assessed: `answer`, and `steps` as in a RunResult."""
+    failures: dict[str, list[str]]
+    """Why steps failed, by step_id."""
+    refinements: list[dict[str, Any]] = Field(default_factory=list)
+    refined: bool
+    gave_up: bool
+
+    @classmethod
+    def behind(cls, record: Mapping[str, Any]) -> Checkpoint | None:
+        """Return where a run stood behind a `pass` record; None where the record does not hold it.
+
+        Raises pydantic's ValidationError where what it holds is no state of a run.
+        """
+        if (standing := record.get("standing")) is None:
+            return None
+        found = record["evaluation_results"]
+        return cls.model_validate(
+            {
+                **{key: value for key, value in standing.items() if key in cls.model_fields},
+                "pass_number": record["pass_number"],
+                "task_profile": record["task_profile"],
+                "adaptive_depth": record["adaptive_depth"],
+                "report": found.get("semantic_validation"),
+                "assessment": found.get("convergence"),
+                "results": record["execution_results"],
+                "refinements": record["refinement_changes"],
+            }
+        )
+
+    def restore(self, state: OrchestrationState, progress: Progress, executor: Executor) -> None:
+        """Put the run where it stood: the next pass follows, or the ending."""
+        state.plan = self.plan
+        state.pass_number, state.ttl_limit = self.pass_number, self.ttl.limit
+        state.ttl_allocated, state.ttl_remaining = self.ttl.allocated, self.ttl.remaining
+        state.task_profile, state.adaptive_depth = self.task_profile, self.adaptive_depth
+        state.ledger, state.follow_up_questions = self.ledger, list(self.follow_up_questions)
+        state.failures = dict(self.failures)
+        for step in self.results["steps"]:
+            if step["output"] is not None:
+                state.outputs[step["step_id"]] = step["output"]
+            if step["mode"] is not None:
+                state.modes[step["step_id"]] = step["mode"]
+        executor.cycles = self.cycles
+        executor.recorder.structure(self.plan)
+        progress.ended, progress.answer = self.ended, self.answer
+        progress.passes = progress.executed = progress.assessed = self.pass_number
+        progress.report, progress.assessment = self.report, self.assessment
+        progress.latest, progress.refinements = self.results, self.refinements
+        progress.refined, progress.gave_up = self.refined, self.gave_up
