@@ -1,0 +1,1 @@
+"""The second workflow: thirteen agents in sequence, with quality gates between them."""

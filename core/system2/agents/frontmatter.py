@@ -1,0 +1,152 @@
+"""The YAML block at the top of an agent's file: only the fields that are needed are ever built (REQ-010, REQ-012).
+
+The block is composed into nodes and not constructed: aliases are never expanded, so that no small file can grow into a
+large value, and whatever `hooks` and unknown keys hold is passed over unread (TR-01).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+MAX_CHARACTERS = 64_000
+"""How long a frontmatter may be."""
+MAX_NESTING = 60
+"""How many spaces, or signs such as `-`, may follow one another at the start of a line.
+
+The parser that is written in C calls itself for each level, and would take the process with it.
+"""
+MAX_BRACKETS = 500
+"""How many brackets may be opened in all."""
+
+_OPENING = re.compile(r"\s*---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_BREAK = re.compile("\r\n?|[\x85\u2028\u2029]")
+_DEEP = re.compile(rf"^[ \t]{{{MAX_NESTING}}}|(?:[-?:][ \t]+(?:[&!*]\S*[ \t]+)*){{{MAX_NESTING}}}", re.MULTILINE)
+_CORE = "tag:yaml.org,2002:"
+_TEXT_TAGS = frozenset(_CORE + kind for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge"))
+_FIELDS = ("name", "description", "tools", "disallowedTools")
+
+
+class FrontmatterError(ValueError):
+    """A frontmatter that cannot be used; the message says why, without the file."""
+
+
+@dataclass(frozen=True)
+class Frontmatter:
+    """The fields that are read. A field that is absent or null is None."""
+
+    name: str | None = None
+    description: str | None = None
+    tools: list[str] | None = field(default=None)
+    denied_tools: list[str] | None = field(default=None)
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return the YAML and the body of an agent's text. A `---` further down belongs to the body.
+
+    Raises FrontmatterError where the text does not begin with a frontmatter, or that has no end or is too long.
+    """
+    opening = _OPENING.match(text)
+    if opening is None:
+        raise FrontmatterError("does not begin with a frontmatter; put `name`, `description` and `tools` between `---`")
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        raise FrontmatterError("has a frontmatter without an end; put a line `---` behind it")
+    if closing.start() - opening.end() > MAX_CHARACTERS:
+        raise FrontmatterError(f"has a frontmatter of more than {MAX_CHARACTERS:,} characters; shorten it")
+    return text[opening.end() : closing.start()], text[closing.end() :]
+
+
+def parse(block: str) -> Frontmatter:
+    """Return the fields of a frontmatter. Raises FrontmatterError for what is no YAML, or not of the expected kinds."""
+    values = _values(_composed(_BREAK.sub("\n", block)))
+    return Frontmatter(
+        name=_text("name", values.get("name")),
+        description=_text("description", values.get("description")),
+        tools=_list("tools", values.get("tools")),
+        denied_tools=_list("disallowedTools", values.get("disallowedTools")),
+    )
+
+
+def _composed(block: str) -> yaml.Node | None:
+    if _nests_too_deeply(block):
+        raise FrontmatterError("has a frontmatter that nests too deeply; flatten it")
+    try:
+        # Without the parser in C, the frontmatters of thirteen agents with their hooks take longer than they may.
+        node: yaml.Node | None = yaml.compose(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise FrontmatterError(_problem(error)) from None
+    except (RecursionError, ValueError):
+        raise FrontmatterError("has a frontmatter that cannot be parsed; simplify it") from None
+    return node
+
+
+def _nests_too_deeply(block: str) -> bool:
+    """Return whether it may nest too deeply; a text in quotes could pretend to close brackets, so none is closed."""
+    return block.count("[") + block.count("{") > MAX_BRACKETS or _DEEP.search(block) is not None
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    # The opening `---` is the first line of the file.
+    line = f" (line {mark.line + 2})" if mark is not None else ""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    advice = "put the text in quotes" if "mapping values" in problem else "correct it"
+    return f"has a frontmatter that is no YAML{line}: {problem}; {advice}"
+
+
+def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    if not isinstance(node, yaml.MappingNode):
+        raise FrontmatterError("has a frontmatter without `key: value` lines; give `name`, `description` and `tools`")
+    values: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.value not in _FIELDS:
+            continue
+        if key.value in values:
+            raise FrontmatterError(f"has {key.value!r} twice in its frontmatter; keep one of them")
+        values[key.value] = value
+    return values
+
+
+def _is_null(node: yaml.Node | None) -> bool:
+    return node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}null")
+
+
+def _text(key: str, node: yaml.Node | None) -> str | None:
+    if node is None or _is_null(node):
+        return None
+    if not isinstance(node, yaml.ScalarNode) or node.tag not in _TEXT_TAGS:
+        raise FrontmatterError(f"has a {key!r} that is no text; write it as `{key}: some text`")
+    return str(node.value).strip() or None
+
+
+def _list(key: str, node: yaml.Node | None) -> list[str] | None:
+    """Return a list's texts. In `[Agent(a, b)]` YAML sees two: they are joined and split anew."""
+    if node is None or _is_null(node):
+        return None
+    nodes = [node]
+    if isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq":
+        nodes = node.value
+    texts: list[str] = []
+    for item in nodes:
+        if not isinstance(item, yaml.ScalarNode) or item.tag not in _TEXT_TAGS:
+            raise FrontmatterError(f"has {key!r} that are no names; write them as `{key}: Read, Grep` or as a list")
+        texts.append(item.value)
+    return tool_names(",".join(texts))
+
+
+def tool_names(text: str) -> list[str]:
+    """Return the names in a text, parted by commas or spaces; what stands in parentheses belongs to its name."""
+    names, name, depth = [], "", 0
+    for character in re.sub(r"\s+\(", "(", text.strip().strip("[]")):
+        depth += (character == "(") - (character == ")" and depth > 0)
+        if depth == 0 and (character == "," or character.isspace()):
+            names.append(name)
+            name = ""
+        else:
+            name += character
+    stripped = (each.strip().strip("\"'`") for each in [*names, name])
+    return list(dict.fromkeys(each for each in stripped if each))

@@ -1,0 +1,154 @@
+"""The agents of a project and our own: read one at a time when they are asked for, never written (REQ-015, REQ-103)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from aeon_core.checks import nearest
+from aeon_core.errors import UsageError
+from system2.agents.definition import AgentDefinition, AgentParseError
+from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split
+from system2.agents.tools import base_name
+from system2.agents.transforms import apply_transforms
+
+AGENTS_FOLDER = Path(".claude") / "agents"
+SHIPPED = Path(__file__).parents[1] / "shipped"
+"""Where our own thirteen are."""
+MAX_BYTES = 512_000
+"""How large a file may be; a prompt of more would fill a model's context window."""
+MAX_NAME = 100
+
+
+class AgentLibrary:
+    """The agents by name: the project's own, and ours where it has none.
+
+    A file that is no agent is passed over, and `warn` is told once in one line that names it (REQ-095). Where two files
+    give the same name, the one that is called so is taken, else the first in order of the files' names.
+    """
+
+    def __init__(self, project_root: Path, warn: Callable[[str], None]) -> None:
+        self._root = project_root
+        self._warn = warn
+        self._places: dict[str, Path] | None = None
+
+    def names(self) -> list[str]:
+        """Return the names of all agents, in alphabetical order."""
+        return sorted(self._found())
+
+    def is_shipped(self, name: str) -> bool:
+        """Return whether the agent comes from us, since the project has none of that name."""
+        return self._path(name).parent == SHIPPED
+
+    def get(self, name: str) -> AgentDefinition:
+        """Return an agent, read now. Raises UsageError where there is none of that name or its file has become bad."""
+        return parse_agent(self._path(name))
+
+    def _path(self, name: str) -> Path:
+        places = self._found()
+        if name not in places:
+            raise UsageError(f"there is no agent {name!r}{nearest(name, tuple(sorted(places)))}")
+        return places[name]
+
+    def _found(self) -> dict[str, Path]:
+        """Return where each agent's file is. Only the names are kept, and the files are looked through once."""
+        if self._places is None:
+            self._places = {path.stem: path for path in SHIPPED.glob("*.md")} | self._own()
+        return self._places
+
+    def _own(self) -> dict[str, Path]:
+        folder = self._root / AGENTS_FOLDER
+        places: dict[str, Path] = {}
+        for path in self._candidates(folder):
+            try:
+                name = parse_agent(path).name
+            except AgentParseError as error:
+                self._warn(f"{error.message} (it is passed over)")
+                continue
+            if name not in places:
+                places[name] = path
+                continue
+            taken, other = (path, places[name]) if path.stem == name else (places[name], path)
+            places[name] = taken
+            self._warn(f"the agent {name!r} is defined twice: {str(taken)!r} is taken, {str(other)!r} is passed over")
+        return places
+
+    def _candidates(self, folder: Path) -> list[Path]:
+        """Return the files to look at. What a symbolic link leads out of the project to is not looked at."""
+        try:
+            root = self._root.resolve()
+            paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".md")
+        except FileNotFoundError:
+            return []
+        except (OSError, RuntimeError) as error:
+            self._warn(f"the agents in {str(folder)!r} cannot be listed: {_reason(error)}")
+            return []
+        inside = []
+        for path in paths:
+            if _real(path).is_relative_to(root):
+                inside.append(path)
+            else:
+                self._warn(f"the agent file {str(path)!r} leads out of the project (it is passed over); copy it there")
+        return inside
+
+
+def parse_agent(agent_path: Path) -> AgentDefinition:
+    """Return the agent that a file defines (REQ-010 to REQ-016, REQ-081). Raises AgentParseError."""
+    where = f"the agent file {str(agent_path)!r}"
+    try:
+        block, body = split(_text(agent_path, where))
+        fields = parse(block)
+    except FrontmatterError as error:
+        raise AgentParseError(f"{where} {error}") from None
+    name, description, tools = _required(fields, body, where)
+    return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
+
+
+def _text(path: Path, where: str) -> str:
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise AgentParseError(f"{where} is no regular file; put the agent's text there")
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise AgentParseError(f"{where} cannot be read: {_reason(error)}") from None
+    if len(content) > MAX_BYTES:
+        raise AgentParseError(f"{where} is larger than {MAX_BYTES:,} bytes; shorten it")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AgentParseError(f"{where} is no UTF-8 (byte {error.start}); save it as UTF-8") from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file so that neither a pipe nor a device holds up the reader."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:
+    name, description, tools = fields.name, fields.description, fields.tools
+    if name is None or description is None or tools is None:
+        values = {"name": name, "description": description, "tools": tools}
+        missing = ", ".join(repr(key) for key, value in values.items() if value is None)
+        raise AgentParseError(f"{where} has no {missing} in its frontmatter; add it between the `---` lines")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise AgentParseError(
+            f"{where} has a 'name' that is no printable line of at most {MAX_NAME} characters; change it"
+        )
+    if not body.strip():
+        raise AgentParseError(f"{where} has no prompt; write it below the frontmatter")
+    denied = {base_name(tool) for tool in fields.denied_tools or ()}
+    return name, description, [tool for tool in tools if base_name(tool) not in denied]
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from system2.agents.frontmatter import MAX_CHARACTERS, Frontmatter, FrontmatterError, parse, split, tool_names
+
+HEAD = "name: executor\ndescription: Does it.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "block", "body"),
+    [
+        ("---\nname: a\n---\nBody\n", "name: a\n", "Body\n"),
+        ("---\r\nname: a\r\n---\r\nBody\r\n", "name: a\r\n", "Body\r\n"),
+        ("--- \t\nname: a\n---  \nBody", "name: a\n", "Body"),
+        ("\n\n---\nname: a\n---\nBody", "name: a\n", "Body"),
+        ("---\nname: a\n---\nAbove\n\n---\n\nBelow\n", "name: a\n", "Above\n\n---\n\nBelow\n"),
+        ("---\nname: a\n---", "name: a\n", ""),
+        ("---\ndescription: |\n  one\n  ---\n  two\n---\nBody", "description: |\n  one\n  ---\n  two\n", "Body"),
+        ("---\nname: a ---\nb: ----\n---\nBody", "name: a ---\nb: ----\n", "Body"),
+    ],
+)
+def test_a_frontmatter_ends_at_the_first_line_of_three_dashes(text: str, block: str, body: str) -> None:
+    assert split(text) == (block, body)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "does not begin with a frontmatter"),
+        ("# Agent\n---\nname: a\n---\n", "does not begin with a frontmatter"),
+        ("---name: a\n---\n", "does not begin with a frontmatter"),
+        ("---\nname: a\nBody ---\n", "without an end"),
+        (f"---\nname: {'a' * MAX_CHARACTERS}\n---\n", "more than 64,000 characters"),
+    ],
+)
+def test_a_text_without_a_frontmatter_says_what_is_wrong(text: str, reason: str) -> None:
+    with pytest.raises(FrontmatterError, match=reason):
+        split(text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "tools"),
+    [
+        ("tools: Read, Grep,Bash", ["Read", "Grep", "Bash"]),
+        ("tools: Read Grep  Bash", ["Read", "Grep", "Bash"]),
+        ("tools: Read", ["Read"]),
+        ("tools: [Read, 'Grep', \"Bash\"]", ["Read", "Grep", "Bash"]),
+        ("tools:\n  - Read\n  - Grep", ["Read", "Grep"]),
+        ("tools:\n- Read\n- Grep", ["Read", "Grep"]),
+        ("tools:\n  - Read, Grep\n  - Bash", ["Read", "Grep", "Bash"]),
+        ("tools: |\n  Read\n  Grep", ["Read", "Grep"]),
+        ("tools: >-\n  Read,\n  Grep", ["Read", "Grep"]),
+        ('tools: "Read, Grep"', ["Read", "Grep"]),
+        ('tools: \'["Read", "Grep"]\'', ["Read", "Grep"]),
+        ("tools: Agent(a,b), Read", ["Agent(a,b)", "Read"]),
+        ("tools: Agent (a, b), Read", ["Agent(a, b)", "Read"]),
+        ("tools: [Agent(a, b), Read]", ["Agent(a,b)", "Read"]),
+        ("tools:\n  - Agent(a,b)\n  - Bash(git diff:*)", ["Agent(a,b)", "Bash(git diff:*)"]),
+        ("tools: Bash(echo $(date), x), Read", ["Bash(echo $(date), x)", "Read"]),
+        ("tools: Read, Read, Grep,", ["Read", "Grep"]),
+        ("tools: Agent(a, Read", ["Agent(a, Read"]),
+        ("tools: '*'", ["*"]),
+        ("tools: []", []),
+        ('tools: ""', []),
+        ("tools: &all [Read]\nother: *all", ["Read"]),
+        ("tools: # of the trade\n  - Read # the first", ["Read"]),
+    ],
+)
+def test_tools_are_read_in_each_form_that_they_are_written_in(lines: str, tools: list[str]) -> None:
+    assert parse(HEAD + lines).tools == tools
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: 'a | b'",
+        "model: inherit\ncolor: red\nskills: [a, b]\nmaxTurns: 3",
+        "unknown: !!python/object/apply:os.system ['true']",
+        "a: &a [1]\nb: &b [*a, *a]\nc: {<<: [*b]}",
+        "? [a, b]\n: complex",
+        "hooks: {a: 1, a: 2}",
+        "tools: null",
+        "tools:",
+        "# a comment",
+    ],
+)
+def test_other_keys_are_passed_over(lines: str) -> None:
+    assert parse(HEAD + lines) == Frontmatter("executor", "Does it.", None, None)
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        ("name: 2024\ndescription: on", Frontmatter("2024", "on")),
+        ("name: évaluateur\ndescription: 評価する", Frontmatter("évaluateur", "評価する")),
+        ("'name': a\n\"description\": >-\n  two\n  lines", Frontmatter("a", "two lines")),
+        ("{name: a, description: b}", Frontmatter("a", "b")),
+        ("name: ~\ndescription: ''", Frontmatter()),
+        ("name: a\r\ndescription: b\r\ntools:\r\n  - Read\r\n", Frontmatter("a", "b", ["Read"])),
+        ("disallowedTools: Bash, Edit", Frontmatter(denied_tools=["Bash", "Edit"])),
+    ],
+)
+def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> None:
+    assert parse(block) == fields
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        ("", "without `key: value` lines"),
+        ("just text", "without `key: value` lines"),
+        ("- name: a", "without `key: value` lines"),
+        ("name: [unclosed", "no YAML .*expected ',' or"),
+        ("name: a\ndescription: Use it: always", r"no YAML \(line 3\): .*put the text in quotes"),
+        ("name: a\n\tdescription: b", r"no YAML \(line 3\)"),
+        ("name: a\nother: [", "no YAML"),
+        ("name: *nowhere", "no YAML"),
+        ("name: a\x00", "no YAML"),
+        ("name: {a: b}", "'name' that is no text"),
+        ("name: &a {b: *a}", "'name' that is no text"),
+        ("name: !!python/name:os.system x", "'name' that is no text"),
+        ("description: [a]", "'description' that is no text"),
+        ("tools: {Read: true}", "'tools' that are no names"),
+        ("tools: [[Read]]", "'tools' that are no names"),
+        ("tools: &a [*a]", "'tools' that are no names"),
+        ("tools: !!python/tuple [Read]", "'tools' that are no names"),
+        ("tools: [Read, null]", "'tools' that are no names"),
+        ("tools: Read\ntools: Bash", "'tools' twice"),
+        ("name: a\n'name': b", "'name' twice"),
+        ("name: \ud800", "cannot be parsed"),
+    ],
+)
+def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
+    with pytest.raises(FrontmatterError, match=reason):
+        parse(block)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "[" * 30_000,
+        '["]",' * 12_000,
+        "- " * 30_000,
+        "a:\r" + "- " * 30_000,
+        "a:\x85" + "- " * 30_000,
+        "--- " + "- " * 30_000,
+        "- &a " * 9_000,
+        "? - " * 9_000,
+        "".join(" " * level + "a:\n" for level in range(340)),
+        "".join(" " * level + "-\r" for level in range(340)),
+    ],
+    ids=[
+        "brackets",
+        "closed in quotes",
+        "dashes",
+        "after CR",
+        "after NEL",
+        "a document",
+        "anchors",
+        "keys",
+        "indents",
+        "indents after CR",
+    ],
+)
+def test_no_nesting_takes_the_process_with_it(block: str) -> None:
+    with pytest.raises(FrontmatterError, match="nests too deeply"):
+        parse(block)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_no_alias_is_expanded(merge: bool) -> None:
+    first, form = ("{x: 1}", "{<<: [%s]}") if merge else ("[x]", "[%s]")
+    levels = (form % ", ".join([f"*a{level - 1}"] * 9) for level in range(1, 60))
+    bomb = f"a0: &a0 {first}\n" + "".join(f"a{level}: &a{level} {text}\n" for level, text in enumerate(levels, 1))
+    started = time.perf_counter()
+    assert parse(f"{HEAD}{bomb}tools: Read").tools == ["Read"]
+    assert time.perf_counter() - started < 1
+
+
+def test_without_the_parser_in_c_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = parse(f"{HEAD}tools: [Agent(a, b), Read]")
+    monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    assert parse(f"{HEAD}tools: [Agent(a, b), Read]") == fields
+    with pytest.raises(FrontmatterError, match=r"line 2.*quotes"):
+        parse("name: a: b")
+
+
+@given(
+    st.text() | st.lists(st.sampled_from([*"-:[]{}&*!?#|>'\",\n ", "name", "tools", "  ", "<<", "---"])).map("".join)
+)
+def test_any_block_gives_fields_or_the_error(block: str) -> None:
+    try:
+        fields = parse(block)
+    except FrontmatterError:
+        return
+    assert fields.name is None or fields.name.strip()
+
+
+@given(st.text(max_size=200))
+def test_any_text_of_tools_gives_names_without_empty_ones_or_doubles(text: str) -> None:
+    names = tool_names(text)
+    assert "" not in names
+    assert len(set(names)) == len(names)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aeon_core.tools.base import Tool
+from aeon_core.tools.files.text_files import ReadTool, WriteTool
+from aeon_core.tools.sandbox import Sandbox
+from aeon_core.tools.shell.bash import BashTool
+from system2.agents.tools import TOOL_NAMES, Allowance, allow
+
+
+@pytest.mark.parametrize(
+    ("tools", "names"),
+    [
+        (["Read", "Bash", "Grep"], ("Read", "Grep", "Bash")),
+        (["read", "BASH", "glob"], ("Read", "Glob", "Bash")),
+        (["MultiEdit", "LS"], ("Edit", "Glob")),
+        (["*"], TOOL_NAMES),
+        (["All"], TOOL_NAMES),
+        (["signal_completion", "attempt_completion", "Read"], ("Read",)),
+        (["Bash()", "Read(*)"], ("Read", "Bash")),
+        ([], ()),
+    ],
+)
+def test_names_become_those_of_our_tools(tools: list[str], names: tuple[str, ...]) -> None:
+    assert allow(tools) == Allowance(names)
+
+
+@pytest.mark.parametrize(
+    ("tool", "warning"),
+    [
+        (
+            "WebFetch",
+            "the tool 'WebFetch' is unknown and is left out; the known ones are Read, Write, Edit, Grep, Glob, Bash",
+        ),
+        ("Reed", "the tool 'Reed' is unknown and is left out; did you mean 'Read'?"),
+        (
+            "mcp__x__y",
+            "the tool 'mcp__x__y' is unknown and is left out; the known ones are Read, Write, Edit, Grep, Glob, Bash",
+        ),
+        ("Agent(a, b)", "the tool 'Agent(a, b)' is not given: agents start no others, the orchestrator delegates"),
+        ("Task", "the tool 'Task' is not given: agents start no others, the orchestrator delegates"),
+        ("delegate", "the tool 'delegate' is not given: agents start no others, the orchestrator delegates"),
+    ],
+)
+def test_what_cannot_be_given_is_warned_of(tool: str, warning: str) -> None:
+    assert allow([tool, "Read"]) == Allowance(("Read",), {}, (warning,))
+
+
+def test_a_warning_is_short_and_fit_for_a_screen() -> None:
+    (warning,) = allow(["\x1b[31m" + "x" * 10_000]).warnings
+    assert len(warning) < 250
+    assert "\x1b" not in warning
+
+
+@pytest.mark.parametrize(
+    ("tools", "limits"),
+    [
+        (["Bash(git diff:*)"], {"Bash": ("git diff", "git diff *")}),
+        (["Bash(git diff:*)", "Bash(git log)", "Bash(git log)"], {"Bash": ("git diff", "git diff *", "git log")}),
+        (["Read(src/*)", "Bash"], {"Read": ("src/*",)}),
+        (["Bash(git diff)", "Bash"], {}),
+        (["Bash(git diff)", "*"], {}),
+    ],
+)
+def test_what_stands_in_parentheses_limits_a_tool(tools: list[str], limits: dict[str, tuple[str, ...]]) -> None:
+    assert allow(tools).limits == limits
+
+
+def bash(root: Path, command: str) -> tuple[Tool, dict[str, str]]:
+    return BashTool(root), {"command": command}
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("git diff", True),
+        ("git diff --stat main", True),
+        ("git log", True),
+        ("git diff && git log", True),
+        ("git log -3", False),
+        ("git difftool", False),
+        ("git diff; rm -r src", False),
+        ("git diff $(rm -r src)", False),
+        ("git diff > out.txt", False),
+        ("rm -r src", False),
+        ("git diff | sh", False),
+        ("for", False),
+    ],
+)
+def test_a_limited_command_brings_no_other_with_it(tmp_path: Path, command: str, allowed: bool) -> None:
+    refusal = allow(["Bash(git diff:*)", "Bash(git log)"]).refusal(*bash(tmp_path, command))
+    expected = "this agent may call 'Bash' only with command like 'git diff', 'git diff *', 'git log'"
+    assert refusal == (None if allowed else expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("spec/a.md", True), ("spec/../spec/a.md", True), ("a.md", False), ("spec/../a.md", False), ("/etc/x", False)],
+)
+def test_a_limited_path_is_where_it_really_leads(tmp_path: Path, path: str, allowed: bool) -> None:
+    (tmp_path / "spec").mkdir()
+    tool = WriteTool(Sandbox(tmp_path))
+    refusal = allow(["Write(spec/*)"]).refusal(tool, {"file_path": path, "content": ""})
+    assert (refusal is None) == allowed
+
+
+def test_a_tool_that_is_not_named_is_refused(tmp_path: Path) -> None:
+    read = ReadTool(Sandbox(tmp_path))
+    assert allow(["Read"]).refusal(read, {"file_path": "a"}) is None
+    assert (
+        allow(["Grep", "Glob"]).refusal(read, {"file_path": "a"}) == "this agent may not call 'Read'; it has Grep, Glob"
+    )
+    assert allow([]).refusal(*bash(tmp_path, "ls")) == "this agent may not call 'Bash'; it has no tools"
+    assert allow(["Bash(ls)"]).refusal(BashTool(tmp_path), {"command": ""}) is not None
