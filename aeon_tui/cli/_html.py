@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import LogLine, StepView
+from aeon_core.journal.view import RunView
+from aeon_core.timing import seconds_after
 from aeon_core.visible import visible
 from aeon_tui.cli._passes import Section
-from aeon_tui.cli._run_report import Report, seconds_after
-from aeon_tui.cli._steps import answer_title, notes, readable
+from aeon_tui.cli._run_report import Report
+from aeon_tui.cli._steps import answer_title, notes, readable, status_of
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -53,27 +55,27 @@ def _body(report: Report) -> Iterator[str]:
     facts = [fact for fact in report.facts if fact[0] not in ("run", "task")]
     yield f"<dl>{''.join(f'<dt>{_line(label)}</dt><dd>{_line(value)}</dd>' for label, value in facts)}</dl>"
     yield f"<h2>Task</h2>\n{_block(view.task)}"
-    if view.steps or view.goal:
-        yield f"<h2>Plan</h2>\n<p>{_line(view.goal)}</p>"
-    for step in view.steps.values():
-        yield from _step(step)
-    yield from _section("Repairs", report.repairs, "info")
-    yield from _section("Warnings", [line.text for line in report.warnings], "warning")
-    yield from _sections(report.passes)
+    if report.error is not None:
+        yield f'<h2>Error</h2>\n<p class="error">{_line(message(report.error))}</p>'
     if report.answer is not None:
         yield f"<h2>{_line(answer_title(view.simulated))}</h2>\n{_block(report.answer)}"
     yield from _sections(report.for_a_person)
-    if report.error is not None:
-        yield f'<h2>Error</h2>\n<p class="error">{_line(message(report.error))}</p>'
+    yield from _sections(report.passes)
+    if view.steps or view.goal:
+        yield f"<h2>Plan</h2>\n<p>{_line(view.goal)}</p>"
+    for step in view.steps.values():
+        yield from _step(step, view)
+    yield from _section("Repairs", report.repairs, "info")
+    yield from _section("Warnings", [line.text for line in report.warnings], "warning")
     yield from _section("Damage of the journal", view.damage, "error")
     yield from _timeline(report)
 
 
-def _step(step: StepView) -> Iterator[str]:
+def _step(step: StepView, view: RunView) -> Iterator[str]:
     parent = f" (part of {step.parent})" if step.parent is not None else ""
-    yield f"<h3>{_line(f'{step.step_id} · {step.status} · {route(step)}{parent}')}</h3>"
+    yield f"<h3>{_line(f'{step.step_id} · {status_of(step, view)} · {route(step)}{parent}')}</h3>"
     yield f"<p>{_line(step.description)}</p>"
-    yield from _items(notes(step))
+    yield from _items(notes(step, view))
     if step.output is not None:
         yield _block(readable(step.output))
 

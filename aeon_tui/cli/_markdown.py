@@ -9,10 +9,11 @@ from typing import Any
 
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import StepView
+from aeon_core.journal.view import RunView
 from aeon_core.visible import visible
 from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report
-from aeon_tui.cli._steps import answer_title, notes
+from aeon_tui.cli._steps import answer_title, notes, status_of
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")
@@ -28,19 +29,18 @@ def markdown(report: Report) -> str:
         _list(f"**{label}**: {_line(value)}" for label, value in report.facts if label not in ("run", "task"))
     )
     blocks += ["## Task", _quote(view.task)]
+    if report.error is not None:
+        blocks += ["## Error", _quote(message(report.error))]
+    if report.answer is not None:
+        blocks += [f"## {answer_title(view.simulated)}", _quote(report.answer)]
+    blocks += [*_sections(report.for_a_person), *_sections(report.passes)]
     if view.steps or view.goal:
         blocks += ["## Plan", _quote(view.goal)]
     for step in view.steps.values():
-        blocks += _step(step)
+        blocks += _step(step, view)
     for title, texts in (("Repairs", report.repairs), ("Warnings", [line.text for line in report.warnings])):
         if texts:
             blocks += [f"## {title}", _list(map(_line, texts))]
-    blocks += _sections(report.passes)
-    if report.answer is not None:
-        blocks += [f"## {answer_title(view.simulated)}", _quote(report.answer)]
-    blocks += _sections(report.for_a_person)
-    if report.error is not None:
-        blocks += ["## Error", _quote(message(report.error))]
     if view.damage:
         blocks += ["## Damage of the journal", _list(map(_line, view.damage))]
     return "\n\n".join(block for block in blocks if block)
@@ -52,11 +52,11 @@ def _sections(sections: list[Section]) -> Iterable[str]:
         yield "\n".join(f"{'  ' * note.depth}- {_line(note.text)}" for note in section.notes)
 
 
-def _step(step: StepView) -> Iterable[str]:
+def _step(step: StepView, view: RunView) -> Iterable[str]:
     parent = f" (part of {step.parent})" if step.parent is not None else ""
-    yield f"### {_line(f'{step.step_id} · {step.status} · {route(step)}{parent}')}"
+    yield f"### {_line(f'{step.step_id} · {status_of(step, view)} · {route(step)}{parent}')}"
     yield _quote(step.description)
-    yield _list(_line(text) for _, text in notes(step))
+    yield _list(_line(text) for _, text in notes(step, view))
     if step.output is not None:
         yield _output(step.output)
 
