@@ -9,25 +9,43 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from aeon_core.errors import AeonError, JournalError
+from aeon_core.errors import AeonError
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view import RunView
 
 Records = Iterator[dict[str, Any]]
 Reader = Callable[[Path, list[str]], Records]
 """Yields the records of a journal, and appends to the list what cannot be read."""
-POLL_SECONDS = 0.5
 CAPACITY = 20_000
 """Lines that may wait for the screen before it reads the journal instead."""
 
 
 class Feed(Protocol):
-    """Records of one run, in order."""
+    """Records of one run, in order, or views of what was folded elsewhere."""
 
     error: AeonError | None
     """Why no more can be read."""
     damage: list[str]
     """What could not be read, with line numbers."""
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that holds the records; None where there is none."""
+
+    @property
+    def notice(self) -> str:
+        """What has become of the process that writes the run, or of its file, in words; mostly nothing."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the run is not there yet."""
+
+    @property
+    def reading(self) -> str:
+        """What is waited for or being read, in words; empty where nothing is, or the records say it themselves."""
 
     @property
     def live(self) -> bool:
@@ -40,8 +58,38 @@ class Feed(Protocol):
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
 
+    def take_view(self) -> RunView | None:
+        """Return, once, a view that takes the place of the one folded so far; records taken later go on from it."""
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
+
     def close(self) -> None:
         """Read no more."""
+
+
+class WholeViews:
+    """What a feed says whose records, folded, leave nothing out."""
+
+    notice = ""
+    waiting = False
+    reading = ""
+
+    def take_view(self) -> RunView | None:
+        """Return None: no view but that of the records."""
+        return None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return None: the view holds all there is."""
+        del seq
+        return None
+
+
+def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
+    """Return why no more of a journal can be read."""
+    from aeon_core.journal.reader import unreadable
+
+    return unreadable(journal, error) if isinstance(error, OSError) else error
 
 
 def read_journal(path: Path, damage: list[str]) -> Records:
@@ -51,25 +99,15 @@ def read_journal(path: Path, damage: list[str]) -> Records:
     return read_records(path, plans=False, damage=damage)
 
 
-def _is_being_written(path: Path) -> bool:
-    from aeon_core.journal.summary import is_being_written
+class JournalFeed(WholeViews):
+    """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
 
-    return is_being_written(path)
-
-
-class JournalFeed:
-    """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken.
-
-    With `follow`, it reads on as long as another process writes.
-    """
-
-    def __init__(
-        self, path: Path, after: int = -1, read: Reader = read_journal, *, follow: bool = False, ahead: int = 2_000
-    ) -> None:
+    def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.live = False
-        self._path, self._after, self._read, self._follow = path, after, read, follow
+        self.journal = path
+        self._after, self._read = after, read
         self._ready: queue.Queue[dict[str, Any]] = queue.Queue(ahead)
         self._closed = threading.Event()
         self._finished = threading.Event()
@@ -97,30 +135,19 @@ class JournalFeed:
 
     def _work(self) -> None:
         try:
-            while not self._closed.is_set():
-                # Asked before reading: what a writer leaves behind in its last moment is not missed.
-                self.live = self._follow and _is_being_written(self._path)
-                began = time.perf_counter()
-                self._read_on()
-                if not self.live:
-                    break
-                self._closed.wait(max(POLL_SECONDS, 4 * (time.perf_counter() - began)))
-        except AeonError as error:
-            self.error = error
-        except OSError as error:
-            self.error = JournalError(f"the journal {str(self._path)!r} cannot be read: {error.strerror}")
+            self._read_all()
+        except (AeonError, OSError) as error:
+            self.error = failure(self.journal, error)
         finally:
-            self.live = False
             self._finished.set()
 
-    def _read_on(self) -> None:
+    def _read_all(self) -> None:
         damage: list[str] = []
-        for record in self._read(self._path, damage):
+        for record in self._read(self.journal, damage):
             if self._closed.is_set():
                 return
             if record["seq"] > self._after:
                 self._hand_over(record)
-                self._after = record["seq"]
         self.damage = damage
 
     def _hand_over(self, record: dict[str, Any]) -> None:
@@ -132,21 +159,24 @@ class JournalFeed:
                 continue
 
 
-class LiveFeed:
+class LiveFeed(WholeViews):
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
     When more lines wait than there is room for, the oldest are dropped here and read from the journal instead, on from
-    the last record that was taken.
+    the last record that was taken. `first` are records that stand before those lines.
     """
 
-    def __init__(self, journal: Path, capacity: int = CAPACITY, read: Reader = read_journal) -> None:
+    def __init__(
+        self, journal: Path, capacity: int = CAPACITY, read: Reader = read_journal, first: JournalFeed | None = None
+    ) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
-        self._journal, self._read = journal, read
+        self.journal = journal
+        self._read = read
         self._lines: deque[bytes] = deque(maxlen=capacity)
         self._held: dict[str, Any] | None = None
         self._last_seq = -1
-        self._catching_up: JournalFeed | None = None
+        self._catching_up = first
         self._finished = False
 
     @property
@@ -185,7 +215,7 @@ class LiveFeed:
             record = json.loads(self._lines.popleft())
             if record["seq"] > self._last_seq + 1:
                 self._held = record
-                self._catching_up = JournalFeed(self._journal, self._last_seq, self._read)
+                self._catching_up = JournalFeed(self.journal, self._last_seq, self._read)
                 break
             self._append(records, record)
         return records

@@ -5,47 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
 from aeon_tui.desk import Desk
-from aeon_tui.feed import LiveFeed
+from aeon_tui.work import Kernel, OnDelta, OnLine, Work
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
     from aeon_core.effects.approval import Approver
     from aeon_core.entities import RunResult
-    from aeon_core.plan.models import Plan
-    from aeon_core.tools.registry import ToolRegistry
 
 logger = logging.getLogger("aeon")
 
 STREAM_LIMIT = 20_000
 """Characters of a reply in progress that are kept for the screen."""
-GUIDE = (
-    "Simulated model: no key needed. The plan names a tool that does not exist: watch"
-    " Aeon notice it (✖), refine it (✎) and go round twice. x hides this."
-)
-"""What a newcomer is told about the guided run; at most two lines of 78 cells."""
-
-
-@dataclass
-class StartRun:
-    """What to run in the app: a task, how, a plan where it is given, and whether replies take a moment to watch.
-
-    `guide` is what a person is told about it on the screen; `tools` are made from the configuration where not given.
-    """
-
-    task: str
-    config: RunConfig
-    plan: Plan | None = None
-    paced: bool = False
-    guide: str = ""
-    tools: ToolRegistry | None = None
-    asks: bool = True
-    """Whether the person is asked where a rule or the budget says so; else such a call is refused."""
 
 
 class Stream:
@@ -78,63 +52,30 @@ class Stream:
         return "".join(self._parts)
 
 
-class Kernel(Protocol):
-    """What is run: an Orchestrator."""
-
-    def run(self, task: str, plan: Plan | None = None) -> RunResult: ...
-    def abort(self) -> None: ...
-    def close(self) -> None: ...
+Build = Callable[[Work, Path, OnLine, OnDelta, "Approver | None"], Kernel]
 
 
-OnLine = Callable[[bytes], None]
-OnDelta = Callable[[str | None, str], None]
-Build = Callable[[StartRun, Path, OnLine, OnDelta, "Approver | None"], Kernel]
-"""Makes what is run, on the thread that will run it. Raises AeonError."""
-
-
-def build_orchestrator(
-    start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None
-) -> Kernel:
-    """Return the kernel with the model and the tools that the configuration names."""
-    from aeon_core.assemble import assembled_tools, connected_model, telemetry
-    from aeon_core.orchestrator import Orchestrator
-
-    config = start.config
-    tools = start.tools if start.tools is not None else assembled_tools(config)
-    model = connected_model(config)
-    if start.paced:
-        from aeon_tui.paced import PacedModel
-
-        model = PacedModel(model)
-    return Orchestrator(
-        model,
-        tools=tools,
-        config=config,
-        approver=approver,
-        journal=journal,
-        on_record=telemetry(config),
-        on_line=on_line,
-        on_delta=on_delta,
-    )
+def _build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+    return work.build(journal, on_line, on_delta, approver)
 
 
 class Runner:
-    """Runs one task on a thread of its own, and says how it went.
+    """Does one work on a thread of its own, and says how it went.
 
     `feed` and `stream` are what the screen reads. In the end `result` is the RunResult, or `error` why there is none.
     """
 
-    def __init__(self, start: StartRun, journal: Path, build: Build | None = None) -> None:
-        self.start_run = start
-        self._make = build if build is not None else build_orchestrator
+    def __init__(self, work: Work, journal: Path, build: Build = _build) -> None:
+        self.work = work
+        self._build = build
         self.journal = journal
-        self.feed = LiveFeed(journal)
+        self.feed = work.feed(journal)
         self.stream = Stream()
         self.desk = Desk()
         self.result: RunResult | None = None
         self.error: AeonError | None = None
         self.aborting = False
-        self._orchestrator: Kernel | None = None
+        self._kernel: Kernel | None = None
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -165,9 +106,8 @@ class Runner:
         """Ask the run to end; returns at once."""
         self.aborting = True
         self.desk.close()
-        orchestrator = self._orchestrator
-        if orchestrator is not None:
-            orchestrator.abort()
+        if (kernel := self._kernel) is not None:
+            kernel.abort()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the run's end, at most so long, or as long as it takes; return whether it has ended."""
@@ -179,7 +119,7 @@ class Runner:
             return self.result
         from aeon_core.entities import RunResult, TTLState
 
-        config = self.start_run.config
+        config = self.work.config
         model = next(iter(config.models), "")
         return RunResult(
             run_id=self.run_id,
@@ -209,12 +149,10 @@ class Runner:
 
     def _work(self) -> None:
         try:
-            approver = self.desk if self.start_run.asks else None
-            orchestrator = self._make(self.start_run, self.journal, self._on_line, self.stream.add, approver)
-            self._orchestrator = orchestrator
+            self._kernel = kernel = self._build(self.work, self.journal, self._on_line, self.stream.add, self.desk)
             if self.aborting:
-                orchestrator.abort()
-            self.result = orchestrator.run(self.start_run.task, self.start_run.plan)
+                kernel.abort()
+            self.result = kernel.run()
         except AeonError as error:
             self.error = error
         except Exception as error:
@@ -227,8 +165,8 @@ class Runner:
 
     def _release(self) -> None:
         try:
-            if self._orchestrator is not None:
-                self._orchestrator.close()
+            if self._kernel is not None:
+                self._kernel.close()
         except Exception:
             logger.exception("what the run held open could not be closed")
 

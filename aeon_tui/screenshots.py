@@ -24,6 +24,7 @@ from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.llm.connect import connect
 from aeon_core.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
+from aeon_tui.feed import WholeViews
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 
@@ -46,12 +47,13 @@ FONT_SOURCES = re.compile(r',\s*url\("[^"]*"\)\s*format\("[^"]*"\)')
 Records = list[dict[str, Any]]
 
 
-class RecordedFeed:
+class RecordedFeed(WholeViews):
     """Records that are there already."""
 
     def __init__(self, records: Records, live: bool) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
+        self.journal: Path | None = None
         self.live = live
         self.ended = not live
         self._records = records

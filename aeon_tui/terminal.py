@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
+
+from textual.driver import Driver
 
 from aeon_core.visible import visible
 
@@ -31,6 +34,19 @@ def title_given_back() -> Iterator[None]:
         yield
     finally:
         _write(_GIVE_BACK)
+
+
+def sized(driver: type[Driver]) -> type[Driver]:
+    """Return a driver that asks the screen's own descriptor for its size: standard output is away meanwhile."""
+
+    class Sized(driver):  # type: ignore[misc,valid-type]
+        def _get_terminal_size(self) -> tuple[int, int]:
+            try:
+                return tuple(os.get_terminal_size(sys.__stderr__.fileno()))  # type: ignore[union-attr,return-value]
+            except (AttributeError, OSError, ValueError):
+                return super()._get_terminal_size()  # type: ignore[no-any-return]
+
+    return Sized
 
 
 def _one_line(text: str) -> str:

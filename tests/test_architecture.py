@@ -69,7 +69,7 @@ def run(app):
     asyncio.run(first_paint())
 
 aeon_tui.app.AeonApp.run = run
-aeon_tui.cli.app.is_terminal = lambda stream: True
+aeon_tui.cli.app.has_screen = lambda: True
 assert aeon_tui.cli.main(sys.argv[1:]) == 0
 """
 

@@ -111,6 +111,16 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
+def has_screen() -> bool:
+    """Return whether a person types on standard input and sees standard output: what the app needs."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def can_answer() -> bool:
+    """Return whether a person of a headless run can both see a question, on stderr, and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
 def _styled(part: Part) -> tuple[str, str]:
     return (part, "") if isinstance(part, str) else part
 

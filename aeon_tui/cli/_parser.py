@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
+APPROVE = (
+    "what you are asked about: plan (before it runs), pass (when it has ended), tool (calls that need it), or none "
+    "(default: none; app: pass,tool)"
+)
 RUN = "a run id, the unique beginning of one, a path to a journal, or 'last'"
 
 
@@ -141,7 +145,7 @@ def _options(parser: _Parser) -> None:
         metavar="FILE",
         help="criteria of convergence, YAML: completeness, coherence, consistency, additional",
     )
-    add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about (app: tool)")
+    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
     _tools(parser)
     text = "let a tool's calls happen without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; may be repeated"
     add("--allow", metavar="RULE", action="append", help=text)
@@ -193,27 +197,66 @@ def _show(parser: _Parser) -> None:
 
 
 def _replay(parser: _Parser) -> None:
+    parser.epilog = "In the app: space pauses, + and - change the speed, . shows one more record, End all the rest."
     parser.add_argument("run", metavar="RUN", help=RUN)
-    parser.add_argument("--headless", action="store_true", help="without the app: progress on stderr, result on stdout")
+    text = "without the app, as where there is no terminal: progress on stderr, result on stdout"
+    parser.add_argument("--headless", action="store_true", help=text)
     form = parser.add_mutually_exclusive_group()
     text = "exit 1, with the first difference, where Aeon now does something else than what was recorded"
     form.add_argument("--check", action="store_true", help=text)
-    form.add_argument("--json", action="store_true", help="the RunResult as JSON, alone on stdout")
+    form.add_argument("--json", action="store_true", help="without the app: the RunResult as JSON, alone on stdout")
+    text = "in the app: 1 as it was (default), 10 ten times as fast, or max; a wait is at most 3 s at any speed"
+    form.add_argument("--speed", metavar="X", help=text)
     _common(parser)
 
 
 def _resume(parser: _Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+    parser.epilog = "What a run began with, such as its plan, its criteria and its policy, stays; `fork` changes it."
+    _headless(parser)
     add = parser.add_argument
-    add("--headless", action="store_true", help="accepted, and always so in this version")
-    _json(parser, "the RunResult as JSON, alone on stdout")
     _model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use, those that are spent included")
     add("--budget", metavar="USD", help="what the run may cost, what is spent included")
-    text = "fail, retry or ask: what becomes of an unsafe tool call that was begun and not ended (default: fail)"
+    text = (
+        "fail, retry or ask: what becomes of an unsafe tool call that was begun and not ended (default: fail; app: ask)"
+    )
     add("--on-unknown", metavar="HOW", help=text)
-    add("--approve", metavar="WHAT", help="'tool' or 'none': whether calls that need it are asked about")
+    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
+    add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced")
     _tools(parser)
+    # Said in one line to be fork's, rather than to be unknown.
+    for name in ("--plan", "--criteria"):
+        add(name, help=argparse.SUPPRESS)
+    add("--allow", action="append", help=argparse.SUPPRESS)
+    add("--single-pass", action="store_true", default=None, help=argparse.SUPPRESS)
+    _common(parser)
+
+
+def _fork(parser: _Parser) -> None:
+    parser.epilog = "What is not said is as in the run that is forked; that one is left as it is."
+    _headless(parser)
+    add = parser.add_argument
+    text = "start where this pass started, with all that was done before it"
+    add("--pass", dest="pass_number", metavar="N", help=text)
+    plan = parser.add_mutually_exclusive_group()
+    plan.add_argument("--plan", metavar="FILE", help="the plan to start with, JSON or YAML, in place of that pass's")
+    plan.add_argument("--edit", action="store_true", help="edit that pass's plan first, in $VISUAL or $EDITOR")
+    _options(parser)
+
+
+def _headless(parser: _Parser) -> None:
+    """Add RUN, and where what is done with it is shown."""
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    text = "without the app, as where there is no terminal: progress on stderr, result on stdout"
+    parser.add_argument("--headless", action="store_true", help=text)
+    _json(parser, "without the app: the RunResult as JSON, alone on stdout")
+
+
+def _watch(parser: _Parser) -> None:
+    text = f"{RUN}; it need not be there yet (default: the newest that is running, else the newest)"
+    parser.add_argument("run", nargs="?", metavar="RUN", help=text)
+    parser.add_argument("--headless", action="store_true", help="without the app: progress on stderr, result on stdout")
+    _json(parser, "with --headless: the RunResult as JSON, alone on stdout")
     _common(parser)
 
 
@@ -241,6 +284,15 @@ def _lint(parser: _Parser) -> None:
     _common(parser)
 
 
+def _serve(parser: _Parser) -> None:
+    parser.epilog = "Each tab is an app of its own. Ctrl-C ends them all; runs that are going on are aborted."
+    add = parser.add_argument
+    add("--host", metavar="ADDRESS", help="where it is served (default: 127.0.0.1, this machine alone)")
+    add("--port", metavar="N", help="the port (default: 8000)")
+    add("--expose", action="store_true", help="serve on an address that other machines can reach; nothing guards it")
+    _common(parser)
+
+
 def _doctor(parser: _Parser) -> None:
     _model(parser)
     _common(parser)
@@ -250,12 +302,15 @@ _COMMANDS = {
     "run": ("run", "run a task: live in the app, or with --headless", _run),
     "demo": ("run", "a guided run on the built-in simulated model: no key, no network", _demo),
     "batch": ("batch", "run many tasks, over processes or a Dask cluster", _batch),
+    "watch": ("watch", "follow a run that another process is writing, or will be", _watch),
     "runs": ("runs", "list past and live runs", _runs),
     "show": ("show", "show one run's execution history", _show),
     "replay": ("replay", "re-run from the journal; no model is called", _replay),
     "resume": ("resume", "go on after a crash or an abort, or with more cycles or a larger budget", _resume),
+    "fork": ("fork", "a new run that starts where a pass of another one started", _fork),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
     "lint": ("lint", "check a plan file by rules, with --judge by a model too", _lint),
+    "serve": ("serve", "the app in a browser, on this machine", _serve),
     "doctor": ("doctor", "show what is configured, what is missing, and which model would be used", _doctor),
 }

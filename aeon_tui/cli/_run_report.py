@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from aeon_core.journal.family import Family, at_pass
 from aeon_core.journal.history import ExecutionHistory
 from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import LogLine
 from aeon_core.journal.view import RunView
-from aeon_core.timing import seconds_between
+from aeon_core.timing import seconds_after
 from aeon_tui.cli._passes import Section, pass_sections, person_sections, score_trend
 from aeon_tui.cli._steps import repair_text
 
+FORKS_SHOWN = 20
 _TOLD_ELSEWHERE = frozenset(
     {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
 )
@@ -21,14 +24,15 @@ _TOLD_ELSEWHERE = frozenset(
 class Report:
     """The view and the history of a run, or of one pass of it, put into words."""
 
-    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None) -> None:
+    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Family) -> None:
         self.view = view
         self._history = history
         self._pass_number = pass_number
+        self._family = family
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Label and value of what stands at the top."""
+        """Label and value of what stands at the top; what there is several of has a line each, under the same label."""
         view, statistics = self.view, self._history.overall_statistics
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
         trend = score_trend(view.assessments)
@@ -36,6 +40,7 @@ class Report:
         return [
             ("run", view.run_id),
             ("task", brief(view.task, 1_000)),
+            *self._parent(),
             ("status", view.status.replace("_", " ")),
             ("model", f"{view.model}{' (simulated)' if view.simulated else ''}"),
             (
@@ -46,7 +51,21 @@ class Report:
             *([("scores", trend)] if trend else []),
             ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
             ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
+            *self._forks(),
         ]
+
+    def _parent(self) -> Iterator[tuple[str, str]]:
+        family = self._family
+        if family.parent is not None:
+            gone = "" if family.parent_is_there else " (its journal is no longer here)"
+            yield "parent", f"forked from {brief(family.parent)}{at_pass(family.forked_at)}{gone}"
+
+    def _forks(self) -> Iterator[tuple[str, str]]:
+        forks = self._family.forks
+        for fork in forks[:FORKS_SHOWN]:
+            yield "forks", f"{fork.run_id}{at_pass(fork.forked_at)}, {brief(fork.status.replace('_', ' '))}"
+        if len(forks) > FORKS_SHOWN:
+            yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; `aeon-tui runs` lists them"
 
     @property
     def plan_repairs(self) -> list[str]:
@@ -85,11 +104,3 @@ class Report:
     def error(self) -> dict[str, Any] | None:
         """Why the run has no result to use."""
         return self.view.result.error if self.view.result is not None else None
-
-
-def seconds_after(start: str, end: str) -> float:
-    """Return the seconds between two stamps, 0 where one of them is none."""
-    try:
-        return seconds_between(start, end)
-    except (TypeError, ValueError):
-        return 0.0

@@ -47,6 +47,13 @@ def _config_file(args: Namespace) -> Path | None:
     return Path(args.config).expanduser() if args.config is not None else None
 
 
+def pass_number(text: str) -> int:
+    """Return the number of a pass, as --pass gives it. Raises UsageError."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
+        raise UsageError(f"--pass must be a whole number, 1 or more; got {text[:40]!r}")
+    return int(text)
+
+
 def why_not_writable(directory: Path) -> str | None:
     """Return why runs cannot be written there, None where they can; the folder may be yet to be made."""
     nearest = directory

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from aeon_tui.signals import handled
+
 ABORTING = b"aeon-tui: aborting; once more stops at once\n"
 
 
@@ -25,14 +27,5 @@ def passed_on(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None
             os.write(2, said)
         wish()
 
-    try:
-        before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:
-        # Only the main thread takes signals.
+    with handled(pass_on, signal.SIGINT, signal.SIGTERM):
         yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -19,7 +19,7 @@ NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
 def print_steps(out: Output, view: RunView) -> None:
     """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
     for step in view.steps.values():
-        _print_step(out, step, shown_status(step.status, live=view.result is None))
+        _print_step(out, step, view)
 
 
 def print_sections(out: Output, sections: list[Section]) -> None:
@@ -45,8 +45,13 @@ def answer_title(simulated: bool) -> str:
     return f"Answer{' (simulated model)' if simulated else ''}"
 
 
-def _print_step(out: Output, step: StepView, status: str) -> None:
-    indent = "  " * min(step.depth, 5)
+def status_of(step: StepView, view: RunView) -> str:
+    """Return the status to show of a step: nothing is running in a run that is not."""
+    return shown_status(step.status, live=view.status == "running")
+
+
+def _print_step(out: Output, step: StepView, view: RunView) -> None:
+    indent, status = "  " * min(step.depth, 5), status_of(step, view)
     out.line(
         indent,
         (step.step_id, "bold"),
@@ -56,13 +61,13 @@ def _print_step(out: Output, step: StepView, status: str) -> None:
         f" · {step.description}",
     )
     inner = indent + INDENT
-    for level, text in notes(step):
+    for level, text in notes(step, view):
         out.line(inner, (text, NOTE_STYLES[level]))
     if step.output is not None:
         out.block(readable(step.output), indent=inner)
 
 
-def notes(step: StepView) -> list[tuple[str, str]]:
+def notes(step: StepView, view: RunView) -> list[tuple[str, str]]:
     """Return level and text of what is to be said about a step: what was wrong, repaired, replaced, or failed."""
     found = [("warning", f"warning: {brief(text)}") for text in step.validator_errors]
     found += [("warning", repair_text(repair)) for repair in step.repairs]
@@ -70,6 +75,10 @@ def notes(step: StepView) -> list[tuple[str, str]]:
         found.append(("warning", "fallback: no tool was found, the model reasoned about the description"))
     if step.replaces is not None:
         found.append(("info", f"replaces {step.replaces}"))
+    call = step.tool_calls[-1] if step.tool_calls else None
+    lost = call is not None and not call.finished and view.status != "running"
+    if call is not None and lost and call.effect not in ("pure", "idempotent"):
+        found.append(("warning", f"unknown: {call.tool_name} was called, and the journal holds no outcome"))
     return found + [("error", f"error: {text}") for text in step.errors]
 
 

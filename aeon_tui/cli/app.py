@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
-from aeon_tui.cli._output import is_terminal
+from aeon_tui.cli._output import has_screen
+from aeon_tui.served import is_served
 
 
 def execute(args: Namespace) -> int:
     """Open the app and return its exit code. Raises UsageError without a terminal."""
     directory = _settings.runs_dir(args)
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+    if not (is_served() or has_screen()):
         raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
     from aeon_tui.app import run_app
 
-    return run_app(directory)
+    return run_app(directory, today=lambda: _settings.load(args))

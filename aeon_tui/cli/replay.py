@@ -5,15 +5,17 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from aeon_core.journal.history import find_run
+from aeon_core.errors import UsageError
+from aeon_core.journal.history import find_run, is_path
 from aeon_core.journal.listening import as_dicts
-from aeon_core.journal.summary import SUFFIX
 from aeon_core.replaying import Replay, replay
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
+from aeon_tui.cli._going_on import in_app
 from aeon_tui.cli._output import Output, stderr, stdout
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
+from aeon_tui.replayed import make_sure_it_is_over, speed_of
 
 DIFFERS = 1
 NO_RESULT = 1
@@ -26,7 +28,9 @@ def execute(args: Namespace) -> int:
     With --check: 0 where the kernel does what was recorded, 1 where it does not. Raises UsageError where there is no
     such run, or its journal cannot be gone over.
     """
-    path = _path(args)
+    speed, path = _speed(args.speed), _path(args)
+    if not args.check and in_app(args):
+        return _in_app(args, path, speed)
     progress = Progress(stderr())
     with diagnostics(args.debug):
         done = replay(path, None if args.check else as_dicts(progress))
@@ -37,9 +41,29 @@ def execute(args: Namespace) -> int:
     return print_result(done.result, progress.view, f"replayed from {path}", as_json=args.json)
 
 
+def _in_app(args: Namespace, path: Path, speed: float) -> int:
+    from aeon_tui.app import AeonApp, run_app
+    from aeon_tui.screens.replay import replay_screen
+
+    make_sure_it_is_over(path)
+
+    def show(app: AeonApp) -> None:
+        app.first_screen = replay_screen(path, speed)
+
+    return run_app(path.parent, None, lambda: _settings.load(args), show)
+
+
+def _speed(given: str | None) -> float:
+    if given is None:
+        return 1.0
+    if (speed := speed_of(given)) is None:
+        raise UsageError(f"--speed must be a number above 0, or 'max'; got {given!r}")
+    return speed
+
+
 def _path(args: Namespace) -> Path:
     """Return the run's journal. A path needs no configuration, so that a check works in any folder."""
-    if "/" in args.run or args.run.endswith(SUFFIX):
+    if is_path(args.run):
         return find_run(Path(args.run))
     return find_run(args.run, _settings.runs_dir(args))
 

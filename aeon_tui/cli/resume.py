@@ -1,27 +1,21 @@
-"""`aeon-tui resume`: a run goes on where its journal ends."""
+"""`aeon-tui resume`: a run goes on where its journal ends, live in the app or headless."""
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 
-from aeon_core.assemble import assembled_tools, connected_model
-from aeon_core.config import RunConfig
-from aeon_core.entities import RunResult
+from aeon_core.config_files import KEYS
 from aeon_core.journal.history import find_run
-from aeon_core.journal.listening import as_dicts
 from aeon_core.journal.reader import read_records
-from aeon_core.replaying import recorded_config
-from aeon_core.resuming import OPTIONS, Resumption, finished_result
+from aeon_core.resuming import finished_result
 from aeon_tui.cli import _settings
-from aeon_tui.cli._ask import TerminalApprover
-from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._output import is_terminal, stderr
+from aeon_tui.cli._going_on import in_app, run_headless, said_anew
+from aeon_tui.cli._output import stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
+from aeon_tui.resumed import Ended, ResumeRun, check_said, ended_for_good, resumed
 
 
 def execute(args: Namespace) -> int:
@@ -29,41 +23,51 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where there is no such run or it cannot be gone on with, ModelUnavailableError without its model.
     """
+    check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
     path = find_run(args.run, _settings.runs_dir(args))
+    return _in_app(args, path) if in_app(args) else _headless(args, path)
+
+
+def _headless(args: Namespace, path: Path) -> int:
     progress = Progress(stderr())
-    for record in read_records(path):
+    for record in read_records(path, plans=False):
         progress.view.apply(record)
     result = finished_result(path)
     if result is None:
-        result = _go_on(args, path, progress)
+        result = run_headless(_work(args, path), path, progress, debug=args.debug)
     else:
-        stderr().line(f"aeon-tui: the run has ended as {result.status}; there is nothing to go on with")
+        _say_ended(Ended(result.status, result.exit_code))
     return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)
 
 
-def _go_on(args: Namespace, path: Path, progress: Progress) -> RunResult:
+def _in_app(args: Namespace, path: Path) -> int:
+    from aeon_core.journal.recovery import make_sure_nobody_writes
+    from aeon_tui.app import AeonApp, run_app
+    from aeon_tui.screens.run import RunScreen
+    from aeon_tui.watching import feed_of
+
+    directory = _settings.runs_dir(args)
+    ended = ended_for_good(path)
+    if ended is None:
+        make_sure_nobody_writes(path)
+        return run_app(directory, _work(args, path, live=True), lambda: _settings.load(args))
+
+    def show(app: AeonApp) -> None:
+        app.first_screen = RunScreen(feed_of(path, directory))
+        app.first_notice = f"{ended}; F forks it"
+
+    code = run_app(directory, None, lambda: _settings.load(args), show)
+    _say_ended(ended)
+    return code or ended.exit_code
+
+
+def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeRun:
     loaded = _settings.load(args)
-    recorded = recorded_config(next(read_records(path)))
-    config = _live(args, recorded, loaded.config)
-    options = {name: getattr(loaded.config, name) for name in OPTIONS if getattr(args, name) is not None}
-    asks = "tool" in loaded.config.approve or config.on_unknown == "ask"
+    work = resumed(path, loaded, said_anew(args, loaded.config), in_app=live)
     with prints_on_stderr():
-        registry = assembled_tools(config)
-    llm = connected_model(config)
-    try:
-        llm.check()
-        approver = TerminalApprover(stderr()) if asks and is_terminal(sys.stdin) and is_terminal(sys.stderr) else None
-        going_on = Resumption(path, llm, registry, options=options, approver=approver, on_line=as_dicts(progress))
-        with diagnostics(args.debug), passed_on(going_on.abort), prints_on_stderr():
-            return going_on.run()
-    finally:
-        registry.close()
-        llm.close()
+        work.prepare()
+    return work
 
 
-def _live(args: Namespace, recorded: RunConfig, today: RunConfig) -> RunConfig:
-    """Return the options to go on with: the run's own, but for what is said anew and what was never written down."""
-    said = {name: getattr(today, name) for name in ("model", "base_url", "tools") if getattr(args, name)}
-    secret = {name: getattr(today, name) for name in ("mcp_servers", "bedrock", "prices")}
-    said |= {name: getattr(today, name) for name in OPTIONS if getattr(args, name) is not None}
-    return recorded.model_copy(update={**secret, **said})
+def _say_ended(ended: Ended) -> None:
+    stderr().line(f"aeon-tui: {ended}")

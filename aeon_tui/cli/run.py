@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.errors import UsageError
+from aeon_tui.approvals import about, approvals
 from aeon_tui.cli import _settings
-from aeon_tui.cli._ask import TerminalApprover
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._output import is_terminal, stderr
+from aeon_tui.cli._going_on import approver_at_terminal
+from aeon_tui.cli._output import has_screen, is_terminal, stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
 from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
-from aeon_tui.runner import GUIDE, StartRun
+from aeon_tui.work import GUIDE, StartRun
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -44,22 +45,18 @@ def execute(args: Namespace) -> int:
     if demo and args.model is None:
         args.model = DEMO_MODEL
     loaded = _settings.load(args)
-    config, asks = loaded.config, "tool" in loaded.config.approve
-    if not args.headless:
-        asks = asks or "approve" not in loaded.sources
+    config = loaded.config.model_copy(update={"approve": approvals(loaded, in_app=not args.headless)})
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
     with prints_on_stderr():
         registry = assembled_tools(config)
     try:
-        return _run(args, config, task, plan, registry, asks=asks)
+        return _run(args, config, task, plan, registry)
     finally:
         registry.close()
 
 
-def _run(
-    args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry, *, asks: bool
-) -> int:
+def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry) -> int:
     demo = args.command == "demo"
     directory = _settings.writable(runs_directory(config))
     llm = connected_model(config)
@@ -68,18 +65,13 @@ def _run(
         llm.close()
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
-        return _live(StartRun(task, config, plan, paced, guide, registry, asks), directory)
+        return _live(args, StartRun(task, config, plan, paced, guide, registry), directory)
     if demo:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
     with diagnostics(args.debug):
-        orchestrator = _orchestrator(config, llm, registry, asks=asks and _somebody_is_there(), guided=demo)
+        orchestrator = _orchestrator(config, llm, registry, guided=demo)
         return _headless(task, plan, *orchestrator, as_json=args.json, guided=demo)
-
-
-def _somebody_is_there() -> bool:
-    """Return whether a person can both see a question and answer it."""
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def _check(args: Namespace) -> None:
@@ -88,7 +80,7 @@ def _check(args: Namespace) -> None:
     given = args.command == "demo" or args.task is not None or args.plan is not None
     if not given and not is_terminal(sys.stdin):
         raise UsageError(NO_TASK)
-    if not args.headless and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+    if not args.headless and not has_screen():
         raise UsageError("a live run needs a terminal; add --headless to run without one")
 
 
@@ -133,25 +125,24 @@ def _standard_input() -> str:
     return binary.read().decode("utf-8", "replace") if binary is not None else sys.stdin.read()
 
 
-def _live(start: StartRun, directory: Path) -> int:
+def _live(args: Namespace, start: StartRun, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, start)
+    return run_app(directory, start, lambda: _settings.load(args))
 
 
 def _orchestrator(
-    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, asks: bool, guided: bool
+    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, guided: bool
 ) -> tuple[Orchestrator, Progress]:
     from aeon_core.journal.listening import as_dicts
     from aeon_core.orchestrator import Orchestrator
 
     progress = Progress(stderr(), guided=guided)
-    approver = TerminalApprover(stderr()) if asks else None
     orchestrator = Orchestrator(
         llm,
         tools=registry,
         config=config,
-        approver=approver,
+        approver=about(config.approve, approver_at_terminal(progress)),
         on_record=telemetry(config),
         on_line=as_dicts(progress),
     )

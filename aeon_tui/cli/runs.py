@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_core.journal.summary import RunSummary, list_runs
+from aeon_core.journal.family import at_pass
+from aeon_core.journal.listing import list_runs
+from aeon_core.journal.log_text import brief
+from aeon_core.journal.summary import RunSummary
 from aeon_core.timing import local_time
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
 
-TASK_CELLS = 60
+STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
 
 def execute(args: Namespace) -> int:
@@ -20,23 +23,26 @@ def execute(args: Namespace) -> int:
     if args.json:
         out.json([run.as_dict() for run in found])
         return 0
+    status_width = min(max((len(run.status) for run in found), default=0), STATUS_CELLS)
+    model_width = min(max((len(run.model) for run in found), default=0), MODEL_CELLS)
     for run in found:
-        _print(out, run, max(len(each.status) for each in found), max(len(each.model) for each in found))
+        _print(out, run, status_width, model_width)
     if not found:
         stderr().line(f"no runs in {str(directory)!r} yet; `aeon-tui demo` makes one")
     return 0
 
 
 def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:
-    task = " ".join(run.task[:400].split())
     cost = "" if not run.cost_usd else f"  ${run.cost_usd:.4f}"
+    fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"
     out.line(
         (run.run_id, "bold"),
         "  ",
-        (run.status.ljust(status_width), STATUS_STYLES.get(run.status, "")),
+        (brief(run.status, STATUS_CELLS).ljust(status_width), STATUS_STYLES.get(run.status, "")),
         "  ",
         (local_time(run.started, "%Y-%m-%d %H:%M"), "dim"),
-        f"  {run.model.ljust(min(model_width, 40))}  ",
-        task if len(task) <= TASK_CELLS else f"{task[: TASK_CELLS - 1]}…",
+        f"  {brief(run.model, MODEL_CELLS).ljust(model_width)}  ",
+        brief(run.task[:400], TASK_CELLS),
         cost,
+        (fork, "dim"),
     )

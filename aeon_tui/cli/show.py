@@ -7,7 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.history import open_run
+from aeon_core.journal.family import Family, family_of
+from aeon_core.journal.history import find_run, open_run
 from aeon_core.journal.log_text import message
 from aeon_core.journal.view import RunView
 from aeon_tui.cli import _settings
@@ -24,9 +25,12 @@ DAMAGE_SHOWN = 20
 def execute(args: Namespace) -> int:
     """Print or write a run's execution history and return 0. Raises UsageError where there is no such run or pass."""
     kind = _kind(args)
-    number = _pass_number(args.pass_number)
-    view, history = open_run(args.run, _settings.runs_dir(args), number)
-    report = Report(view, history, number)
+    number = _settings.pass_number(args.pass_number) if args.pass_number is not None else None
+    runs_dir = _settings.runs_dir(args)
+    path = find_run(args.run, runs_dir)
+    view, history = open_run(path, pass_number=number)
+    family = Family() if kind == "json" else family_of(path, cache=path.parent == runs_dir)
+    report = Report(view, history, number, family)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
     if kind == "json":
@@ -50,18 +54,12 @@ def _kind(args: Namespace) -> str | None:
     return kind
 
 
-def _pass_number(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"--pass must be a whole number, 1 or more; got {text[:40]!r}")
-    return int(text)
-
-
 def _print(out: Output, report: Report) -> None:
+    above = ""
     for label, value in report.facts:
         style = STATUS_STYLES.get(report.view.status, "") if label == "status" else ""
-        out.line((f"{label:<8} ", "dim"), (value, style))
+        out.line((f"{label if label != above else '':<8} ", "dim"), (value, style))
+        above = label
     out.line()
     if report.view.goal:
         out.line(("Plan: ", "bold"), report.view.goal)

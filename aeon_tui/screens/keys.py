@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
+from textual.keys import format_key
 from textual.screen import ModalScreen
 
 from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
@@ -22,6 +23,7 @@ SHOWN = {
     "ctrl+p": "ctrl+p",
     "pagedown": "page down",
     "pageup": "page up",
+    "enter": "enter",
     "upper_g": "G",
 }
 LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
@@ -74,6 +76,8 @@ class KeysScreen(ModalScreen[None]):
         yield TextView()
 
     def on_mount(self) -> None:
+        if not self.query(TextView):
+            return  # the app is ending before the screen was made
         text = self.query_one(TextView)
         text.border_title = "Keys"
         text.border_subtitle = "esc closes"
@@ -95,7 +99,7 @@ def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
         action, description = active.binding.action, active.binding.description
         if description and action not in SIDEWAYS:
             title = getattr(active.node, "HELP_TITLE", None) or type(active.node).__name__
-            groups.setdefault(title, {}).setdefault(action, []).append(SHOWN.get(key, key))
+            groups.setdefault(title, {}).setdefault(action, []).append(SHOWN.get(key) or format_key(key))
             labels.setdefault(f"{title} {action}", _label(action, description))
     blocks: list[Block] = []
     for title, actions in groups.items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static
@@ -17,6 +18,9 @@ from aeon_core.effects.approval import ApprovalDecision
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
 from aeon_tui.screens.asking import Asking
+from aeon_tui.screens.notices import Notices
+from aeon_tui.screens.opened_step import OpenedStep
+from aeon_tui.screens.run_keys import RUN_KEYS
 from aeon_tui.screens.run_layout import CSS, HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
 from aeon_tui.screens.run_status import elapsed_s, first_view, is_being_read, is_live, status_of, utc_now
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -53,29 +57,7 @@ class RunScreen(Screen[None]):
 
     DEFAULT_CSS = CSS
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Next", show=True),
-        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False),
-        Binding("z", "zoom", "Zoom"),
-        Binding("f", "follow", "Follow"),
-        Binding("o", "tab(0)", "Output", show=False),
-        Binding("p", "tab(1)", "Prompt", show=False),
-        Binding("t", "tab(2)", "Tool call", show=False),
-        Binding("r", "tab(3)", "Repairs of the step", show=False),
-        Binding("c", "tab(4)", "Changes of the step", show=False),
-        Binding("i", "issues", "Issues of the step", show=False),
-        Binding("1", "pane(1)", "Plan", show=False),
-        Binding("2", "pane(2)", "Step", show=False),
-        Binding("3", "pane(3)", "Log", show=False),
-        Binding("4", "pane(4)", "Repairs", show=False),
-        Binding("5", "pane(5)", "Answer", show=False),
-        Binding("6", "pane(6)", "Decision", show=False),
-        Binding("7", "pane(7)", "Issues", show=False),
-        Binding("8", "pane(8)", "Convergence", show=False),
-        Binding("9", "pane(9)", "TTL", show=False),
-        Binding("x", "hide_guide", "Hide the guide", show=False),
-        Binding("escape", "back", "Runs"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = RUN_KEYS
 
     def __init__(self, feed: Feed, runner: Runner | None = None, clock: Clock = utc_now) -> None:
         super().__init__(classes="-plain")
@@ -84,18 +66,19 @@ class RunScreen(Screen[None]):
         self._runner = runner
         self._clock = clock
         self._stream_version = 0
-        self._failed_to_read = False
+        self._notices = Notices(self, feed)
         self._damage_told = 0
         self._made = False
         self._shown_status = ""
-        self._asking = Asking(self)
+        self._asking = Asking(self, runner.desk if runner is not None else None)
         self._layout_of_panes = Layout(self)
+        self._opened = OpenedStep(self, feed, self._show_step)
 
     def compose(self) -> ComposeResult:
         yield RunHeader()
         yield PassLine()
-        if self._runner is not None and self._runner.start_run.guide:
-            yield Static(self._runner.start_run.guide, id="guide", markup=False)
+        if self._runner is not None and self._runner.work.guide:
+            yield Static(self._runner.work.guide, id="guide", markup=False)
         with Body(id="body"):
             yield PlanTree()
             yield StepPane()
@@ -115,8 +98,8 @@ class RunScreen(Screen[None]):
             for pane in self.query(kind):
                 pane.pane_key = str(number)
         self.query_one(PlanTree).focus()
-        self._repaint(frozenset())
         self._made = True
+        self.tick()
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
     def on_resize(self) -> None:
@@ -140,6 +123,11 @@ class RunScreen(Screen[None]):
         self._feed.close()
 
     @property
+    def chosen_run(self) -> Path | None:
+        """The journal that the keys of a run's actions go for."""
+        return self._feed.journal
+
+    @property
     def status(self) -> str:
         """The run's status as a word: the result's, or what it is doing."""
         return status_of(self.view, self._feed, self._runner)
@@ -156,6 +144,7 @@ class RunScreen(Screen[None]):
         """Fold what has come, and repaint the panes that it concerns."""
         if not self._made:
             return
+        replaced = self._take_view()
         records = self._feed.take(FOLD_SECONDS)
         for record in records:
             self.view.apply(record)
@@ -165,8 +154,10 @@ class RunScreen(Screen[None]):
         if self._runner is not None and self._feed.ended and self.view.result is None:
             # Its end could not be journaled, or it had not begun.
             self.view.result = self._runner.ending()
-        if self.status != self._shown_status:
+        if replaced or self.status != self._shown_status:
             self._shown_status = self.status
+            self.refresh_bindings()
+            fit_footer(self)
             self._tell_terminal()
             self._repaint(frozenset())
         elif records:
@@ -174,8 +165,15 @@ class RunScreen(Screen[None]):
         elif self._runner is not None and self._runner.stream.version != self._stream_version:
             self._show_step()
         self._show_header()
-        self._say_what_went_wrong()
+        self._notices.tell()
         self._ask()
+
+    def _take_view(self) -> bool:
+        """Show a view that was folded elsewhere, where there is one; return whether there is."""
+        view = self._feed.take_view()
+        if view is not None:
+            self.view, self._damage_told = view, 0
+        return view is not None
 
     def _tell_terminal(self) -> None:
         """Name the terminal after the run that goes on here."""
@@ -187,8 +185,7 @@ class RunScreen(Screen[None]):
             )
 
     def _ask(self) -> None:
-        request = self._runner.desk.waiting if self._runner is not None else None
-        self._asking.show(request, before=self.query_one(LogPane), home=self.query_one(PlanTree))
+        self._asking.show(self.view, before=self.query_one(LogPane), home=self.query_one(PlanTree))
 
     def on_screen_resume(self) -> None:
         self._asking.again()
@@ -196,8 +193,12 @@ class RunScreen(Screen[None]):
     @on(ApprovalPanel.Decided)
     def _decided(self, event: ApprovalPanel.Decided) -> None:
         event.stop()
-        if self._runner is not None:
-            self._runner.desk.decide(event.digest, ApprovalDecision(decision=event.answer, feedback=event.feedback))
+        self._asking.decide(event.digest, ApprovalDecision(decision=event.answer, feedback=event.feedback))
+
+    @on(ApprovalPanel.EditWanted)
+    def _edit(self, event: ApprovalPanel.EditWanted) -> None:
+        event.stop()
+        self._asking.edit(event.panel)
 
     def _repaint(self, types: frozenset[str]) -> None:
         self.set_class(self.view.result is not None, "-ended")
@@ -218,7 +219,9 @@ class RunScreen(Screen[None]):
         tree = self.query_one(PlanTree)
         key = tree.selected
         calls = tree.calls_of(key) if key is not None and key.kind == "calls" else []
-        self.query_one(StepPane).update_view(self.view, key, calls, self._streamed(key), self._live or self._reading)
+        filled = self._opened.filled(self.view, key, calls)
+        live = (self._live or self._reading) and self.view.asked != "unknown"
+        self.query_one(StepPane).update_view(self.view, key, calls, self._streamed(key), live, filled=filled)
 
     def _streamed(self, key: RowKey | None) -> str:
         if self._runner is None or key is None:
@@ -228,20 +231,20 @@ class RunScreen(Screen[None]):
         belongs = stream.step_id == key.name if key.kind == "step" else stream.step_id is None
         return stream.text if belongs else ""
 
-    def _show_header(self) -> None:
-        damaged = self._damage_told + len(self.view.damage)
-        note = f"⚠ {count(damaged, 'problem')} in the journal" if damaged else ""
+    @property
+    def note(self) -> str:
+        """What is to be known of the run beside its status, for the header; mostly nothing."""
+        if self._feed.reading:
+            return self._feed.reading
         if self._reading:
-            note = f"{count(self.view.last_seq + 1, 'record')} read"
+            return f"{count(self.view.last_seq + 1, 'record')} read"
+        damaged = self._damage_told + len(self.view.damage)
+        return f"⚠ {count(damaged, 'problem')} in the journal" if damaged else ""
+
+    def _show_header(self) -> None:
         with_ttl = not self.query_one(TTLGauge).display
         seconds = elapsed_s(self.view, self._clock() if self._live else None)
-        self.query_one(RunHeader).update_view(self.view, self.status, seconds, note, with_ttl=with_ttl)
-
-    def _say_what_went_wrong(self) -> None:
-        error = self._feed.error
-        if error is not None and not self._failed_to_read:
-            self._failed_to_read = True
-            self.notify(error.message, severity="error", timeout=30, markup=False)
+        self.query_one(RunHeader).update_view(self.view, self.status, seconds, self.note, with_ttl=with_ttl)
 
     def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
         event.stop()
@@ -311,11 +314,20 @@ class RunScreen(Screen[None]):
         """Return whether an action does something now."""
         if action == "hide_guide":
             return bool(self.query("#guide"))
+        if action == "search":
+            return self._feed.journal is not None
         if (action, parameters) == ("pane", (6,)):
             return self._asking.waits
         if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
             return self.view.adaptive
         return super().check_action(action, parameters)
+
+    def action_search(self) -> None:
+        """Look for a text in all records of the run."""
+        if self._feed.journal is not None:
+            from aeon_tui.screens.search import SearchScreen
+
+            self.app.push_screen(SearchScreen(self._feed, self._feed.journal))
 
     def action_hide_guide(self) -> None:
         """Give the guide's lines to the run."""

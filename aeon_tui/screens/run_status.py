@@ -18,8 +18,8 @@ def first_view(runner: Runner | None) -> RunView:
     """Return the view before a record has come: a run that starts here has its task and its panes from the first on."""
     if runner is None:
         return RunView()
-    start = runner.start_run
-    return RunView(task=start.task, config={"single_pass": start.config.single_pass})
+    work = runner.work
+    return RunView(task=work.task, config={"single_pass": work.config.single_pass})
 
 
 def is_live(view: RunView, feed: Feed) -> bool:
@@ -28,20 +28,24 @@ def is_live(view: RunView, feed: Feed) -> bool:
 
 
 def is_being_read(view: RunView, feed: Feed) -> bool:
-    """Return whether the records of a past run are still coming in."""
-    return not feed.live and not feed.ended and view.result is None
+    """Return whether the records of a past run are still coming in. A view of its end says already how it stands."""
+    return not feed.live and not feed.ended and view.result is None and not view.whole_from
 
 
 def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
     """Return the run's status as a word: the result's, or what it is doing."""
     if view.result is not None:
         return str(view.result.status)
+    if view.status != "running":
+        return view.status  # it has ended, and its result cannot be read
     if runner is not None and runner.aborting:
         return "aborting"
     if runner is not None and runner.desk.waiting is not None:
         return "waiting for you"
     if is_live(view, feed):
-        return "running"
+        return "waiting for a decision" if runner is None and view.asked else "running"
+    if feed.waiting:
+        return "waiting"
     if is_being_read(view, feed):
         return "reading …"
     return "unreadable" if feed.error is not None and view.last_seq < 0 else "interrupted"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from aeon_core.errors import ToolError as ToolError
     from aeon_core.errors import ValidationError as ValidationError
     from aeon_core.journal.history import ExecutionHistory as ExecutionHistory
-    from aeon_core.journal.history import list_runs as list_runs
     from aeon_core.journal.history import open_history as open_history
+    from aeon_core.journal.listing import list_runs as list_runs
     from aeon_core.kernel.state import OrchestrationState as OrchestrationState
     from aeon_core.llm.base import LLMAdapter as LLMAdapter
     from aeon_core.llm.base import LLMRequest as LLMRequest
@@ -72,7 +72,7 @@ _PUBLIC = {
     "ValidationResult": "validation.structural",
     "connect": "llm.connect",
     "execute_llm_reasoning_step": "reasoning",
-    "list_runs": "journal.history",
+    "list_runs": "journal.listing",
     "open_history": "journal.history",
     "tool": "tools.decorator",
     "validate_step_tool": "validation.structural",

@@ -23,7 +23,7 @@ from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, tail
-from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.orchestrator import Orchestrator
 from aeon_core.plain import clean_text
@@ -81,18 +81,15 @@ def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
         return _run(path, job, config)
     with _model_and_tools(path, config) as (llm, registry):
         going_on = Resumption(path, llm, registry, on_record=telemetry(config))
-        with _stopped_by(Path(job["stop"]), going_on.abort):
+        with contextlib.closing(going_on), _stopped_by(Path(job["stop"]), going_on.abort):
             return going_on.run()
 
 
 def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
     with _model_and_tools(path, config) as (llm, registry):
         orchestrator = Orchestrator(llm, tools=registry, config=config, journal=path, on_record=telemetry(config))
-        try:
-            with _stopped_by(Path(job["stop"]), orchestrator.abort):
-                return orchestrator.run(job["task"])
-        finally:
-            orchestrator.close()
+        with contextlib.closing(orchestrator), _stopped_by(Path(job["stop"]), orchestrator.abort):
+            return orchestrator.run(job["task"])
 
 
 @contextlib.contextmanager
@@ -158,7 +155,7 @@ def ended_result(path: Path) -> RunResult | None:
     """
     if not path.is_file() or head(path) is None:
         return None
-    last = next(tail(path), {})
+    last = last_told(tail(path))
     if last.get("type") != "run_finished":
         return None
     try:

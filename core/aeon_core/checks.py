@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
@@ -24,6 +27,12 @@ def shown(value: Any) -> str:
 
     text = redact_text(repr(value))
     return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first of what pydantic says is wrong, as one line: where, and what."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"
 
 
 def is_server_url(value: Any) -> bool:

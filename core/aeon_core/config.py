@@ -28,8 +28,14 @@ from aeon_core.tools.shell.settings import ShellSettings
 
 DEFAULT_TTL = 50
 Durability = Literal["full", "normal", "off"]
-Approval = Literal["none", "tool"]
+Approval = Literal["none", "plan", "pass", "tool"]
 OnUnknown = Literal["fail", "retry", "ask"]
+
+
+def _none_alone(approve: list[Approval]) -> list[Approval]:
+    if "none" in approve and len(approve) > 1:
+        raise ValueError("'none' stands alone")
+    return approve
 
 
 def _no_truth_value(value: Any) -> Any:
@@ -80,8 +86,11 @@ class RunConfig(BaseModel):
     tools: list[str] = Field(default_factory=list)
     """Tool specifications: `files`, `shell`, `mcp` or `module:attribute`."""
     project_root: Path | None = None
-    approve: Annotated[list[Approval], BeforeValidator(listed)] = ["none"]
-    """What a person is asked about: `tool`, where a rule or the budget says so, or nothing."""
+    approve: Annotated[list[Approval], Field(min_length=1), BeforeValidator(listed), AfterValidator(_none_alone)] = [
+        "none"
+    ]
+    """What a person is asked about: the `plan` before it runs, a `pass` when it has ended, a `tool` where a rule or the
+    budget says so, or nothing."""
     on_unknown: OnUnknown = "fail"
     """What becomes of an unsafe tool call that was begun and not ended when the process died."""
     durability: Durability = "normal"

@@ -30,7 +30,7 @@ EXPECTED = {
     "criteria": "text, a file with criteria of convergence",
     "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
-    "approve": "'tool' or 'none', all there is in this version",
+    "approve": "some of 'plan', 'pass' and 'tool', or 'none'",
     "on_unknown": "one of fail, retry, ask",
     "durability": "one of full, normal, off",
     "runs_dir": "text, a folder",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.config import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.approval import Approver
@@ -16,15 +17,18 @@ from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.strict import sound_records
+from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.writer import LineListener
-from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
 from aeon_core.orchestrator import Orchestrator, Start
+from aeon_core.plain import clean_text
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import parse_plan
-from aeon_core.replaying import first_problem, note_memory, recorded_config, recorded_criteria, recorded_start
+from aeon_core.redaction import redact
+from aeon_core.replaying import note_memory, recorded_config, recorded_criteria, recorded_start
 from aeon_core.tools.registry import ToolRegistry
 
 
@@ -33,15 +37,13 @@ def forked_config(path: Path) -> RunConfig:
 
     Raises UsageError where the file is no journal.
     """
+    started = _started(sound_records(path))
     said: dict[str, Any] = {}
-    config: RunConfig | None = None
-    for record in read_records(path, plans=False):
-        if config is None:
-            config = recorded_config(record)
-        elif record["type"] == "run_resumed":
-            said |= {key: value for key, value in record["options"].items() if key in ("ttl", "budget")}
-    assert config is not None
-    return config.model_copy(update=said)
+    for record in read_records(path, texts=False, plans=False):
+        # What is damaged behind the pass is no matter.
+        if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
+            said |= {key: value for key, value in options.items() if key in ("ttl", "budget")}
+    return recorded_config({"config": {**started["config"], **said}})
 
 
 def starting_plan(path: Path, pass_number: int) -> Plan | None:
@@ -83,15 +85,19 @@ class Fork:
         own = forked_config(path)
         config = config if config is not None else own
         edited = _edited(plan)
+        if criteria is None and config.criteria is not None and config.criteria != own.criteria:
+            criteria = load_criteria(config.criteria)
         start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
         self.task = begun.task
         self._plan: Plan | None = None
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)
+            if edited is not None or criteria is not None:
+                # What was found of the pass before is not true any more, even where no step is left to run.
+                assert start.checkpoint is not None
+                start = replace(start, checkpoint=start.checkpoint.model_copy(update={"refined": True}))
         else:
-            self._plan = edited if edited is not None else begun.plan
-        if criteria is None and config.criteria is not None and config.criteria != own.criteria:
-            criteria = load_criteria(config.criteria)
+            self._plan = carried_over(edited, None) if edited is not None else begun.plan
         self._orchestrator = Orchestrator(
             llm,
             tools,
@@ -136,8 +142,10 @@ class _Begun:
 def _begun(path: Path, pass_number: int) -> _Begun:
     """Return what a pass started with, having read no further than that. Raises UsageError."""
     records = sound_records(path)
-    started = next(records)
-    begun = _Begun(started["run"], started["task"], recorded_criteria(started), dict(started["memory"]))
+    started = _started(records)
+    # A journal's name is what names its run in every command, also where it was renamed.
+    run_id = clean_text(run_id_of(str(path)))
+    begun = _Begun(run_id, started["task"], recorded_criteria(started), dict(started["memory"]))
     forked = recorded_start(started)
     begun.checkpoint = forked.checkpoint if forked is not None else None
     first = begun.checkpoint.pass_number + 1 if begun.checkpoint is not None else 1
@@ -155,6 +163,14 @@ def _begun(path: Path, pass_number: int) -> _Begun:
                 return begun
     known = _listed(begun.passes)
     raise UsageError(f"the run {begun.run_id!r} has no pass {pass_number}; a fork can start with {known}")
+
+
+def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Return the `run_started` record, the first. Raises UsageError where a damaged line took it back."""
+    started = next(records)
+    if started["type"] != "run_started":
+        raise UsageError(f"the run {started['run']!r} has no beginning: one of its lines takes that back")
+    return started
 
 
 def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -> Plan | None:
@@ -179,10 +195,27 @@ def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
 
 
 def _edited(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
-    """Return a copy of an edited plan, in which steps may be executed. Raises ValidationError."""
+    """Return a copy of an edited plan, in which steps may be executed. Raises UsageError, ValidationError."""
     if plan is None:
         return None
-    return plan.model_copy(deep=True) if isinstance(plan, Plan) else parse_plan(dict(plan), fresh=False)
+    edited = parse_plan(dict(plan), fresh=False) if isinstance(plan, Mapping) else _copied(plan)
+    for step in edited.walk():
+        if redact(told := step.model_dump(mode="json", exclude={"subplan"})) != told:
+            raise UsageError(
+                f"the step {step.step_id!r} of the edited plan holds what looks like a key, which no journal may hold; "
+                "leave it out, and let the tool take it from its environment"
+            )
+    return edited
+
+
+def _copied(plan: Any) -> Plan:
+    if not isinstance(plan, Plan):
+        raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
+    try:
+        Plan.model_validate_json(plan.model_dump_json())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the plan is unsound: {' '.join(str(error).split())[:300]}") from None
+    return plan.model_copy(deep=True)
 
 
 def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited: Plan | None) -> Start:
@@ -203,13 +236,15 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
         return replace(start, checkpoint=checkpoint.model_copy(update=changed))
     plan = carried_over(edited, checkpoint.plan)
     executed = {step.step_id for step in plan.walk() if step.executed}
-    steps = checkpoint.results["steps"]
+    steps = checkpoint.results.steps
     changed |= {
         "plan": plan,
-        "results": {**checkpoint.results, "steps": [step for step in steps if step["step_id"] in executed]},
+        "results": PassResults(
+            answer=checkpoint.results.answer, steps=[step for step in steps if step.step_id in executed]
+        ),
         "failures": {key: value for key, value in checkpoint.failures.items() if key in executed},
     }
-    forgotten = {step["step_id"] for step in steps} - executed
+    forgotten = {step.step_id for step in steps} - executed
     memory = {key: value for key, value in start.memory.items() if key not in forgotten}
     return Start(checkpoint.model_copy(update=changed), memory, start.parent)
 

@@ -127,9 +127,9 @@ class Orchestrator:
         if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
         journal = self._open_journal()
-        told = dump_plan(given) if given is not None else None
-        journal.redacts = holds_secret(f"{task} {self.config!r}") or redact(told) != told
-        start = self._start
+        told, start = dump_plan(given) if given is not None else None, self._start
+        plans = [told, start.told()["start"] if start is not None else None]
+        journal.redacts = holds_secret(f"{task} {self.config!r}") or redact(plans) != plans
         try:
             if start is not None and start.parent is not None and recorded is None:
                 self._begin_with(start.memory)
@@ -185,10 +185,14 @@ class Orchestrator:
                 progress.forked = "edited" if start.parent.get("edited") else "given"
 
     def _begin_with(self, memory: Mapping[str, Any]) -> None:
-        """Put into the memory what it starts with. Raises UsageError where the store refuses."""
+        """Put into the memory what it starts with. Raises UsageError where the store refuses.
+
+        What it holds already is left alone: a journal shows it without its secrets.
+        """
         try:
             for key, value in memory.items():
-                self.memory.write(key, plain(value))
+                if redact({key: plain(self.memory.read(key))}) != {key: value}:
+                    self.memory.write(key, plain(value))
         except Exception as error:
             raise UsageError(f"the memory does not take what the fork starts with: {error}") from None
 

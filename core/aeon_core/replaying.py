@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.config import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.effects.cursor import Cursor, RecordingEnded
@@ -170,12 +171,6 @@ def note_memory(held: dict[str, Any], line: Mapping[str, Any]) -> None:
     held[line["key"]] = line["value"]
     if line["value"] is None and line["source"] == "external":
         del held[line["key"]]
-
-
-def first_problem(error: ValidationError) -> str:
-    """Return the first of what pydantic says is wrong, as one line."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"
 
 
 def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.config import RunConfig
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor
@@ -18,6 +19,7 @@ from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
+from aeon_core.journal.summary import BESIDE, last_told
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
@@ -26,7 +28,6 @@ from aeon_core.memory.base import Memory
 from aeon_core.orchestrator import Orchestrator, Start
 from aeon_core.replaying import (
     ComparedLines,
-    first_problem,
     given_plan_of,
     note_memory,
     recorded_config,
@@ -35,11 +36,8 @@ from aeon_core.replaying import (
 )
 from aeon_core.tools.registry import ToolRegistry
 
-OPTIONS = ("ttl", "budget", "on_unknown", "durability")
+OPTIONS = ("ttl", "budget", "approve", "on_unknown", "durability")
 """What may be said anew when a run is resumed, beside the model; the last two hold for that process alone."""
-
-_BESIDE = frozenset({"journal_recovered", "text"})
-"""Types of records that say nothing of where the run stands."""
 
 
 def finished_result(path: Path) -> RunResult | None:
@@ -49,14 +47,18 @@ def finished_result(path: Path) -> RunResult | None:
     """
     last: dict[str, Any] = {}
     for record in read_records(path, plans=False):
-        last = last if record["type"] in _BESIDE else record
+        last = last if record["type"] in BESIDE else record
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
-    return RunResult.model_validate(last["result"])
+    try:
+        return RunResult.model_validate(last.get("result"))
+    except ValidationError as error:
+        raise UsageError(f"the result that the journal names cannot be read: {first_problem(error)}") from None
 
 
 class Resumption:
-    """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread.
+    """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread, `close` in
+    the end.
 
     Raises UsageError where the journal cannot be gone on with, another process writes it, or an option cannot be said
     anew.
@@ -89,6 +91,7 @@ class Resumption:
                 config,
                 approver,
                 self._journal,
+                on_record,
                 recorded=recorded,
                 on_delta=on_delta,
                 criteria=recorded_criteria(started),
@@ -106,6 +109,11 @@ class Resumption:
     def abort(self) -> None:
         """End the run, as `Orchestrator.abort` does."""
         self._orchestrator.abort()
+
+    def close(self) -> None:
+        """Release the journal, where it was not run, and what the run holds open, as `Orchestrator.close` does."""
+        self._journal.close()
+        self._orchestrator.close()
 
 
 def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResult:
@@ -149,7 +157,7 @@ def _resumed(
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
     same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
     # Whoever was about to go on before may have got no further than to mend the journal.
-    last = next(line for line in reversed(lines) if line["type"] not in _BESIDE)
+    last = last_told(reversed(lines))
     ended = last["resumes_at"] if last["type"] == "run_finished" else None
     return RunResumed(
         options={name: getattr(changed, name) for name in options},

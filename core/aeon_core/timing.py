@@ -12,6 +12,14 @@ def seconds_between(start: str, end: str) -> float:
     return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
 
 
+def seconds_after(start: str, end: str) -> float:
+    """Return what `seconds_between` does, 0 where one of the stamps is none: for journals that are read leniently."""
+    try:
+        return seconds_between(start, end)
+    except (TypeError, ValueError):
+        return 0.0
+
+
 def milliseconds_between(start: str, end: str) -> float:
     """Return the milliseconds from one ISO 8601 stamp to another, never negative."""
     return round(seconds_between(start, end) * 1000, 3)

@@ -96,9 +96,7 @@ def test_it_says_what_is_spent_and_what_is_held() -> None:
     assert budget.told() == "$0.00 of the budget of $0.10 are spent"
     budget.reserve(0.05)
     budget.settle(None)
-    assert budget.told() == (
-        "$0.00 of the budget of $0.10 are spent and $0.05 held for calls whose cost was not told"
-    )
+    assert budget.told() == ("$0.00 of the budget of $0.10 are spent and $0.05 held for calls whose cost was not told")
     assert Budget(None, spent_usd=0.03).told() == "$0.03 are spent"
 
 

@@ -373,12 +373,16 @@ def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) 
     layers.own(text)
     assert layers.load().config.approve == ["none"]
     assert RunConfig(approve=["none"]) == RunConfig()
-    for wrong in ("plan", "none,pass"):
-        with pytest.raises(UsageError, match=r"AEON_APPROVE must be 'tool' or 'none', .*; got \["):
+    for wrong in ("plans", "none,pass"):
+        with pytest.raises(
+            UsageError, match=r"AEON_APPROVE must be some of 'plan', 'pass' and 'tool', or 'none'; got \["
+        ):
             layers.load(environ={"AEON_APPROVE": wrong})
-    layers.own("approve: [pass]")
-    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be 'tool' or 'none'"):
+    layers.own("approve: [answer]")
+    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be some of 'plan', 'pass' and 'tool'"):
         layers.load()
+    layers.own("approve: plan,pass,tool")
+    assert layers.load().config.approve == ["plan", "pass", "tool"]
 
 
 @pytest.mark.parametrize(
@@ -404,8 +408,8 @@ def test_a_password_in_a_wrong_base_url_is_not_shown(layers: Layers) -> None:
         ({"ttl": -1}, "'ttl' of RunConfig must be a whole number of cycles, 0 or more; got -1"),
         ({"tll": 1}, "RunConfig has no field 'tll'; did you mean 'ttl'?"),
         (
-            {"approve": ["plan"]},
-            "'approve' of RunConfig must be 'tool' or 'none', all there is in this version; got ['plan']",
+            {"approve": ["plans"]},
+            "'approve' of RunConfig must be some of 'plan', 'pass' and 'tool', or 'none'; got ['plans']",
         ),
         (
             {"tools": ["a:b", 5]},

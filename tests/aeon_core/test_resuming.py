@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.summary import is_being_written
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.replaying import replay
 from aeon_core.resuming import Resumption, resume
@@ -300,3 +302,32 @@ def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="'single_pass' cannot be changed when a run is resumed"):
         Resumption(path, two_passes(), options={"single_pass": True})
     assert resume(path, two_passes(), options={"ttl": 30}).status == "converged"
+
+
+class Listening:
+    """A listener that can be closed."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.closed = False
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        self.heard.append(record["type"])
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_what_is_gone_on_with_is_released_listener_and_journal_too_whether_it_was_run_or_not(tmp_path: Path) -> None:
+    record(tmp_path / "whole.jsonl", two_passes())
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    path, listener = tmp_path / "part.jsonl", Listening()
+    going_on = Resumption(cut(path, lines, 12), two_passes(), on_record=listener)
+    assert is_being_written(path)
+    going_on.close()
+    assert (is_being_written(path), listener.closed) == (False, True)
+    ran = Listening()
+    with contextlib.closing(Resumption(path, two_passes(), on_record=ran)) as again:
+        again.run()
+        assert not ran.closed
+    assert (ran.closed, ran.heard[0], ran.heard.count("run_finished")) == (True, "run_resumed", 1)

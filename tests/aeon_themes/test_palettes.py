@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-import pytest
-from textual.color import Color
+from itertools import combinations
 
-from aeon_themes import PALETTES, Palette, fallback_variables
+import pytest
+
+from aeon_themes import AEON_COLOUR_BLIND, AEON_HIGH_CONTRAST, PALETTES, Palette
 from aeon_themes.palette import BACKGROUNDS, TEXT_COLOURS
+from tests.aeon_themes.colours import VISIONS, contrast, difference
 
 PAIRS = [
     pytest.param(palette, text, background, id=f"{palette.name}-{text}-on-{background}")
@@ -12,42 +14,56 @@ PAIRS = [
     for text in TEXT_COLOURS
     for background in BACKGROUNDS
 ]
-
-
-def contrast(one: Color, other: Color) -> float:
-    """WCAG 2: the ratio of the relative luminances, written out here so that no library marks its own work."""
-
-    def luminance(color: Color) -> float:
-        parts = [part / 255 for part in (color.r, color.g, color.b)]
-        red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
+STATUSES = ("pending", "running", "complete", "failed", "invalid", "medium")
+"""What a row of the plan can be; a step that was stopped has the colour of medium severity."""
+SEVERITIES = ("high", "medium", "low")
+SCORES = ("score_good", "score_fair", "score_poor")
+AT_A_GLANCE = 12.0
+names = pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
 
 
 @pytest.mark.parametrize(("palette", "text", "background"), PAIRS)
 def test_every_text_colour_is_readable_on_every_background(palette: Palette, text: str, background: str) -> None:
-    assert contrast(Color.parse(getattr(palette, text)), Color.parse(getattr(palette, background))) >= 4.5
+    least = 7.0 if palette is AEON_HIGH_CONTRAST else 4.5
+    assert contrast(getattr(palette, text), getattr(palette, background)) >= least
 
 
-@pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
+@names
+def test_the_border_of_the_pane_in_focus_stands_out(palette: Palette) -> None:
+    assert contrast(palette.accent, palette.background) >= 3.0
+    assert contrast(AEON_HIGH_CONTRAST.border, AEON_HIGH_CONTRAST.background) >= 4.5
+
+
+@names
 def test_statuses_differ_from_one_another(palette: Palette) -> None:
-    statuses = [palette.pending, palette.running, palette.complete, palette.failed, palette.invalid]
-    assert len(set(statuses)) == 5
+    assert len({getattr(palette, name) for name in STATUSES}) == len(STATUSES)
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("group", [STATUSES, SEVERITIES, SCORES], ids=["statuses", "severities", "scores"])
+def test_who_sees_fewer_colours_can_tell_them_apart(group: tuple[str, ...], vision: str) -> None:
+    colours = {name: getattr(AEON_COLOUR_BLIND, name) for name in group}
+    seen = {pair: difference(colours[pair[0]], colours[pair[1]], vision) for pair in combinations(group, 2)}
+    assert {pair: value for pair, value in seen.items() if value < AT_A_GLANCE} == {}
+
+
+def test_the_measure_of_a_difference_is_the_published_one() -> None:
+    assert difference("#ff0000", "#00ff00", "all colours") == pytest.approx(86.61, abs=0.01)
+    assert difference("#000000", "#ffffff", "tritanopia") == pytest.approx(100, abs=0.01)
+    assert difference("#8fd07a", "#ecc06a", "deuteranopia") < difference("#8fd07a", "#ecc06a", "all colours") / 2
 
 
 def test_the_dark_palette_comes_first_and_names_are_the_contract() -> None:
-    assert [(palette.name, palette.dark) for palette in PALETTES] == [("aeon-dark", True), ("aeon-light", False)]
+    assert [(palette.name, palette.dark) for palette in PALETTES] == [
+        ("aeon-dark", True),
+        ("aeon-light", False),
+        ("aeon-high-contrast", True),
+        ("aeon-colour-blind", True),
+    ]
 
 
-@pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
+@names
 def test_a_theme_defines_every_variable_that_widgets_use(palette: Palette) -> None:
     theme = palette.theme()
-    assert theme.variables.items() >= palette.variables().items()
+    assert theme.variables == {**palette.variables(), **palette.textual_variables()}
     assert (theme.name, theme.dark, theme.background) == (palette.name, palette.dark, palette.background)
-
-
-def test_foreign_themes_get_the_variables_that_fit_their_brightness() -> None:
-    assert fallback_variables(dark=True)["status-failed"] == PALETTES[0].failed
-    assert fallback_variables(dark=False)["status-failed"] == PALETTES[1].failed

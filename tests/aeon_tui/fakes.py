@@ -10,16 +10,18 @@ from typing import Any
 
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import AeonError
-from aeon_core.plan.models import Plan
-from aeon_tui.runner import Build, Kernel, OnDelta, OnLine, StartRun
+from aeon_tui.feed import WholeViews
+from aeon_tui.runner import Build
+from aeon_tui.work import Kernel, OnDelta, OnLine, Work
 
 
-class ListFeed:
+class ListFeed(WholeViews):
     """Hands over records when told to."""
 
     def __init__(self, records: list[dict[str, Any]], live: bool = False) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
+        self.journal: Path | None = None
         self.live = live
         self.ended = True
         self.closed = False
@@ -45,7 +47,7 @@ class ScriptedKernel:
     def close(self) -> None:
         """Holds nothing open."""
 
-    def run(self, task: str, plan: Plan | None = None) -> RunResult:
+    def run(self) -> RunResult:
         for record in self._records:
             self._on_line(json.dumps(record).encode() + b"\n")
         self._go.wait(20)
@@ -79,7 +81,7 @@ def build_scripted(
 ) -> Build:
     """Return a factory of scripted kernels; `keep` gets the one that is made."""
 
-    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+    def build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         kernel = ScriptedKernel(records, on_line, on_delta)
         keep(kernel)
         return kernel

@@ -26,10 +26,12 @@ from aeon_core.config import RunConfig
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import fold
 from aeon_tui import app as app_module
-from aeon_tui.app import AeonApp, _sized, run_app
-from aeon_tui.runner import Runner, StartRun
+from aeon_tui.app import AeonApp, run_app
+from aeon_tui.runner import Runner
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
+from aeon_tui.terminal import sized
+from aeon_tui.work import StartRun
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
@@ -100,6 +102,16 @@ async def test_while_it_ends_the_run_is_said_to_be_aborting(monkeypatch: pytest.
         await pilot.press("q")
         await until(pilot, lambda: live.screen.status == "aborting")
         live.kernels[0].release()
+        await until(pilot, lambda: not live.app.is_running)
+
+
+async def test_quitting_a_second_time_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "ABORT_SECONDS", 3_600.0)
+    async with running() as (live, pilot):
+        live.kernels[0].deaf = True
+        await pilot.press("q")
+        assert live.app.is_running
+        await pilot.press("q")
         await until(pilot, lambda: not live.app.is_running)
 
 
@@ -174,7 +186,7 @@ def test_run_app_prints_one_line_with_the_run_and_returns_its_exit_code(
         assert self.runner is not None
         self.runner.start()
 
-    monkeypatch.setattr("aeon_tui.runner.build_orchestrator", build)
+    monkeypatch.setattr(StartRun, "build", build)
     monkeypatch.setattr(AeonApp, "run", run)
     assert run_app(tmp_path, START) == 1
     printed = capsys.readouterr()
@@ -304,8 +316,8 @@ def test_an_app_that_is_stuck_after_a_termination_is_ended(tmp_path: Path) -> No
     stuck = """
 import os, signal, threading
 from pathlib import Path
-from aeon_tui import app
-app.ABORT_SECONDS = 0.1
+from aeon_tui import app, ending
+ending.ABORT_SECONDS = 0.1
 def run(self):
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait()
@@ -341,11 +353,11 @@ def test_the_screen_is_as_large_as_its_own_terminal(monkeypatch: pytest.MonkeyPa
     screen, other = pty.openpty()
     try:
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 21, 60, 0, 0))
-        sized: Any = _sized(cast("Any", Plain))()
+        driver: Any = sized(cast("Any", Plain))()
         monkeypatch.setattr("sys.__stderr__", OnDescriptor(other))
-        assert sized._get_terminal_size() == (60, 21)
+        assert driver._get_terminal_size() == (60, 21)
         monkeypatch.setattr("sys.__stderr__", None)
-        assert sized._get_terminal_size() == (80, 24)
+        assert driver._get_terminal_size() == (80, 24)
     finally:
         os.close(screen)
         os.close(other)

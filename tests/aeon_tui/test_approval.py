@@ -13,9 +13,11 @@ from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig
 from aeon_core.effects.approval import Approver
 from aeon_tui.app import AeonApp
 from aeon_tui.desk import Desk
-from aeon_tui.runner import Kernel, OnDelta, OnLine, Runner, StartRun
+from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen
-from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText, approval_blocks
+from aeon_tui.work import Kernel, OnDelta, OnLine, Started, StartRun, Work
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.approval_text import approval_blocks
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
@@ -40,13 +42,14 @@ class Erasing:
             self.erased.append(path)
             return "gone"
 
-        def build(start: StartRun, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+        def build(work: Work, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
             registry = ToolRegistry()
             registry.register(erase)
             model = ScriptedModel(plan=plan, answer="done")
-            return Orchestrator(
-                model, tools=registry, config=start.config, approver=approver, journal=journal, on_line=line
+            orchestrator = Orchestrator(
+                model, tools=registry, config=work.config, approver=approver, journal=journal, on_line=line
             )
+            return Started(orchestrator, work.task)
 
         config = RunConfig(durability="off", single_pass=True)
         self.runner = Runner(StartRun("clean up", config), folder / "r.jsonl", build)

@@ -54,7 +54,7 @@ async def test_runs_are_listed_with_status_time_task_and_where_there_is_room_mod
 
 
 async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> None:
-    for width, palette in ((30, False), (60, False), (80, True)):
+    for width, palette in ((30, False), (60, False), (80, False), (100, True)):
         async with browsing(lambda directory: [summary(30)], size=(width, 10)) as (_, screen):
             footer = screen.query_one(Footer)
             assert bool(footer.query(".-command-palette")) is palette

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from aeon_core.errors import UsageError
 from aeon_tui import feed as feed_module
 from aeon_tui.feed import JournalFeed, LiveFeed
@@ -119,18 +117,6 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
     assert feed._finished.wait(5)
     assert feed.error is not None
     assert "gone.jsonl" in feed.error.message
-
-
-def test_a_journal_is_followed_while_another_process_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "POLL_SECONDS", 0.0)
-    growing = [RECORDS[:5], RECORDS[:9], RECORDS]
-    alive = iter([True, True, False])
-    monkeypatch.setattr(feed_module, "_is_being_written", lambda path: next(alive))
-    rounds = iter(growing)
-    feed = JournalFeed(Path("unused"), read=lambda path, damage: iter(next(rounds)), follow=True)
-    assert drain(feed, len(RECORDS)) == RECORDS
-    assert feed._finished.wait(5)
-    assert not feed.live
 
 
 def test_closing_ends_the_reading_thread() -> None:

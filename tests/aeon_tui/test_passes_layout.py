@@ -8,9 +8,10 @@ import pytest
 from textual.geometry import Region
 
 from aeon_core.config import RunConfig
-from aeon_tui.runner import Runner, StartRun
+from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.screens.run_layout import PANES, Body
+from aeon_tui.work import StartRun
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane

@@ -15,8 +15,10 @@ from aeon_core.config import RunConfig
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp
-from aeon_tui.runner import GUIDE, Runner, StartRun
+from aeon_tui.runner import Runner
+from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
+from aeon_tui.work import GUIDE, StartRun
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
@@ -144,7 +146,7 @@ class Journalless:
     def close(self) -> None:
         """Holds nothing open."""
 
-    def run(self, task: str, plan: object = None) -> RunResult:
+    def run(self) -> RunResult:
         if self.status == "unstarted":
             raise JournalError("the runs directory is full")
         return RunResult(
@@ -611,7 +613,7 @@ async def test_leaving_the_screen_closes_its_feed() -> None:
         feed = ListFeed(live_run().records)
         await run.app.push_screen(RunScreen(feed))
         await run.press("3", "escape")
-        assert run.app.screen is run.screen
+        assert isinstance(run.app.screen, BrowserScreen)
         assert feed.closed
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from aeon_core.config import RunConfig
 from aeon_core.errors import AeonError, ModelUnavailableError
-from aeon_tui.runner import STREAM_LIMIT, Kernel, OnDelta, OnLine, Runner, StartRun, Stream
+from aeon_tui.runner import STREAM_LIMIT, Runner, Stream
+from aeon_tui.work import Kernel, OnDelta, OnLine, StartRun, Work
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
 
@@ -60,7 +61,7 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
     ],
 )
 def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
-    def build(start: StartRun, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+    def build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         raise raised
 
     runner = Runner(START, JOURNAL, build)

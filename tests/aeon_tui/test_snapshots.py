@@ -14,9 +14,10 @@ from textual.pilot import Pilot
 from aeon_core.config import RunConfig
 from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.app import AeonApp
-from aeon_tui.runner import Runner, StartRun
+from aeon_tui.runner import Runner
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
+from aeon_tui.work import StartRun
 from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass

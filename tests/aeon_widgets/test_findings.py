@@ -37,7 +37,7 @@ class Shown(App[None]):
         self.opened: list[str | None] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return fallback_variables(dark=True)
+        return fallback_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield self.pane

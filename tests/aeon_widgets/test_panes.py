@@ -13,6 +13,7 @@ from aeon_widgets.marks import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARI
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import RunHeader, gauge, spent
 from aeon_widgets.run_list import RunList
+from aeon_widgets.run_tree import RunLine
 from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
 from aeon_widgets.ttl_gauge import TTLGauge
 
@@ -218,6 +219,16 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
     assert tool_blocks(StepView("s1", "think")) == [("muted", "This step calls no tool.")]
 
 
+def test_an_unsafe_call_that_was_cut_off_is_said_to_be_unknown() -> None:
+    step = StepView("s1", "pay", status="running", tool="pay")
+    step.tool_calls = [ToolCallView("t", 1, "s1", "pay", {}, "unsafe", 1, "")]
+    unknown = ("muted", "The run ended in this call: whether it took effect is unknown.")
+    assert tool_blocks(step, live=False)[-1] == output_blocks(step, live=False)[-1] == unknown
+    assert output_blocks(step)[-1] == ("muted", "Running pay …")
+    step.tool_calls[-1].effect = "idempotent"
+    assert output_blocks(step, live=False)[-1] == ("muted", "The run ended before this was done.")
+
+
 def test_a_repair_shows_before_and_after_or_why_not() -> None:
     repair = RepairView(1, "json_repair", "local", 1, 1, None, {"text": "{"}, {"a": 1}, None)
     assert [text for _, text in repair_blocks([repair])] == [
@@ -252,7 +263,7 @@ def test_a_repair_is_named_by_what_it_was_to_mend(
 def test_a_list_marks_simulated_runs_at_every_width() -> None:
     runs = RunList()
     for model, marked in (("simulated:default", True), ("openai:simulated", False)):
-        runs._runs = [RunSummary("r", "add", "completed", model, 1, 0.0, "2026-11-20T09:30:00Z", "x")]
+        runs._lines = [RunLine(RunSummary("r", "add", "completed", model, 1, 0.0, "2026-11-20T09:30:00Z", "x"))]
         for width in (30, 60, 89, 90, 140):
             line = "".join(text for text, _ in runs.pieces(0, width))
             assert (" sim " in line[:width]) is marked

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aeon_core.journal.adaptive_parts import AssessmentView, ProfileView
-from aeon_core.journal.parts import CallView, PhaseView
+from aeon_core.journal.parts import PhaseView
 from aeon_core.journal.view import RunView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.findings_text import profile_blocks
@@ -81,9 +81,13 @@ def test_a_phase_of_a_run_that_is_over_does_not_run() -> None:
 def called(*calls: tuple[str, int, str | None]) -> RunView:
     view = RunView()
     for seq, (purpose, number, step_id) in enumerate(calls):
-        name = f"c{seq}"
-        view.calls[name] = [CallView(name, purpose, number, step_id, 1, seq, "", finished=True)]
+        view.apply(begun(seq, purpose, number, step_id))
     return view
+
+
+def begun(seq: int, purpose: str, number: int, step_id: str | None) -> dict[str, object]:
+    of = {"call_id": f"c{seq}", "state": "started", "purpose": purpose, "pass": number, "step_id": step_id}
+    return {"v": 1, "seq": seq, "ts": "", "run": "r", "type": "llm", **of}
 
 
 LOOP = [("profile", 1, None), ("plan", 1, None), ("repair", 1, None), ("refine", 1, None), ("reason", 1, "s1")]
@@ -101,7 +105,7 @@ def test_calls_are_grouped_by_pass_and_a_refinement_before_the_first_step_comes_
         (2, "answer"),
     ]
     assert [call.purpose for call in rows.calls_of(RowKey("calls", "judge", 1))] == ["judge", "repair"]
-    rows.view.calls["late"] = [CallView("late", "judge", 2, None, 1, 99, "")]
+    rows.view.apply(begun(99, "judge", 2, None))
     rows.update()
     assert rows.after[-1] == RowKey("calls", "judge", 2)
 

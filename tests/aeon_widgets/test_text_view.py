@@ -13,7 +13,7 @@ WORDS = "one two three four five six seven eight nine ten"
 
 class Shown(App[None]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return fallback_variables(dark=True)
+        return fallback_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
         yield TextView()

@@ -1,18 +1,27 @@
-"""Aeon's themes for Textual: `PALETTES`, and `fallback_variables` for themes that are not ours."""
+"""Aeon's themes for Textual: `PALETTES`, and the variables that themes which are not ours are to have.
+
+`aeon_themes.files` reads a person's own. Importing them loads no Textual.
+"""
 
 from __future__ import annotations
 
+from aeon_themes.colour_blind import AEON_COLOUR_BLIND
 from aeon_themes.dark import AEON_DARK
+from aeon_themes.foreign import fallback_variables, readable_variables
+from aeon_themes.high_contrast import AEON_HIGH_CONTRAST
 from aeon_themes.light import AEON_LIGHT
 from aeon_themes.palette import Palette
 
-PALETTES: tuple[Palette, ...] = (AEON_DARK, AEON_LIGHT)
+PALETTES: tuple[Palette, ...] = (AEON_DARK, AEON_LIGHT, AEON_HIGH_CONTRAST, AEON_COLOUR_BLIND)
 """Every palette, the default one first."""
 
-
-def fallback_variables(dark: bool) -> dict[str, str]:
-    """Return the variables that Aeon's widgets need, for a theme that does not define them."""
-    return (AEON_DARK if dark else AEON_LIGHT).variables()
-
-
-__all__ = ["AEON_DARK", "AEON_LIGHT", "PALETTES", "Palette", "fallback_variables"]
+__all__ = [
+    "AEON_COLOUR_BLIND",
+    "AEON_DARK",
+    "AEON_HIGH_CONTRAST",
+    "AEON_LIGHT",
+    "PALETTES",
+    "Palette",
+    "fallback_variables",
+    "readable_variables",
+]

@@ -24,4 +24,7 @@ AEON_DARK = Palette(
     high="#ff8b96",
     medium="#ecc06a",
     low="#6cc7f2",
+    score_good="#8fd07a",
+    score_fair="#ecc06a",
+    score_poor="#ff8b96",
 )

@@ -24,4 +24,7 @@ AEON_LIGHT = Palette(
     high="#ad1128",
     medium="#7a4b00",
     low="#005f93",
+    score_good="#1d6a22",
+    score_fair="#7a4b00",
+    score_poor="#ad1128",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from bisect import bisect_right
 from typing import Literal, NamedTuple
 
 from aeon_core.journal.view import CallView, RunView
@@ -39,6 +39,9 @@ class CallRows:
     def __init__(self, view: RunView) -> None:
         self.view = view
         self._groups: dict[RowKey, list[str]] = {}
+        self._seqs: list[int] = []
+        self._rows: list[RowKey] = []
+        """The row of the call that was made at each of those seqs."""
         self._seen = 0
         self._last = RowKey("calls", "plan")
 
@@ -54,26 +57,34 @@ class CallRows:
 
     def update(self) -> None:
         """Take in the calls that have come since."""
-        for attempts in islice(self.view.calls.values(), self._seen, None):
-            self._seen += 1
-            if attempts and attempts[0].step_id is None:
-                self._take(attempts[0])
+        new = self.view.loose_calls[self._seen :]
+        self._seen += len(new)
+        for call in new:
+            self._take(call)
 
     def _take(self, call: CallView) -> None:
         if call.purpose != "repair":
             self._last = self._key(call)
         self._groups.setdefault(self._last, []).append(call.call_id)
+        self._seqs.append(call.seq)
+        self._rows.append(self._last)
 
     def _key(self, call: CallView) -> RowKey:
         # A plan that is refined before anything was answered from it is refined before it runs.
-        early = call.purpose in _BEFORE_THE_PLAN or (call.purpose == "refine" and not self.after)
+        early = call.purpose in _BEFORE_THE_PLAN or (
+            call.purpose == "refine" and not any(key.pass_number for key in self._groups)
+        )
         return RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
 
     def calls_of(self, key: RowKey) -> list[CallView]:
         """Return every attempt of the calls of a row, and of the repairs that they needed."""
         return [call for call_id in self._groups.get(key, []) for call in self.view.calls.get(call_id, [])]
 
+    def last_of(self, key: RowKey) -> CallView:
+        """Return the attempt of a row's calls that was made last."""
+        return self.view.calls[self._groups[key][-1]][-1]
+
     def row_at(self, seq: int) -> RowKey | None:
         """Return the row of the call that was made last before a record; None where none was."""
-        made = [(call.seq, key) for key in self._groups for call in self.calls_of(key) if call.seq <= seq]
-        return max(made)[1] if made else None
+        made = bisect_right(self._seqs, seq)
+        return self._rows[made - 1] if made else None

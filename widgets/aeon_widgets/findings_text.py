@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from aeon_core.journal import adaptive_text
@@ -49,8 +50,8 @@ def repairs_of_calls(view: RunView, calls: Sequence[CallView]) -> list[RepairVie
 def _from_calls_to_the_next(view: RunView, calls: Sequence[CallView]) -> range:
     if not calls:
         return range(0)
-    later = (attempts[0].seq for attempts in view.calls.values() if attempts and attempts[0].seq > calls[-1].seq)
-    return range(calls[0].seq, min(later, default=view.last_seq + 1))
+    later = bisect_right(view.call_seqs, calls[-1].seq)
+    return range(calls[0].seq, view.call_seqs[later] if later < len(view.call_seqs) else view.last_seq + 1)
 
 
 def _replaces(step_id: str) -> Block:
@@ -64,14 +65,15 @@ def _blocks(
 ) -> list[Block]:
     blocks: list[Block] = []
     for number, issue in issues:
-        blocks += [*_issue_blocks(number, issue), GAP]
+        blocks += [*issue_blocks(number, issue), GAP]
     for refinement in refinements:
-        blocks += [*_refinement_blocks(refinement), GAP]
+        blocks += [*refinement_blocks(refinement), GAP]
     blocks += [("medium", f"⚠ {adaptive_text.advisory(each)}") for each in advisories]
     return blocks[:-1] if blocks and blocks[-1] == GAP else blocks
 
 
-def _issue_blocks(number: int, issue: IssueView) -> list[Block]:
+def issue_blocks(number: int, issue: IssueView) -> list[Block]:
+    """Return an issue that was found in a pass, with the repair that is proposed."""
     icon, style = (
         SEVERITY_ICONS.get(issue.severity, "?"),
         issue.severity if issue.severity in SEVERITY_ICONS else "muted",
@@ -83,7 +85,8 @@ def _issue_blocks(number: int, issue: IssueView) -> list[Block]:
     ]
 
 
-def _refinement_blocks(shown: RefinementView) -> list[Block]:
+def refinement_blocks(shown: RefinementView) -> list[Block]:
+    """Return a refinement: why it was needed, what it changed, and the steps before and after."""
     icon, outcome, style = ("✔", "accepted", "complete") if shown.accepted else ("✖", "refused", "failed")
     what = f"{icon} {adaptive_text.words(shown.kind)} of {one_line(shown.target, 40)} {outcome}"
     blocks: list[Block] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.cells import cell_len
 from textual import events
@@ -11,12 +12,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
+from typing_extensions import override
 
 ROOMY = 72
 """From this width on there may be room around the keys, and for the palette's."""
 _PALETTE = 13
 """Cells that the palette's key takes."""
-_GIVE_WAY = ("app.focus_next", "follow", "zoom", "back")
+_GIVE_WAY = ("reload", "app.focus_next", "follow", "zoom", "back")
 """What is left out first where not all keys fit: the help has them all."""
 _STAY = ("quit", "keys")
 
@@ -30,6 +32,11 @@ class KeyFooter(Footer):
         made = list(super().compose())
         left_out = _left_out([each for each in made if isinstance(each, FooterKey)], self.screen.size.width)
         yield from (each for each in made if each not in left_out)
+
+    @override
+    def bindings_changed(self, screen: Screen[Any]) -> None:
+        fit_footer(screen)
+        super().bindings_changed(screen)
 
     def on_resize(self, event: events.Resize) -> None:
         if event.size.width != self._fitted_to:

@@ -64,13 +64,14 @@ class IssuesPane(RowsView, Pane):
     def update_view(self, view: RunView) -> None:
         """Show the issues there are by now."""
         self._view = view
-        found = self._found()
+        ever = found_issues(view)
+        found = ever if self._all_passes else self._found()
         self._refined = refined_since(view)
         self._shown = [each for each in found if self._passes(each[1])]
-        self.where_empty = self._where_empty(len(found))
+        self.where_empty = self._where_empty(len(found), len(ever))
         self.set_line_count(_ROWS * len(self._shown))
         self.cursor = min(self.cursor, max(0, self.line_count - 1))
-        self.pane_title = self._title(len(found))
+        self.pane_title = self._title(len(found), len(ever))
 
     def _found(self) -> list[Found]:
         if self._all_passes:
@@ -80,24 +81,23 @@ class IssuesPane(RowsView, Pane):
     def _passes(self, issue: IssueView) -> bool:
         return self._severity in ("", issue.severity) and self._type in ("", issue.type)
 
-    def _title(self, found: int) -> str:
+    def _title(self, found: int, ever: int) -> str:
         filters = [one_line(self._severity, 10), words(self._type)] if self._severity or self._type else []
         number = f"{len(self._shown)} of {found}" if filters else f"{found}"
-        place = "all passes" if self._all_passes else self._last_report()
+        place = "all passes" if self._all_passes else self._last_report(ever)
         return " · ".join(part for part in (f"Issues {number}", *filters, place) if part)
 
-    def _where_empty(self, found: int) -> Sequence[str]:
+    def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:
             return ["None of that severity and type.", "s and y show others."]
         if not self._view.reports:
             return ["Nothing was validated yet."]
-        earlier = not self._all_passes and bool(found_issues(self._view))
+        earlier = not self._all_passes and ever
         return ["Nothing was found.", *(["a shows what was found before."] if earlier else [])]
 
-    def _last_report(self) -> str:
+    def _last_report(self, ever: int) -> str:
         if not self._view.reports:
             return ""
-        ever = len(found_issues(self._view))
         more = f" ({ever} in all)" if ever > len(self._view.issues) else ""
         return f"pass {self._view.reports[-1].pass_number}{more}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -35,14 +36,18 @@ class LogPane(LinesView, Pane):
         self._log: Sequence[LogLine] = []
         self._dropped = 0
         """Lines of the run before the first one here."""
+        self._not_read = 0
+        """Records of the run that are not in the view yet."""
         self.following = True
         self.pane_title = "Log"
 
     def update_view(self, view: RunView) -> None:
         """Show the lines there are by now, or say how many are new where the person reads."""
-        self._view = view
+        replaced, self._view = view is not self._view, view
         if self.following:
             self._take()
+        elif replaced:
+            self._take_at_the_same_line()
         self._say_whether_paused()
 
     def watch_following(self, following: bool) -> None:
@@ -53,12 +58,20 @@ class LogPane(LinesView, Pane):
 
     def _take(self) -> None:
         self._log = self._view.log[:]
-        self._dropped = self._view.log_count - len(self._log)
+        self._dropped, self._not_read = self._view.log_count - len(self._log), self._view.whole_from
         self.set_line_count(len(self._log) + self._notices)
+
+    def _take_at_the_same_line(self) -> None:
+        """Show another view's lines, with that line on top that was there."""
+        top = self.scroll_offset.y - self._notices
+        seq = self._log[max(0, top)].seq if self._log else -1
+        self._take()
+        place = bisect_left(self._log, seq, key=lambda line: line.seq) + self._notices if seq >= 0 else 0
+        self.scroll_to(y=place, animate=False, immediate=True, force=True)
 
     @property
     def _notices(self) -> int:
-        return 1 if self._dropped else 0
+        return 1 if self._dropped or self._not_read else 0
 
     @property
     def _new(self) -> int:
@@ -84,6 +97,8 @@ class LogPane(LinesView, Pane):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         if index < self._notices:
+            if self._not_read:
+                return [(f" … {count(self._not_read, 'earlier record')} still being read", "muted")]
             run_id = one_line(self._view.run_id, 80)
             return [(f" … {count(self._dropped, 'earlier line')}: `aeon-tui show {run_id}`", "muted")]
         line = self._log[index - self._notices]

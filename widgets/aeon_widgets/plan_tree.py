@@ -127,7 +127,7 @@ class PlanTree(RowsView, Pane):
     def _waiting_calls(self) -> RowKey | None:
         """Return the row that was added last, where it is of calls; where none has come back, the one that waits."""
         rows = [*self._calls.before, *self._calls.after]
-        unfinished = [key for key in rows if not self.calls_of(key)[-1].finished]
+        unfinished = [key for key in rows if not self._calls.last_of(key).finished]
         if unfinished:
             return unfinished[-1]
         return self._rows[-1] if self._rows and self._rows[-1].kind == "calls" else None
@@ -162,7 +162,7 @@ class PlanTree(RowsView, Pane):
         return self._step_pieces(step, width) if step is not None else []
 
     def _call_pieces(self, key: RowKey, width: int) -> list[Piece]:
-        last = self.calls_of(key)[-1]
+        last = self._calls.last_of(key)
         waits = not last.finished or last.retry_in_s is not None
         status = "failed" if last.error and not waits else "complete"
         if waits:

@@ -18,8 +18,9 @@ from textual.widget import Widget
 from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import CallView, RunView, StepView
 from aeon_widgets.call_rows import RowKey, call_label
-from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, repairs_of_calls, step_change_blocks
+from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, step_change_blocks
 from aeon_widgets.marks import ROW_ICONS, shown_status
+from aeon_widgets.opened import Opened, opened
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
 from aeon_widgets.text import one_line
@@ -122,7 +123,7 @@ class StepPane(Vertical, Pane):
         super().__init__()
         self._view = RunView()
         self._key: RowKey | None = None
-        self._calls: Sequence[CallView] = []
+        self._opened = Opened()
         self._streamed = ""
         self._live = True
         self._shown: tuple[RowKey | None, int, bool] | None = None
@@ -133,13 +134,21 @@ class StepPane(Vertical, Pane):
         yield StepText()
 
     def update_view(
-        self, view: RunView, key: RowKey | None, calls: Sequence[CallView], streamed: str = "", live: bool = True
+        self,
+        view: RunView,
+        key: RowKey | None,
+        calls: Sequence[CallView],
+        streamed: str = "",
+        live: bool = True,
+        *,
+        filled: Opened | None = None,
     ) -> None:
         """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` a reply so far.
 
-        `live` says whether the run goes on.
+        `live` says whether the run goes on; `filled` holds what the view left in the journal.
         """
-        self._view, self._key, self._calls, self._streamed, self._live = view, key, calls, streamed, live
+        self._view, self._key, self._streamed, self._live = view, key, streamed, live
+        self._opened = filled or opened(view, key, calls)
         self._show()
 
     def watch_tab(self, tab: int) -> None:
@@ -148,9 +157,11 @@ class StepPane(Vertical, Pane):
             self._show()
 
     def _show(self) -> None:
-        step = self._step()
+        step = self._opened.step
         text = self.query_one(StepText)
         self._label(step)
+        if self._opened.lean and self._shown is not None and self._shown[:2] == (self._key, self.tab):
+            return  # what stands there stays until the rest has been read
         blocks = self._blocks(step)
         came_back = self._came_back()
         shown = (self._key, self.tab, came_back)
@@ -160,10 +171,6 @@ class StepPane(Vertical, Pane):
             self._shown = shown
             running = self._live and not came_back and (step is None or step.status == "running")
             text.start(blocks, follow=running and self.tab == 0)
-
-    def _step(self) -> StepView | None:
-        key = self._key
-        return self._view.steps.get(key.name) if key is not None and key.kind == "step" else None
 
     def _label(self, step: StepView | None) -> None:
         self.query_one(TabBar).labels = self._tabs(step)
@@ -185,36 +192,43 @@ class StepPane(Vertical, Pane):
         return (*TABS[:3], repairs, f"{TABS[4]} {touched}" if touched else TABS[4])
 
     def _blocks(self, step: StepView | None) -> list[Block]:
+        if self._opened.lean:
+            return [("muted", "Being read from the journal …")]
+        blocks: list[Block] = []
+        if self._opened.earlier and self.tab in (1, 2, 3):
+            blocks = [("muted", f"… {self._opened.earlier:,} more before these: `/` finds them"), GAP]
         if step is not None:
-            return self._step_blocks(step)
-        if self._key is None:
-            return [("muted", "Nothing has happened yet.")]
-        return self._calls_blocks(self._key)
+            blocks += self._step_blocks(step)
+        elif self._key is not None:
+            blocks += self._calls_blocks(self._key)
+        else:
+            blocks.append(("muted", "Nothing has happened yet."))
+        return [*blocks, GAP, ("muted", "What came earlier is still being read …")] if self._view.whole_from else blocks
 
     def _calls_blocks(self, key: RowKey) -> list[Block]:
         if self.tab == 0:
             label = call_label(key, with_pass=False)
-            output = calls_output_blocks(label.capitalize(), self._calls, self._streamed, self._live)
+            output = calls_output_blocks(label.capitalize(), self._opened.calls, self._streamed, self._live)
             told = self._told(key)
             return [*told, GAP, *output] if told else output
         if self.tab == 1:
-            return prompt_blocks(self._calls, self._live)
+            return prompt_blocks(self._opened.calls, self._live)
         if self.tab == 2:
             return [("muted", "No tool belongs to this.")]
         if self.tab == 4:
-            return calls_change_blocks(self._view, self._calls)
-        return repair_blocks(repairs_of_calls(self._view, self._calls))
+            return calls_change_blocks(self._view, self._opened.calls)
+        return repair_blocks(self._opened.repairs)
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""
         named = self._key is not None and self._key.kind == "calls" and self._key.name in _READ_BY_THE_RUN
-        return named and bool(self._calls) and self._calls[-1].finished
+        return named and bool(self._opened.calls) and self._opened.calls[-1].finished
 
     def _told(self, key: RowKey) -> list[Block]:
         """Return what the calls came to, for replies that are read by the run rather than by a person."""
         if key.name == "profile":
             return profile_blocks(self._view.profiles)
-        return calls_change_blocks(self._view, self._calls) if key.name in _READ_BY_THE_RUN else []
+        return calls_change_blocks(self._view, self._opened.calls) if key.name in _READ_BY_THE_RUN else []
 
     def _step_blocks(self, step: StepView) -> list[Block]:
         if self.tab == 0:

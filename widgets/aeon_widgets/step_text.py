@@ -11,9 +11,8 @@ from aeon_widgets.text import one_line, pretty, readable, span
 from aeon_widgets.text_view import Block
 
 GAP: Block = ("", "")
-
-
 CUT_OFF = "The run ended before this was done."
+UNKNOWN = "The run ended in this call: whether it took effect is unknown."
 
 
 def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
@@ -53,11 +52,15 @@ def _nothing_yet(step: StepView, live: bool) -> str:
         return "Not run yet." if live else "Not run."
     if step.status != "running":
         return "No output."
+    call = step.tool_calls[-1] if step.tool_calls and not step.tool_calls[-1].finished else None
     if not live:
-        return CUT_OFF
-    if step.tool_calls and not step.tool_calls[-1].finished:
-        return f"Running {one_line(step.tool_calls[-1].tool_name, 80)} …"
-    return waiting(step.calls)
+        return _cut_off(call) if call is not None else CUT_OFF
+    return f"Running {one_line(call.tool_name, 80)} …" if call is not None else waiting(step.calls)
+
+
+def _cut_off(call: ToolCallView) -> str:
+    """Return what is known of a call that was begun and not ended; only an unsafe one is not made again unasked."""
+    return UNKNOWN if call.effect not in ("pure", "idempotent") else CUT_OFF
 
 
 def waiting(calls: Sequence[CallView]) -> str:
@@ -174,7 +177,7 @@ def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
         ("", pretty(call.arguments)),
     ]
     if not call.finished:
-        return [*blocks, ("muted", "Running …" if live else CUT_OFF)]
+        return [*blocks, ("muted", "Running …" if live else _cut_off(call))]
     if call.error is not None:
         return [*blocks, ("accent", "error"), *_error_blocks(call.error)]
     return [*blocks, ("accent", "result"), ("", pretty(call.result))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -40,9 +40,10 @@ class PortModel(LLMAdapter):
 
 @dataclass
 class PortMemory(Memory):
-    """The memory behind the port (core FR-018)."""
+    """The memory behind the port (core FR-018). A search leaves out what is under `hidden` keys."""
 
     effects: Effects
+    hidden: Callable[[], Collection[str]] = tuple
 
     def write(self, key: str, value: Any) -> None:
         self.effects.remember(key, value)
@@ -51,4 +52,6 @@ class PortMemory(Memory):
         return self.effects.recall().get(key)
 
     def search(self, prefix: str) -> list[tuple[str, Any]]:
-        return sorted(item for item in self.effects.recall().items() if item[0].startswith(prefix))
+        hidden = self.hidden()
+        found = self.effects.recall().items()
+        return sorted((key, value) for key, value in found if key.startswith(prefix) and key not in hidden)

@@ -69,6 +69,7 @@ class Effects:
         self._line = Line(journal, recorded, durability, replays=replays, resumed=resumed)
         self._options: dict[str, Any] = {}
         self._on_unknown = config.on_unknown
+        self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
         self._journal = journal
         self._llm = llm
@@ -206,6 +207,17 @@ class Effects:
                 again = decided.decision in ("approve", "replay")
                 return None if again else unknown_outcome(tool, decided.feedback)
         return None
+
+    @property
+    def approve(self) -> list[str]:
+        """What a person is asked about: as the run was started, or as it was last said anew."""
+        return list(self._options.get("approve", self._approve))
+
+    def unasked(self, point: ApprovalPoint) -> ApprovalDecision | None:
+        """Return the approval of what nobody is to be asked about any more; None where a person is."""
+        if point in self._changed().get("approve", self._approve):
+            return None
+        return ApprovalDecision(decision="approve", feedback=f"nobody is asked about a {point} any more")
 
     def _on_unknown_now(self) -> ApprovalDecision | None:
         return unattended(self._changed().get("on_unknown", self._on_unknown))

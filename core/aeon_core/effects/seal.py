@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from aeon_core.journal.records import ENVELOPE, PassRecord, Record, RunFinished
+from aeon_core.journal.records import ENVELOPE, PassRecord, Record, RunFinished, RunStarted
 
 _ENDED = {"llm": "finished", "tool": "finished", "approval": "decided"}
 _COUNTED = frozenset({*_ENDED, "policy", "memory"})
@@ -39,15 +39,24 @@ class Seal:
 
     def count(self, record: Record, body: bytes) -> None:
         """Fold a record in that was written so."""
-        if record.tag in _COUNTED:
+        if record.tag == RunStarted.tag:
+            self._begin(from_json(body).get("start"))
+        elif record.tag in _COUNTED:
             self._fold(record.tag, getattr(record, "state", None), getattr(record, "source", None), body)
 
     def count_line(self, line: Mapping[str, Any]) -> None:
         """Fold a record in that stands in a journal, long texts in full."""
         tag = line["type"]
-        if tag in _COUNTED:
+        if tag == RunStarted.tag:
+            self._begin(line.get("start"))
+        elif tag in _COUNTED:
             body = {key: value for key, value in line.items() if key not in ENVELOPE}
             self._fold(tag, line.get("state"), line.get("source"), to_json(body))
+
+    def _begin(self, start: Any) -> None:
+        """Fold in where a fork starts: no prompt need show all of it."""
+        if start is not None:
+            self._sha256.update(to_json(start))
 
     def _fold(self, tag: str, state: Any, source: Any, body: bytes) -> None:
         if tag == "policy" or (tag == "memory" and source == "external") or (tag in _ENDED and state == _ENDED[tag]):

@@ -33,11 +33,18 @@ _DIMENSIONS = (
 
 def profile(view: RunView, record: Record) -> None:
     """Fold in a TaskProfile that was inferred or revised."""
+    found = profile_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
+    view.profiles.append(found)
+    view.add_line("info", "profile", adaptive_text.profile(found))
+
+
+def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
+    """Return what a TaskProfile says, beside its `adaptive_depth` and the `adjustment_reason`."""
     depth = dict_of(record.get("adaptive_depth")) or {}
     ttl = depth.get("allocated_ttl")
-    found = ProfileView(
-        seq=view.last_seq,
-        pass_number=int_of(record.get("pass")),
+    return ProfileView(
+        seq=seq,
+        pass_number=pass_number,
         version=int_of(record.get("profile_version")),
         dimensions={name: str_of(record.get(name)) for name in _DIMENSIONS if id_of(record.get(name))},
         raw_inference=str_of(record.get("raw_inference")),
@@ -45,8 +52,6 @@ def profile(view: RunView, record: Record) -> None:
         allocated_ttl=int_of(ttl) if number_of(ttl) is not None else None,
         reason=str_of(record.get("adjustment_reason")),
     )
-    view.profiles.append(found)
-    view.add_line("info", "profile", adaptive_text.profile(found))
 
 
 def validation(view: RunView, record: Record) -> None:
@@ -56,7 +61,7 @@ def validation(view: RunView, record: Record) -> None:
         pass_number=int_of(record.get("pass")),
         validation_id=str_of(record.get("validation_id")),
         artifact_type=str_of(record.get("artifact_type")),
-        issues=sorted(map(_issue, dicts_of(record.get("issues"))), key=_rank),
+        issues=sorted(map(issue_of, dicts_of(record.get("issues"))), key=_rank),
     )
     last = view.reports[-1] if view.reports else None
     if last is not None and (last.pass_number, last.validation_id) == (report.pass_number, report.validation_id):
@@ -92,11 +97,18 @@ def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> Asse
 
 def refinement(view: RunView, record: Record) -> None:
     """Fold in what became of a refinement action."""
+    found = refinement_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
+    view.refinements.append(found)
+    view.add_line("info" if found.accepted else "warning", "refinement", adaptive_text.refinement(found))
+
+
+def refinement_of(record: Record, *, pass_number: int, seq: int = 0) -> RefinementView:
+    """Return what became of a refinement action, of a record or of what a person is asked about."""
     action = dict_of(record.get("action")) or {}
     replaced = dict_of(record.get("replaced")) or {}
-    found = RefinementView(
-        seq=view.last_seq,
-        pass_number=int_of(record.get("pass")),
+    return RefinementView(
+        seq=seq,
+        pass_number=pass_number,
         kind=str_of(action.get("type")),
         target=str_of(action.get("target")),
         reason=str_of(action.get("reason")),
@@ -105,11 +117,9 @@ def refinement(view: RunView, record: Record) -> None:
         before=dicts_of(record.get("before")),
         after=dicts_of(record.get("after")),
         replaced={old: new for old, new in replaced.items() if isinstance(new, str)},
-        issues=[_issue(issue) for issue in dicts_of(action.get("semantic_validation_input"))],
+        issues=[issue_of(issue) for issue in dicts_of(action.get("semantic_validation_input"))],
         inconsistency_detected=action.get("inconsistency_detected") is True,
     )
-    view.refinements.append(found)
-    view.add_line("info" if found.accepted else "warning", "refinement", adaptive_text.refinement(found))
 
 
 def advisory(view: RunView, record: Record) -> None:
@@ -121,7 +131,7 @@ def advisory(view: RunView, record: Record) -> None:
         pass_number=int_of(record.get("pass")),
         step_id=id_of(data.get("step_id")) or id_of(record.get("step_id")),
         message=str_of(record.get("message")),
-        issue=_issue(issue) if issue is not None else None,
+        issue=issue_of(issue) if issue is not None else None,
     )
     view.advisories.append(found)
     view.add_line("warning", "advisory", adaptive_text.advisory(found))
@@ -167,7 +177,7 @@ def _score(value: Any) -> float | None:
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _issue(issue: Record) -> IssueView:
+def issue_of(issue: Record) -> IssueView:
     """Return an issue as a report holds it, or, with its step beside it, as a refinement does."""
     place = dict_of(issue.get("location")) or issue
     return IssueView(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.offsets import HEAD, OffsetIndex
+from aeon_core.journal.offsets import HEAD, OffsetIndex, seq_of
 from aeon_core.journal.paging import Entry, Pages
 from aeon_core.journal.reader import head, record_type
 
@@ -26,6 +26,7 @@ _KINDS = {
 }
 """Types of which the last record says how things stand, and what."""
 _STRIDE = 64
+_BLOCK = 512 * 1024
 _ENVELOPE: tuple[str, ...] = ("v", "seq", "ts", "run")
 
 
@@ -57,13 +58,34 @@ def tail_state(path: Path, *, recent: int = RECENT, within: int = WITHIN) -> Tai
     first = head(path)
     if first is None:
         raise UsageError(f"{str(path)!r} does not begin as a journal does; expected a <run_id>.jsonl file of a run")
-    with OffsetIndex(path) as index:
+    with _InBlocks(path) as index:
         end = _End(index, recent)
         for span in _backwards(index, within):
             end.add(span)
             if end.enough():
                 break
         return end.state(first)
+
+
+class _InBlocks(OffsetIndex):
+    """Reads whole blocks and keeps them: each read lets another thread have its turn, and then waits for it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._blocks: dict[int, bytes] = {}
+
+    def read(self, offset: int, size: int) -> bytes:
+        if size > _BLOCK:
+            return super().read(offset, size)
+        first, last = offset // _BLOCK, max(offset, offset + size - 1) // _BLOCK
+        data = b"".join(map(self._block, range(first, last + 1)))
+        begin = offset - first * _BLOCK
+        return data[begin : begin + size]
+
+    def _block(self, number: int) -> bytes:
+        if number not in self._blocks:
+            self._blocks[number] = super().read(number * _BLOCK, _BLOCK)
+        return self._blocks[number]
 
 
 def _backwards(index: OffsetIndex, within: int) -> Iterator[tuple[int, int]]:
@@ -90,12 +112,19 @@ class _End:
         self._full_plan: dict[str, Any] | None = None
         self._start = 0
         self._passed_over = False
+        self._gone: list[range] = []
+        """The seqs of lines that a later resume took back."""
 
     def add(self, span: tuple[int, int]) -> None:
         """Take a line that stands before all that were taken, as far as it says something new."""
         self._start = span[0]
         is_recent = len(self._recent) < self._count
-        kind = record_type(self._index.read(span[0], min(HEAD, span[1] - span[0])))
+        head = self._index.read(span[0], min(HEAD, span[1] - span[0]))
+        kind = record_type(head)
+        if kind == "run_resumed":
+            self._take_back(self._pages.read(span).record or {})
+        if kind != "text" and any(seq_of(head) in each for each in self._gone):
+            return
         if not is_recent and not self._may_be_new(kind):
             self._passed_over = True
             return
@@ -112,6 +141,11 @@ class _End:
         if kind in _KINDS:
             return kind not in self._kinds
         return kind == "step" or (kind in ("cycle", "run_finished") and self._full_plan is None)
+
+    def _take_back(self, resumed: dict[str, Any]) -> None:
+        first = resumed.get("continues_at")
+        if isinstance(first, int):
+            self._gone.append(range(first, resumed["seq"]))
 
     def _note(self, record: dict[str, Any]) -> bool:
         """Keep in mind what a record tells; return whether it is the last state of its kind, or of its step."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.entities import ExecutionMode, RunResult
-from aeon_core.journal import adaptive_fold, log_text
+from aeon_core.journal import adaptive_fold, fork_fold, log_text
 from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
+from aeon_core.journal.plan_nodes import describe, nodes, status_of
 from aeon_core.journal.values import counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
-from aeon_core.plan.models import StepStatus
 
 if TYPE_CHECKING:
     from aeon_core.journal.view import RunView
 
 Record = Mapping[str, Any]
-_STATUSES = get_args(StepStatus)
 _MODES = get_args(ExecutionMode)
 
 
@@ -45,10 +45,11 @@ def _run_started(view: RunView, record: Record) -> None:
     view.memory = dict(dict_of(record.get("memory")) or {})
     view.ttl_limit = int_of(view.config.get("ttl"))
     view.add_line("info", "run_started", log_text.run_started(view))
+    fork_fold.start(view, record)
 
 
 def _run_resumed(view: RunView, record: Record) -> None:
-    view.status, view.result = "running", None
+    view.status, view.result, view.asked = "running", None, ""
     adaptive_fold.outcome(view, {})
     model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")
     view.model = model or view.model
@@ -76,12 +77,12 @@ def _plan(view: RunView, record: Record) -> None:
     view.goal = str_of(plan.get("goal"))
     before, view.steps = view.steps, {}
     warnings: list[str] = []
-    for node, depth, parent in _nodes(plan):
+    for node, depth, parent in nodes(plan):
         step_id = str_of(node["step_id"])
         known = before.get(step_id)
         step = known or StepView(step_id=step_id, description="")
         view.steps[step_id] = step
-        _describe(step, node, depth, parent)
+        describe(step, node, depth, parent)
         if cause == "repaired" and step_id == repaired:
             step.repaired, step.validator_errors = True, []
         if errors := strs_of(node.get("errors")):
@@ -95,29 +96,6 @@ def _plan(view: RunView, record: Record) -> None:
         view.add_line("warning", "plan", text)
 
 
-def _nodes(plan: Record) -> Iterator[tuple[dict[str, Any], int, str | None]]:
-    stack: list[tuple[dict[str, Any], int, str | None]] = []
-    stack.extend((node, 0, None) for node in reversed(dicts_of(plan.get("steps"))))
-    while stack:
-        node, depth, parent = stack.pop()
-        if id_of(node.get("step_id")) is None:
-            continue
-        yield node, depth, parent
-        substeps = dicts_of((dict_of(node.get("subplan")) or {}).get("substeps"))
-        stack.extend((substep, depth + 1, node["step_id"]) for substep in reversed(substeps))
-
-
-def _describe(step: StepView, node: Record, depth: int, parent: str | None) -> None:
-    step.description, step.depth, step.parent = str_of(node.get("description")), depth, parent
-    step.status = _status(node.get("status"), step.status)
-    step.tool, step.agent = id_of(node.get("tool")), id_of(node.get("agent"))
-    step.arguments, step.replaces = dict_of(node.get("arguments")), id_of(node.get("replaces"))
-
-
-def _status(value: Any, default: StepStatus) -> StepStatus:
-    return cast("StepStatus", value) if value in _STATUSES else default
-
-
 def _step_of(view: RunView, record: Record) -> StepView | None:
     step_id = id_of(record.get("step_id"))
     return view.steps.get(step_id) if step_id is not None else None
@@ -128,11 +106,11 @@ def _step(view: RunView, record: Record) -> None:
     if step_id is None:
         return
     step = view.steps.setdefault(step_id, StepView(step_id=step_id, description=""))
-    step.status = _status(record.get("status"), step.status)
+    step.status = status_of(record.get("status"), step.status)
     if record.get("mode") in _MODES:
         step.mode = record["mode"]
     if (output := dict_of(record.get("output"))) is not None:
-        step.output = output
+        step.output, step.output_seq = output, view.last_seq
     if "errors" in record:
         step.errors = strs_of(record["errors"])
     if step.status == "running":
@@ -157,17 +135,22 @@ def _llm(view: RunView, record: Record) -> None:
             seq=view.last_seq,
             started=view.last_ts,
         )
+        if not attempts:
+            view.call_seqs.append(call.seq)
+            if call.step_id is None:
+                view.loose_calls.append(call)
         attempts.append(call)
         if (step := _step_of(view, record)) is not None:
             step.calls.append(call)
     if record.get("state") == "finished":
-        call.finished = True
+        call.finished, call.finished_seq = True, view.last_seq
         call.response, call.error = dict_of(record.get("response")), dict_of(record.get("error"))
         call.usage = counts_of(record["usage"]) if dict_of(record.get("usage")) is not None else None
         call.cost_usd, call.latency_ms = number_of(record.get("cost_usd")), number_of(record.get("latency_ms"))
         call.retry_in_s = number_of(record.get("retry_in_s"))
     else:
-        call.request = dict_of(record.get("request")) or {}
+        request = dict_of(record.get("request"))
+        call.request = request if request is not None else {}
     view.add_line(log_text.call_level(call), "llm", log_text.call(call))
 
 
@@ -189,7 +172,7 @@ def _tool(view: RunView, record: Record) -> None:
         if (step := _step_of(view, record)) is not None:
             step.tool_calls.append(call)
     if record.get("state") == "finished":
-        call.finished = True
+        call.finished, call.finished_seq = True, view.last_seq
         call.result, call.error = dict_of(record.get("result")), dict_of(record.get("error"))
         call.duration_ms = number_of(record.get("duration_ms"))
     view.add_line("error" if call.error is not None else "info", "tool", log_text.tool_call(call))
@@ -240,6 +223,7 @@ def _ttl(view: RunView, record: Record) -> None:
 def _approval(view: RunView, record: Record) -> None:
     asked = record.get("state") == "asked"
     text = log_text.approval(record.get("point"), record.get("step_id"), record.get("decision"), asked=asked)
+    view.asked = str_of(record.get("point")) if asked else ""
     view.add_line("warning" if asked else "info", "approval", text)
     if record.get("point") == "budget":
         _budget(view, record, asked=asked)
@@ -291,14 +275,12 @@ def _pass(view: RunView, record: Record) -> None:
 def _run_finished(view: RunView, record: Record) -> None:
     data = dict_of(record.get("result")) or {}
     view.status = str_of(data.get("status")) or "failed"
-    view.current_step_id = None
+    view.current_step_id, view.asked = None, ""
     adaptive_fold.outcome(view, data)
     try:
         view.result = RunResult.model_validate(data, extra="ignore")
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        view.add_problem(f"the result at seq {view.last_seq} cannot be read: {where}: {first['msg']}")
+        view.add_problem(f"the result at seq {view.last_seq} cannot be read: {first_problem(error)}")
     view.add_line(log_text.run_level(view.status), "run_finished", log_text.run_finished(view, data))
 
 

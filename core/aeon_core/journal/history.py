@@ -8,17 +8,19 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
+from aeon_core.journal.listing import list_runs
 from aeon_core.journal.pass_view import PassFold
 from aeon_core.journal.passes import ExecutionPass, PassesFold
 from aeon_core.journal.patterns import ExecutionPatterns, patterns_of
 from aeon_core.journal.reader import open_journal, read_records
-from aeon_core.journal.records import RECORD
-from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, is_journal, journal_files, list_runs
+from aeon_core.journal.records import RECORD, TYPES
+from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
 from aeon_core.journal.view import RunView
 from aeon_core.places import default_runs_directory
-from aeon_core.timing import seconds_between
+from aeon_core.timing import seconds_after
 
 __all__ = [
     "ExecutionHistory",
@@ -36,7 +38,8 @@ __all__ = [
 class OverallStatistics(Entity):
     """A whole run in numbers; `total_time` is in seconds, from the first record to the last.
 
-    `total_passes` have ended; `total_refinements` changed the plan, those of a pass that was cut short included.
+    `total_passes` have ended, in a fork with those before it; `total_refinements` changed the plan, those of a pass
+    that was cut short included.
     """
 
     total_passes: int
@@ -53,7 +56,8 @@ class ExecutionHistory(Entity):
     """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended.
 
     `configuration` holds the run's options and its model; of a run that was assessed also `convergence_criteria`, the
-    thresholds that held, and `adaptive_depth`, the first AdaptiveDepthConfiguration.
+    thresholds that held, and `adaptive_depth`, the first AdaptiveDepthConfiguration; of a fork `parent`, the `run_id`
+    that it was forked from and the `pass` that it began with.
     """
 
     execution_id: str
@@ -106,17 +110,14 @@ def open_run(
 
 def _fault(record: dict[str, Any]) -> str | None:
     """Return what is wrong with a record of a known type, None where nothing is. The view says it of a result."""
-    if record["type"] == "run_finished":
+    if record["type"] not in TYPES or record["type"] == "run_finished":
         return None
     try:
         RECORD.validate_python(record, strict=True, extra="ignore")
         if record["type"] == "pass":
             ExecutionPass.model_validate(record, extra="ignore")
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        if first["type"] == "union_tag_invalid":
-            return None
-        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        return first_problem(error)
     return None
 
 
@@ -133,15 +134,15 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
     return ExecutionHistory(
         execution_id=view.run_id,
         task_input=view.task,
-        configuration=_configuration(view, passes),
+        configuration=_configuration(view, passes) | _parent(view),
         passes=passes,
         final_result=view.result,
         overall_statistics=OverallStatistics(
-            total_passes=len(passes),
+            total_passes=passes[-1].pass_number if passes else 0,
             total_refinements=accepted.count(True),
             refused_refinements=accepted.count(False),
             convergence_achieved=view.result is not None and view.result.converged,
-            total_time=_seconds(view.started, view.last_ts),
+            total_time=seconds_after(view.started, view.last_ts),
             total_cycles=view.cycles,
             total_repairs=len(view.repairs),
             patterns=patterns_of(view),
@@ -151,10 +152,14 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
 
 def _configuration(view: RunView, passes: list[ExecutionPass]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "convergence_criteria": view.assessments[0].criteria if view.assessments else None,
+        "convergence_criteria": view.assessments[-1].criteria if view.assessments else None,
         "adaptive_depth": passes[0].adaptive_depth if passes else None,
     }
     return {**view.config, "model": view.model, **{key: deepcopy(value) for key, value in found.items() if value}}
+
+
+def _parent(view: RunView) -> dict[str, Any]:
+    return {"parent": {"run_id": view.parent, "pass": view.parent_pass or None}} if view.parent else {}
 
 
 def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:
@@ -164,17 +169,15 @@ def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:
     return found + [each.accepted for each in view.refinements if each.pass_number not in ended]
 
 
-def _seconds(start: str, end: str) -> float:
-    try:
-        return seconds_between(start, end)
-    except (TypeError, ValueError):
-        return 0.0
+def is_path(run: str | Path) -> bool:
+    """Return whether a run is named by the path of its journal, not by its id."""
+    return isinstance(run, Path) or "/" in run or run.endswith(SUFFIX)
 
 
 def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
     name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
-    if isinstance(run, Path) or "/" in name or name.endswith(SUFFIX):
+    if is_path(run):
         path = Path(run).expanduser()
         open_journal(path).close()
         return path
@@ -183,10 +186,11 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
         if not runs:
             raise UsageError(f"there is no run in {str(directory)!r} yet; start one with `aeon-tui run`")
         return Path(runs[0].path)
-    found = sorted(path for path in journal_files(directory) if name and path.name.startswith(name))
+    found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))
     exact = [path for path in found if path.stem == name]
     if len(found) > 1 and not exact:
-        found = [path for path in found if is_journal(path)] or found
+        ids = {each.run_id for each in list_runs(directory)}
+        found = [path for path in found if path.stem in ids] or found
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:

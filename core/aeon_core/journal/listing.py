@@ -8,22 +8,23 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
 from aeon_core.journal.reader import record_type
 from aeon_core.journal.summary import (
-    _STAMP,
-    SUFFIX,
     RunSummary,
-    _end,
-    _is_file,
-    is_being_written,
-    journal_files,
+    ending_of,
+    is_start,
+    journal_entries,
+    run_id_of,
     summarise,
+    summary_of,
+    unended_status,
 )
 from aeon_core.places import default_runs_directory
 
@@ -33,15 +34,19 @@ ENOUGH = 500
 """Runs of which a cache saves more than it costs."""
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
-_VERSION = 1
-_TEXTS = ("run", "task", "model", "ts")
+_VERSION = 2
 _ENDS = 16 * 1024
 """Bytes that are read at each end of a journal."""
+_FIRST = ("text", "run_started")
+"""Types of which a journal's first record is one."""
 
-
-_Row = tuple[int, int, str, str, str, int, float | None, str]
-"""Of a run, as its journal told it when the file had this size and mtime_ns: these two, task, status (empty where it
-has not ended), model, passes, cost_usd, started."""
+_Stamp = tuple[int, int, int, int]
+"""What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
+that replaces a journal by another of the same size and sets its time back."""
+_Row = tuple[_Stamp, str, str, str, int, float | None, str, str | None, int | None]
+"""Of a run, as its journal told it when the file had this stamp: task, status, model, passes, cost_usd, started,
+parent, forked_at."""
+_Known = tuple[_Stamp, RunSummary]
 
 
 def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSummary]:
@@ -50,90 +55,89 @@ def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSu
     `cache` says whether what is read is kept in the directory, where it holds many runs. Raises UsageError where the
     directory cannot be read; one that does not exist has no runs.
     """
-    directory = runs_dir if runs_dir is not None else default_runs_directory()
-    files = _files(directory)
-    file = directory / CACHE if cache and len(files) >= ENOUGH else None
-    known = _load(file) if file is not None else {}
-    rows: dict[str, _Row] = {}
-    found = [summary for each in files if (summary := _summary(each, known, rows)) is not None]
-    if file is not None and _differ(known, rows) > len(rows) * _STALE:
-        _save(file, rows)
-    return sorted(found, key=lambda summary: (summary.started, summary.run_id), reverse=True)
+    return Listing(runs_dir if runs_dir is not None else default_runs_directory(), cache=cache).runs()
 
 
-def _differ(known: dict[str, _Row], rows: dict[str, _Row]) -> int:
-    return sum(known.get(name) is not row for name, row in rows.items()) + len(known.keys() - rows.keys())
+class Listing:
+    """The runs of one directory, for who lists them again and again: what has not changed stays the same object."""
+
+    def __init__(self, directory: Path, *, cache: bool = True) -> None:
+        self._directory, self._cache = directory, cache
+        self._known: dict[str, _Known] | None = None
+        """By file name; None before anything was read."""
+        self._kept: dict[str, _Stamp] = {}
+        """What the cache holds."""
+        self._reading = threading.Lock()
+
+    def runs(self) -> list[RunSummary]:
+        """Return the runs as they are now, as `list_runs` does; from any thread. Raises UsageError as it does."""
+        with self._reading:
+            entries = journal_entries(self._directory)
+            file = self._directory / CACHE if self._cache and len(entries) >= ENOUGH else None
+            if self._known is None:
+                rows = _load(file) if file is not None else {}
+                self._kept = {name: row[0] for name, row in rows.items()}
+                self._known = {each.name: _known(rows[each.name], each.path) for each in entries if each.name in rows}
+            found = ((entry.name, _look(entry, self._known.get(entry.name))) for entry in entries)
+            self._known = {name: known for name, known in found if known is not None}
+            if file is not None:
+                self._keep(file, self._known)
+            summaries = [summary for _, summary in self._known.values()]
+        return sorted(summaries, key=lambda summary: (summary.started, summary.run_id), reverse=True)
+
+    def _keep(self, file: Path, known: dict[str, _Known]) -> None:
+        """Write the cache anew where it saves too little; once for the same runs, whether that succeeds or not."""
+        changed = sum(self._kept.get(name) != stamp for name, (stamp, _) in known.items())
+        if changed + len(self._kept.keys() - known.keys()) > len(known) * _STALE:
+            _save(file, known)
+            self._kept = {name: stamp for name, (stamp, _) in known.items()}
 
 
-def _files(directory: Path) -> list[os.DirEntry[str]]:
-    """Return what may be journals. Raises UsageError where the directory cannot be read."""
+def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
+    """Return stamp and summary of a run, what is known where it has not changed; None for what is no journal."""
     try:
-        with os.scandir(directory) as entries:
-            return [entry for entry in entries if entry.name.endswith(SUFFIX) and _is_file(entry)]
-    except (OSError, ValueError):
-        list(journal_files(directory))  # which says what is wrong with it
-        return []
-
-
-def _summary(entry: os.DirEntry[str], known: dict[str, _Row], rows: dict[str, _Row]) -> RunSummary | None:
-    """Return the summary of a run, and put into `rows` what of it only a change of the file can change."""
-    try:
-        before = entry.stat()
-        row = known.get(entry.name)
-        if row is not None and row[:2] == (before.st_size, before.st_mtime_ns):
-            rows[entry.name] = row
-            return _from_row(entry, row)
+        # The stamp is taken before the file is read: what is written meanwhile shows the next time.
+        stat = entry.stat()
+        stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+        if known is None or known[0] != stamp:
+            summary = _read(entry.path, stat.st_size)
+            return (stamp, summary) if summary is not None else None
+        summary = known[1]
+        if summary.ended or (status := unended_status(entry.path)) == summary.status:
+            return known
+        return stamp, replace(summary, status=status)
     except OSError:
         return None
-    found = _ended_run(entry, before.st_size) or summarise(Path(entry.path))
-    if found is not None:
-        status = "" if found.status in ("running", "interrupted") else found.status
-        facts = (found.task, status, found.model, found.passes, found.cost_usd, found.started)
-        rows[entry.name] = (before.st_size, before.st_mtime_ns, *facts)
-    return found
 
 
-def _from_row(entry: os.DirEntry[str], row: _Row) -> RunSummary:
-    _, _, task, status, model, passes, cost_usd, started = row
-    if not status:
-        status = "running" if is_being_written(Path(entry.path)) else "interrupted"
-    run_id = entry.name.removesuffix(SUFFIX)
-    return RunSummary(run_id, task, status, model, passes, cost_usd, started, entry.path)
-
-
-def _ended_run(entry: os.DirEntry[str], size: int) -> RunSummary | None:
-    """Return the summary of a run whose first and last lines tell it plainly, else None."""
-    try:
-        fd = os.open(entry.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            beginning = os.pread(fd, _ENDS, 0)
-            end = beginning if size <= _ENDS else os.pread(fd, _ENDS, size - _ENDS)
-        finally:
-            os.close(fd)
-    except OSError:
+def _read(path: str, size: int) -> RunSummary | None:
+    """Return the summary of a run, None for a file that is no journal. Raises OSError where it cannot be read."""
+    beginning, end = _ends(path, size)
+    line = beginning[: beginning.find(b"\n") + 1] or beginning
+    if record_type(line) not in _FIRST:
         return None
+    return _ended_run(path, line, end) or summarise(Path(path))
+
+
+def _ends(path: str, size: int) -> tuple[bytes, bytes]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        beginning = os.pread(fd, _ENDS, 0)
+        return beginning, (beginning if size <= _ENDS else os.pread(fd, _ENDS, size - _ENDS))
+    finally:
+        os.close(fd)
+
+
+def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
+    """Return the summary of a run whose first line and last one tell it plainly, else None."""
     last_line = end.rfind(b"\n", 0, -1) + 1
     if not last_line or not end.endswith(b"\n"):
         return None
-    first, last = (
-        _record(beginning[: beginning.find(b"\n") + 1], "run_started"),
-        _record(end[last_line:], "run_finished"),
-    )
-    if first is None or last is None or not all(isinstance(first.get(key), str) for key in _TEXTS):
+    first, last = _record(line, "run_started"), _record(end[last_line:], "run_finished")
+    if first is None or last is None or not is_start(first):
         return None
-    status, passes, cost_usd = _end(iter([last]))
-    if status is None or not _STAMP.fullmatch(first["ts"]):
-        return None
-    return RunSummary(
-        run_id=entry.name.removesuffix(SUFFIX),
-        task=first["task"],
-        status=status,
-        model=first["model"],
-        passes=passes,
-        cost_usd=cost_usd,
-        started=first["ts"],
-        path=entry.path,
-    )
+    ending = ending_of(iter([last]))
+    return summary_of(path, first, ending) if ending.status is not None else None
 
 
 def _record(line: bytes, kind: str) -> dict[str, Any] | None:
@@ -149,23 +153,46 @@ def _record(line: bytes, kind: str) -> dict[str, Any] | None:
 def _load(file: Path) -> dict[str, _Row]:
     """Return what was kept; nothing where it cannot be read, or is of another version."""
     try:
-        version, rows = _adapter().validate_json(file.read_bytes(), strict=True)
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as kept:
+            version, rows = _form().validate_json(kept.read(), strict=True)
     except (OSError, ValidationError):
         return {}
     return rows if version == _VERSION else {}
 
 
-def _save(file: Path, rows: dict[str, _Row]) -> None:
+def _known(row: _Row, path: str) -> _Known:
+    stamp, task, status, model, passes, cost_usd, started, parent, forked_at = row
+    run_id = run_id_of(path)
+    return stamp, RunSummary(run_id, task, status, model, passes, cost_usd, started, path, parent, forked_at)
+
+
+def _save(file: Path, known: dict[str, _Known]) -> None:
     """Keep what is known for the next time; a directory that cannot be written keeps nothing."""
     with contextlib.suppress(OSError):
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f"{CACHE}.")
         try:
             with os.fdopen(descriptor, "wb") as out:
-                out.write(_adapter().dump_json((_VERSION, rows)))
+                rows = {name: _row(*each) for name, each in known.items() if _is_text(name)}
+                out.write(to_json((_VERSION, rows)))
             Path(name).replace(file)
         except OSError:
             Path(name).unlink(missing_ok=True)
 
 
-def _adapter() -> TypeAdapter[tuple[int, dict[str, _Row]]]:
-    return TypeAdapter(tuple[int, dict[str, _Row]])
+def _is_text(name: str) -> bool:
+    """Whether a file's name is UTF-8, as JSON must be; one that is not is read each time."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _row(stamp: _Stamp, run: RunSummary) -> _Row:
+    return stamp, run.task, run.status, run.model, run.passes, run.cost_usd, run.started, run.parent, run.forked_at
+
+
+def _form() -> SchemaValidator:
+    """Return what a cache must be: the version, and a _Row by file name."""
+    number, text = core_schema.int_schema(), core_schema.str_schema()
+    maybe = core_schema.nullable_schema
+    stamp = core_schema.tuple_schema([number] * 4)
+    cost = maybe(core_schema.float_schema(allow_inf_nan=False))
+    row = core_schema.tuple_schema([stamp, text, text, text, number, cost, text, maybe(text), maybe(number)])
+    return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))

@@ -30,6 +30,16 @@ def lock(fd: int) -> bool:
             return True
 
 
+def is_locked(fd: int) -> bool:
+    """Return whether another open file holds the exclusive lock. Raises OSError where locks cannot be asked for."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
+
+
 def holder(fd: int) -> str:
     """Return who holds the exclusive lock on an open file: process and command where the system tells, in words."""
     pid = _holding_process(os.fstat(fd).st_ino)

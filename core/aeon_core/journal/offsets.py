@@ -17,8 +17,7 @@ from bisect import bisect_right
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from aeon_core.errors import JournalError
-from aeon_core.journal.reader import open_journal
+from aeon_core.journal.reader import open_journal, unreadable
 
 CHUNK = 128 * 1024
 """Bytes read at once: little enough that no piece of work keeps another thread waiting for more than a few ms."""
@@ -107,7 +106,7 @@ class OffsetIndex:
                     pass
                 self._mark = self.read(max(0, self.indexed - _MARK), min(self.indexed, _MARK))
             except OSError as error:
-                raise self._unreadable(error.strerror or str(error)) from None
+                raise unreadable(self.path, error) from None
         self.complete = done
         return not done
 
@@ -166,7 +165,7 @@ class OffsetIndex:
         wanted = end - start if limit is None else min(limit, end - start)
         data = self.read(start, wanted)
         if len(data) < wanted:
-            raise self._unreadable(f"line {number + 1} is no longer there; open it again")
+            raise unreadable(self.path, f"line {number + 1} is no longer there; open it again")
         return data
 
     def read(self, offset: int, size: int) -> bytes:
@@ -177,7 +176,7 @@ class OffsetIndex:
                 parts.append(data)
                 offset, size = offset + len(data), size - len(data)
         except OSError as error:
-            raise self._unreadable(error.strerror or str(error)) from None
+            raise unreadable(self.path, error) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def number_at(self, offset: int) -> int | None:
@@ -234,8 +233,5 @@ class OffsetIndex:
 
     def _descriptor(self) -> int:
         if self._fd < 0:
-            raise self._unreadable("it is closed")
+            raise unreadable(self.path, "it is closed")
         return self._fd
-
-    def _unreadable(self, reason: str) -> JournalError:
-        return JournalError(f"the journal {str(self.path)!r} cannot be read: {reason}")

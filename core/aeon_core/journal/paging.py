@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aeon_core.journal.offsets import HEAD, OffsetIndex
-from aeon_core.journal.reader import MAX_LINE, _parse, _resolved
+from aeon_core.journal.reader import MAX_LINE, parse_line, resolved
 from aeon_core.journal.text_places import TextPlaces
 
 NEARBY = 2 * 1024 * 1024
@@ -56,6 +56,10 @@ class Pages:
         number = self.index.find_seq(seq)
         return None if number is None else self.at(number)
 
+    def at_offset(self, offset: int) -> Entry:
+        """Return the line that begins at an offset. Needs no index."""
+        return self.read(self._around(offset))
+
     def last(self, count: int, before: int | None = None) -> list[Entry]:
         """Return the last lines, in their order; `before`, where a line begins, asks for those before it.
 
@@ -71,17 +75,17 @@ class Pages:
             return Entry(start, end - start, number, None, f"longer than {MAX_LINE} bytes")
         line = self.index.read(start, end - start)
         damage: list[str] = []
-        record = _parse(line, 0, damage)
+        record = parse_line(line, 0, damage)
         if record is None:
             return Entry(start, end - start, number, None, damage[0].removeprefix("line 0: "))
         pending: set[str] = set()
         if record["type"] != "text" and b'"$text"' in line and record["seq"] > 0:
             wanted = {sha256.decode() for sha256 in _REFERENCE.findall(line)}
-            record = _resolved(record, self._find_texts(wanted, start), pending)
+            record = resolved(record, self.texts(wanted, start), pending)
         return Entry(start, end - start, number, record, None, frozenset(pending))
 
-    def _find_texts(self, wanted: set[str], before: int) -> dict[str, str]:
-        """Return those of the texts that are found, each as it last stands before a line."""
+    def texts(self, wanted: set[str], before: int) -> dict[str, str]:
+        """Return those texts that are found, by their sha256, each as it last stands before the line at an offset."""
         found: dict[str, str] = {}
         number = self.index.number_at(before)
         if self._texts is not None and number is not None:
@@ -120,7 +124,7 @@ class Pages:
     def _take(self, sha256: str, lines: Iterable[tuple[int, int]], found: dict[str, str]) -> bool:
         """Keep the text of the first of these lines that holds it."""
         for start, end in lines:
-            record = _parse(self.index.read(start, min(end - start, MAX_LINE)), 0, [])
+            record = parse_line(self.index.read(start, min(end - start, MAX_LINE)), 0, [])
             if record is not None and record["type"] == "text" and record.get("sha256") == sha256:
                 found[sha256] = str(record.get("text", ""))
                 return True

@@ -9,7 +9,7 @@ from aeon_core.entities import ExecutionMode
 from aeon_core.plan.models import StepStatus
 
 
-@dataclass
+@dataclass(slots=True)
 class CallView:
     """One attempt of a model call. `finished` is False while the reply is awaited."""
 
@@ -28,9 +28,11 @@ class CallView:
     latency_ms: float | None = None
     error: dict[str, Any] | None = None
     retry_in_s: float | None = None
+    finished_seq: int | None = None
+    """The record that says how it ended."""
 
 
-@dataclass
+@dataclass(slots=True)
 class ToolCallView:
     """One tool invocation. `finished` is False while it runs."""
 
@@ -46,9 +48,11 @@ class ToolCallView:
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
+    finished_seq: int | None = None
+    """The record that says how it ended."""
 
 
-@dataclass
+@dataclass(slots=True)
 class RepairView:
     """One repair attempt of the supervisor."""
 
@@ -63,7 +67,7 @@ class RepairView:
     error: dict[str, Any] | None
 
 
-@dataclass
+@dataclass(slots=True)
 class StepView:
     """One step as the plan and its records show it."""
 
@@ -81,6 +85,8 @@ class StepView:
     """What the validator said of it; kept when the step ends, cleared when it is repaired."""
     mode: ExecutionMode | None = None
     output: dict[str, Any] | None = None
+    output_seq: int | None = None
+    """The record that holds the output."""
     errors: list[str] = field(default_factory=list)
     """Why it failed."""
     repaired: bool = False
@@ -90,7 +96,7 @@ class StepView:
     repairs: list[RepairView] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class PhaseView:
     """One phase of a pass."""
 
@@ -101,7 +107,7 @@ class PhaseView:
     duration_ms: float | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class LogLine:
     """One record as a line a person can read."""
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from pydantic_core import from_json
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.plan_deltas import PlanStates
 from aeon_core.journal.taken_back import taken_back
 from aeon_core.journal.texts import is_marked
@@ -23,6 +23,9 @@ MAX_LINE = 256 * 1024 * 1024
 """Bytes; a longer line is reported as broken and skipped."""
 END_BYTES = 64 * 1024
 """How much `tail` reads; more only where the last line is longer."""
+
+FindTexts = Callable[[set[str]], dict[str, str]]
+"""Gives those texts that a journal holds further up, by their sha256."""
 
 _ENVELOPE = re.compile(rb'\{\s*"v"\s*:\s*(\d+)\s*,\s*"seq"\s*:\s*\d+\s*,\s*"ts"\s*:.*?"type"\s*:\s*"(\w+)"', re.DOTALL)
 _LINES_TO_TRY = 20
@@ -49,30 +52,81 @@ def read_records(
     says of a record, before its plan is put in, is appended too. The lines that a resume took back are left out.
     Raises UsageError, when the first record is asked for, for a file that is no journal.
     """
+    with open_journal(path) as file:
+        if _is_binary(file):
+            raise no_journal(path)
     found = damage if damage is not None else []
-    table: dict[str, str] = {}
+    records = RecordReader(found, taken_back(path), texts=texts, check=check)
     states = PlanStates()
-    expected, gone = 0, taken_back(path)
     for number, line in _journal_lines(path, found):
-        record = _parse(line, number, found)
+        record = records.read(number, line)
         if record is None:
-            continue
-        if record["seq"] != expected:
-            found.append(f"line {number}: seq {record['seq']} where {expected} was expected; lines are missing")
-        expected = record["seq"] + 1
-        if record["type"] == "text":
-            table[str(record.get("sha256"))] = str(record.get("text", ""))
-        elif texts and b'"$text"' in line and record["seq"] > 0:
-            missing: set[str] = set()
-            record = _resolved(record, table, missing)
-            found.extend(f"line {number}: the text {sha256!r} is missing" for sha256 in sorted(missing))
-        if check is not None and (problem := check(record)):
-            found.append(f"line {number}: {problem}")
-        if gone and record["type"] != "text" and any(record["seq"] in span for span in gone):
             continue
         if plans and record["type"] == "cycle" and (problem := states.resolve(record)):
             found.append(f"line {number}: {problem}")
         yield record
+
+
+class RecordReader:
+    """Makes records of a journal's lines, one after the other.
+
+    Long texts are put in, unless `texts` says otherwise; what cannot be read, and what `check` says of a record, is
+    appended to `damage`; the lines of `gone`, but for texts, are left out. The first line holds the seq `expected`;
+    texts that stand before it are asked of `find_texts`.
+    """
+
+    def __init__(
+        self,
+        damage: list[str],
+        gone: list[range],
+        *,
+        texts: bool = True,
+        check: Callable[[dict[str, Any]], str | None] | None = None,
+        expected: int = 0,
+        find_texts: FindTexts | None = None,
+    ) -> None:
+        self._damage, self._gone, self._texts, self._check = damage, gone, texts, check
+        self._table: dict[str, str] = {}
+        self._expected = expected
+        self._find_texts = find_texts
+        self._newer = False
+
+    def read(self, number: int, line: bytes) -> dict[str, Any] | None:
+        """Return the record of the line after the last one; None where it is none, or counts no more."""
+        record = parse_line(line, number, self._damage)
+        if record is None:
+            return None
+        if record["seq"] != self._expected:
+            self._note(number, f"seq {record['seq']} where {self._expected} was expected; lines are missing")
+        self._expected = record["seq"] + 1
+        if record["type"] == "text":
+            self._table[str(record.get("sha256"))] = str(record.get("text", ""))
+        elif self._texts and b'"$text"' in line and record["seq"] > 0:
+            missing: set[str] = set()
+            whole = resolved(record, self._table, missing)
+            if missing and self._find_texts is not None:
+                self._table.update(self._find_texts(missing))
+                missing = set()
+                whole = resolved(record, self._table, missing)
+            record = whole
+            for sha256 in sorted(missing):
+                self._note(number, f"the text {sha256!r} is missing")
+        checked = self._check(record) if self._check is not None else None
+        if problem := checked or self._version_fault(record):
+            self._note(number, problem)
+        if self._gone and record["type"] != "text" and any(record["seq"] in span for span in self._gone):
+            return None
+        return record
+
+    def _version_fault(self, record: dict[str, Any]) -> str | None:
+        """Return, once, that a newer Aeon has written on: what it says may mean something else."""
+        if self._newer or record.get("v") == VERSION:
+            return None
+        self._newer = True
+        return f"its version is {record.get('v')!r}, this Aeon knows {VERSION}; what is new in it is not shown"
+
+    def _note(self, number: int, problem: str) -> None:
+        self._damage.append(f"line {number}: {problem}")
 
 
 def _journal_lines(path: Path, damage: list[str]) -> Iterator[tuple[int, bytes]]:
@@ -80,22 +134,28 @@ def _journal_lines(path: Path, damage: list[str]) -> Iterator[tuple[int, bytes]]
     known, number = False, 0
     with open_journal(path) as file:
         for number, line in _lines(file, damage):
-            if not known:
-                known = record_type(line) is not None
-                if not known and (number >= _LINES_TO_TRY or _is_foreign(line)):
-                    raise _no_journal(path)
+            known = known or is_known_beginning(path, number, line)
             yield number, line
     if not known:
-        raise _no_journal(path, "it is empty" if number == 0 else None)
+        raise no_journal(path, "it is empty" if number == 0 else None)
+
+
+def is_known_beginning(path: Path, number: int, line: bytes) -> bool:
+    """Return whether one of a file's first lines is a record. Raises UsageError where that makes it no journal."""
+    if record_type(line) is not None:
+        return True
+    if number >= _LINES_TO_TRY or _is_foreign(line):
+        raise no_journal(path)
+    return False
 
 
 def open_journal(path: Path) -> IO[bytes]:
     """Return the file, open for reading. Raises UsageError where there is none that could be a journal."""
     try:
         if path.is_dir():
-            raise _no_journal(path, "it is a folder")
+            raise no_journal(path, "it is a folder")
         if path.exists() and not path.is_file():
-            raise _no_journal(path, "it is no regular file")
+            raise no_journal(path, "it is no regular file")
         return path.open("rb")
     except FileNotFoundError:
         raise UsageError(f"the journal {str(path)!r} does not exist; `aeon-tui runs` lists those there are") from None
@@ -104,9 +164,21 @@ def open_journal(path: Path) -> IO[bytes]:
         raise UsageError(f"the journal {str(path)!r} cannot be read: {reason}") from None
 
 
-def _no_journal(path: Path, why: str | None = None) -> UsageError:
+def no_journal(path: Path, why: str | None = None) -> UsageError:
+    """Return the error that says so, and why."""
     reason = why or "its lines are no records of Aeon, or of a newer version"
     return UsageError(f"{str(path)!r} is no journal: {reason}; expected a <run_id>.jsonl file that a run has written")
+
+
+def unreadable(path: Path | None, why: OSError | str) -> JournalError:
+    """Return the error that says that a journal that was opened cannot be read."""
+    reason = why.strerror or str(why) if isinstance(why, OSError) else why
+    return JournalError(f"the journal {str(path)!r} cannot be read: {reason}")
+
+
+def _is_binary(file: IO[bytes]) -> bool:
+    """Whether a file's first line is nothing that a run writes, however long it is."""
+    return b"\x00" in os.pread(file.fileno(), 4_096, 0).partition(b"\n")[0]
 
 
 def _is_foreign(line: bytes) -> bool:
@@ -132,7 +204,8 @@ def _lines(file: IO[bytes], damage: list[str]) -> Iterator[tuple[int, bytes]]:
                 pass
 
 
-def _parse(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | None:
+def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | None:
+    """Return the record of a line, long texts by reference; None where it is none: `damage` then says why."""
     try:
         record = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -149,19 +222,20 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
+def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
+    """Return a value with the long texts of `table` put in; the sha256 of those it lacks are added to `missing`."""
     # The parser allows 200 levels, so recursion ends well before the interpreter's limit.
     if isinstance(value, dict):
         if is_marked(value) and isinstance(literal := value.get("literal"), dict) and value["$text"] is None:
-            return {key: _resolved(item, table, missing) for key, item in literal.items()}
+            return {key: resolved(item, table, missing) for key, item in literal.items()}
         if len(value) == 1 and isinstance(sha256 := value.get("$text"), str):
             if sha256 in table:
                 return table[sha256]
             missing.add(sha256)
             return value
-        return {key: _resolved(item, table, missing) for key, item in value.items()}
+        return {key: resolved(item, table, missing) for key, item in value.items()}
     if isinstance(value, list):
-        return [_resolved(item, table, missing) for item in value]
+        return [resolved(item, table, missing) for item in value]
     return value
 
 
@@ -172,13 +246,13 @@ def head(path: Path) -> dict[str, Any] | None:
     """
     table: dict[str, str] = {}
     with open_journal(path) as file:
-        for number, line in _lines(file, []):
+        for number, line in _lines(file, []) if not _is_binary(file) else ():
             kind = record_type(line)
-            record = _parse(line, number, []) if kind in ("text", "run_started") else None
+            record = parse_line(line, number, []) if kind in ("text", "run_started") else None
             if record is None:
                 return None
             if kind == "run_started":
-                record["task"] = _resolved(record.get("task"), table, set())
+                record["task"] = resolved(record.get("task"), table, set())
                 return record
             table[str(record.get("sha256"))] = str(record.get("text", ""))
     return None
@@ -203,5 +277,5 @@ def tail(path: Path) -> Iterator[dict[str, Any]]:
                 break
             wanted *= 4
     for line in reversed(whole.split(b"\n")):
-        if record_type(line) is not None and (record := _parse(line, 0, [])) is not None:
+        if record_type(line) is not None and (record := parse_line(line, 0, [])) is not None:
             yield record

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.locking import holder, lock
+from aeon_core.journal.locking import holder, is_locked, lock
 from aeon_core.journal.records import JournalRecovered
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, sync_folder
@@ -29,9 +29,7 @@ def reopen(
     fd = _open(path)
     try:
         if not lock(fd):
-            raise UsageError(
-                f"the journal {str(path)!r} is being written by {holder(fd)}; wait until that ends, or end it"
-            )
+            raise _being_written(path, fd)
         _check_still_there(fd, path)
         run_id, file = _read(fd, path, on_record)
         torn = _set_aside(fd, path, file.size) if os.fstat(fd).st_size > file.size else None
@@ -44,6 +42,25 @@ def reopen(
     if torn is not None:
         writer.append(JournalRecovered(offset=file.size, set_aside=torn))
     return writer
+
+
+def make_sure_nobody_writes(path: Path) -> None:
+    """Raise UsageError, which says who it is, where another process writes the journal. Changes nothing.
+
+    Also where `reopen` could not open it.
+    """
+    fd = _open(path)
+    try:
+        if is_locked(fd):
+            raise _being_written(path, fd)
+    except OSError as error:
+        raise _cannot_go_on(path, f"it cannot be locked: {error.strerror}") from None
+    finally:
+        os.close(fd)
+
+
+def _being_written(path: Path, fd: int) -> UsageError:
+    return UsageError(f"the journal {str(path)!r} is being written by {holder(fd)}; wait until that ends, or end it")
 
 
 def _cannot_go_on(path: Path, why: str) -> UsageError:

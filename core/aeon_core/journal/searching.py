@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json
 
-from aeon_core.errors import JournalError, UsageError
+from aeon_core.errors import UsageError
 from aeon_core.journal.offsets import OffsetIndex, seq_of
-from aeon_core.journal.reader import MAX_LINE, open_journal, record_type
+from aeon_core.journal.reader import MAX_LINE, open_journal, record_type, unreadable
 from aeon_core.plain import clean_text
 
 BLOCK = 512 * 1024
@@ -79,7 +79,7 @@ def _search(
                         number = index.number_at(offset) if index is not None else None
                         yield Match(offset, number, seq_of(line), record_type(line), excerpt)
         except OSError as error:
-            raise JournalError(f"the journal {str(path)!r} cannot be read: {error.strerror}") from None
+            raise unreadable(path, error) from None
 
 
 def _oldest_blocks(fd: int, cancelled: Callable[[], bool]) -> Iterator[tuple[int, bytes]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from aeon_core.checks import first_problem
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import VERSION, read_records
 from aeon_core.journal.records import RECORD, TYPES
@@ -72,9 +73,10 @@ def _fault_of(record: dict[str, Any]) -> str | None:
     try:
         RECORD.validate_python(record)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        return first_problem(error)
     if record["type"] == "run_resumed" and not 1 <= record["continues_at"] <= record["seq"]:
         return f"it goes on from seq {record['continues_at']}, which is none before it"
+    if record["type"] == "run_finished" and not 1 <= (record.get("resumes_at") or 1) <= record["seq"]:
+        return f"it can be gone on with from seq {record['resumes_at']}, which is none before it"
     ended = record["type"] == "llm" and record["state"] == "finished"
     return "it has neither a response nor an error" if ended and not {"response", "error"} & record.keys() else None

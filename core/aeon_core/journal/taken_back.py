@@ -18,11 +18,19 @@ def taken_back(path: Path) -> list[range]:
 
     Reads the file once, without parsing it. What cannot be read takes nothing back.
     """
-    found = []
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
         return []
+    try:
+        return taken_back_in(fd)
+    finally:
+        os.close(fd)
+
+
+def taken_back_in(fd: int) -> list[range]:
+    """Return what `taken_back` does, of an open file."""
+    found = []
     try:
         for offset in _marks(fd):
             line = _line_at(fd, offset)
@@ -33,8 +41,6 @@ def taken_back(path: Path) -> list[range]:
                 continue
     except OSError:
         return []
-    finally:
-        os.close(fd)
     return [each for each in found if each]
 
 

@@ -62,6 +62,11 @@ class RunView:
     started: str = ""
     last_ts: str = ""
     last_seq: int = -1
+    whole_from: int = 0
+    """Where the view is of a journal's end: the seq from which on it leaves nothing out; 0 where it is of the whole."""
+    parent: str = ""
+    """The run that this one is a fork of, and the pass of it that this one starts with."""
+    parent_pass: int = 0
     config: dict[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] = field(default_factory=list)
     goal: str = ""
@@ -72,6 +77,10 @@ class RunView:
     phases: list[PhaseView] = field(default_factory=list)
     calls: dict[str, list[CallView]] = field(default_factory=dict)
     """Every model call by call_id, its attempts in order."""
+    call_seqs: list[int] = field(default_factory=list)
+    """The seq of each model call's first attempt, in order."""
+    loose_calls: list[CallView] = field(default_factory=list)
+    """The first attempts of model calls that belong to no step, in order."""
     tool_calls: dict[str, ToolCallView] = field(default_factory=dict)
     """Every tool invocation by call_id."""
     repairs: list[RepairView] = field(default_factory=list)
@@ -100,6 +109,8 @@ class RunView:
     cost_usd: float | None = None
     proposed_usd: float | None = None
     """What the budget would be raised to, as it was last asked."""
+    asked: str = ""
+    """The point of the approval that is waited for; empty where none is."""
     cycles: int = 0
     passes: int = 0
     """Passes that have ended."""

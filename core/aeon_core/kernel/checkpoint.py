@@ -10,7 +10,7 @@ from pydantic import Field
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.convergence.assessment import ConvergenceAssessment
-from aeon_core.entities import Entity, TTLState
+from aeon_core.entities import Entity, StepResult, TTLState
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress
 from aeon_core.kernel.state import OrchestrationState
@@ -19,11 +19,18 @@ from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.validation.report import SemanticValidationReport
 
 
+class PassResults(Entity):
+    """What a pass gave: its answer, and what became of each step."""
+
+    answer: str | None = None
+    steps: list[StepResult]
+
+
 class Checkpoint(Entity):
     """All that the passes after `pass_number` hang on, beside the memory. Plain JSON in a journal (Decision 2)."""
 
     pass_number: int
-    ended: Literal["converged", "not_converged"] | None = None
+    ended: Literal["converged", "accepted", "not_converged"] | None = None
     """How the run ends after this pass; None where it goes round again."""
     plan: Plan
     cycles: int
@@ -35,8 +42,8 @@ class Checkpoint(Entity):
     answer: str | None
     report: SemanticValidationReport
     assessment: ConvergenceAssessment
-    results: dict[str, Any]
-    """What the pass gave, as it was assessed: `answer`, and `steps` as in a RunResult."""
+    results: PassResults
+    """What the pass gave, as it was assessed."""
     failures: dict[str, list[str]]
     """Why steps failed, by step_id."""
     refinements: list[dict[str, Any]] = Field(default_factory=list)
@@ -51,37 +58,37 @@ class Checkpoint(Entity):
         """
         if (standing := record.get("standing")) is None:
             return None
-        found = record["evaluation_results"]
+        found = record.get("evaluation_results") or {}
         return cls.model_validate(
             {
                 **{key: value for key, value in standing.items() if key in cls.model_fields},
                 "pass_number": record["pass_number"],
-                "task_profile": record["task_profile"],
-                "adaptive_depth": record["adaptive_depth"],
+                "task_profile": record.get("task_profile"),
+                "adaptive_depth": record.get("adaptive_depth"),
                 "report": found.get("semantic_validation"),
                 "assessment": found.get("convergence"),
-                "results": record["execution_results"],
-                "refinements": record["refinement_changes"],
+                "results": record.get("execution_results"),
+                "refinements": record.get("refinement_changes"),
             }
         )
 
     def restore(self, state: OrchestrationState, progress: Progress, executor: Executor) -> None:
         """Put the run where it stood: the next pass follows, or the ending."""
-        state.plan = self.plan
         state.pass_number, state.ttl_limit = self.pass_number, self.ttl.limit
         state.ttl_allocated, state.ttl_remaining = self.ttl.allocated, self.ttl.remaining
         state.task_profile, state.adaptive_depth = self.task_profile, self.adaptive_depth
         state.ledger, state.follow_up_questions = self.ledger, list(self.follow_up_questions)
         state.failures = dict(self.failures)
-        for step in self.results["steps"]:
-            if step["output"] is not None:
-                state.outputs[step["step_id"]] = step["output"]
-            if step["mode"] is not None:
-                state.modes[step["step_id"]] = step["mode"]
+        for step in self.results.steps:
+            if step.output is not None:
+                state.outputs[step.step_id] = step.output
+            if step.mode is not None:
+                state.modes[step.step_id] = step.mode
+        state.take(self.plan)
         executor.cycles = self.cycles
         executor.recorder.structure(self.plan)
         progress.ended, progress.answer = self.ended, self.answer
         progress.passes = progress.executed = progress.assessed = self.pass_number
         progress.report, progress.assessment = self.report, self.assessment
-        progress.latest, progress.refinements = self.results, self.refinements
+        progress.latest, progress.refinements = self.results.model_dump(mode="json"), self.refinements
         progress.refined, progress.gave_up = self.refined, self.gave_up

@@ -49,7 +49,7 @@ class Executor:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
         self.llm = PortModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
         self.judge = replace(self.llm, around=self._cycle_of_its_own)
-        self.memory = PortMemory(self.effects)
+        self.memory = PortMemory(self.effects, lambda: self.state.outdated)
         self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(
             self.llm,
@@ -90,8 +90,9 @@ class Executor:
         self.recorder.cycle_written(self.effects.emit(CycleRecord(**cycle.entry(), **told)))
 
     @contextmanager
-    def failing_cycle(self) -> Iterator[None]:
-        """Write the cycle with its error where the work inside fails for good (core FR-039, FR-049)."""
+    def in_cycle(self) -> Iterator[None]:
+        """Make a cycle of the work inside; written with its error where that fails for good (core FR-039, FR-049)."""
+        self.begin_cycle()
         try:
             yield
         except RunEnding:
@@ -100,16 +101,15 @@ class Executor:
             self.cycle.errors.append(error.as_dict())
             self.end_cycle()
             raise
+        self.end_cycle()
 
     @contextmanager
     def _cycle_of_its_own(self) -> Iterator[None]:
         """Spend a cycle on a reply that is advice. Raises LLMError where none is left: it is not asked then."""
         if self.state.ttl_remaining < 1:
             raise LLMError("no TTL cycle is left for it")
-        self.begin_cycle()
-        with self.failing_cycle():
+        with self.in_cycle():
             yield
-        self.end_cycle()
 
     def emit_ttl(self, reason: str) -> None:
         """Journal the TTL and the running totals."""
@@ -306,7 +306,7 @@ class Executor:
 
     def _memory(self) -> str:
         state = self.state
-        return memory_section(self.effects.recall(), shown=state.outputs, characters=state.output_characters)
+        return memory_section(dict(self.memory.search("")), shown=state.outputs, characters=state.output_characters)
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
         output = response.model_dump(exclude_none=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth
 from aeon_core.adaptive.evidence import DepthEvidence
@@ -43,9 +44,10 @@ from aeon_core.kernel.result import (
     profile_record,
     run_result,
 )
+from aeon_core.kernel.review import reviewed
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.plan.generation import plan_request
-from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.questions import follow_up_questions
 from aeon_core.plan.refinement import RefinementLedger
@@ -61,35 +63,27 @@ T = TypeVar("T")
 logger = logging.getLogger("aeon")
 
 
+@dataclass
 class Loop:
     """One run, from what it starts with to its last record."""
 
-    def __init__(
-        self,
-        task: str,
-        given: Plan | None,
-        executor: Executor,
-        progress: Progress,
-        criteria: ConvergenceCriteria | None,
-        start: Checkpoint | None,
-    ) -> None:
-        self.task = task
-        self.given = given
-        self.start = start
-        self.executor = executor
-        self.effects = executor.effects
-        self.state = executor.state
-        self.config = executor.config
-        self.progress = progress
+    task: str
+    given: Plan | None
+    executor: Executor
+    progress: Progress
+    criteria: ConvergenceCriteria | None
+    start: Checkpoint | None
+
+    def __post_init__(self) -> None:
+        self.effects, self.state, self.config = self.executor.effects, self.executor.state, self.executor.config
         # What rules find must be found again when the run is gone over from its journal, where no key stands.
-        self.told = redact_text(task)
-        self.evaluator = Evaluator(self.told, executor.registry, criteria, self.config.prompts_dir)
+        self.told = redact_text(self.task)
+        self.evaluator = Evaluator(self.told, self.executor.registry, self.criteria, self.config.prompts_dir)
         self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
-        self.planner = RecursivePlanner(task, executor.registry, self.evaluator, **self.how)
+        self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.how)
 
     def run(self) -> RunResult:
-        status, error = self._ending()
-        result = self._result(status, error)
+        result = self._result(*self._ending())
         try:
             self.effects.emit(RunFinished(result=result))
         except JournalError as failure:
@@ -163,13 +157,29 @@ class Loop:
         progress = self.progress
         if self.state.pass_number == 1:
             self._phase("plan", self._plan_adaptively)
+        self._settled("plan")
+        progress.before = self.executor.plan.model_copy(deep=True)
         self._phase("execute", self._execute)
         progress.executed = self.state.pass_number
         self._phase("evaluate", self._evaluate)
         if not progress.converged:
             self._phase("refine", self._refine)
         progress.ended = "converged" if progress.converged else None if self._another_pass() else "not_converged"
+        self._settled("pass")
         self.effects.emit(pass_record(self.progress, self.executor))
+
+    def _settled(self, point: Literal["plan", "pass"]) -> None:
+        """Do what a person wants otherwise: another plan, or words, for which the plan is refined; and ask again."""
+        progress = self.progress
+        while (review := reviewed(point, self.executor, progress)) is not None:
+            progress.ended = "accepted" if review.accepted else None
+            if review.plan is not None:
+                self._planned(review.plan, "edited")
+            if review.report is None:
+                return
+            self._note(review.report)
+            self._phase("refine", self._refine)
+            progress.ended = None if self._another_pass() else "not_converged"
 
     def _next_pass(self) -> None:
         self._deepen(self.progress.evidence(self.state))
@@ -208,23 +218,21 @@ class Loop:
         if self.given is not None:
             self._planned(self.given, "given")
             return
-        executor.begin_cycle()
-        request = plan_request(self.task, executor.registry.export_tools_for_llm(), **self._how())
-        with executor.failing_cycle():
+        with executor.in_cycle():
+            request = plan_request(self.task, executor.registry.export_tools_for_llm(), **self._how())
             reply = executor.llm.complete(request)
-            plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task)
-        self._planned(plan, "generated")
-        executor.cycle.plan_state = executor.recorder.at_cycle_start()
-        executor.end_cycle()
+            self._planned(executor.supervisor.read_plan(reply, executor.registry, task=self.task), "generated")
+            executor.cycle.plan_state = executor.recorder.at_cycle_start()
 
     def _how(self) -> dict[str, Any]:
         return {"ttl_remaining": self.state.ttl_remaining, "ttl_limit": self.state.ttl.allocated, **self.how}
 
     def _planned(self, plan: Plan, cause: PlanCause) -> None:
-        self.state.plan = plan
+        self.state.take(plan)
         validate_plan_tools(plan, self.executor.registry)
         self.executor.emit_plan(cause)
-        self.progress.plan_state = dump_plan(plan)
+        if self.progress.executed < self.state.pass_number:
+            self.progress.plan_state = dump_plan(plan)
 
     def _execute(self) -> None:
         """Run every step in strict order (core FR-052, FR-053)."""
@@ -237,11 +245,9 @@ class Loop:
     def _answer(self) -> None:
         """Let the model answer the task from the steps' outputs. A refused or empty answer fails the run."""
         executor, known = self.executor, (self.progress.report, self.progress.assessment)
-        executor.begin_cycle()
-        request = executor.request("answer", task=self.task, **self.planner.answer_sections(*known))
-        with executor.failing_cycle():
+        with executor.in_cycle():
+            request = executor.request("answer", task=self.task, **self.planner.answer_sections(*known))
             self.progress.given = self.progress.answer = reply_text(executor.llm.complete(request))
-        executor.end_cycle()
 
     def _plan_adaptively(self) -> None:
         """Infer the profile, plan as deeply as it asks, and refine what is vague before it runs (adaptive FR-012)."""
@@ -258,27 +264,22 @@ class Loop:
         """Let the model infer the TaskProfile; where its reply is of no use, by rules (adaptive FR-NEW-009)."""
         executor, state = self.executor, self.state
         tools = executor.registry.export_tools_for_llm()
-        executor.begin_cycle()
-        with executor.failing_cycle():
+        with executor.in_cycle():
             profile = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile)
-        state.task_profile = profile or default_profile(self.told, tools=len(tools))
-        executor.end_cycle()
+            state.task_profile = profile or default_profile(self.told, tools=len(tools))
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
         """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
         state, number = self.state, self.state.pass_number + (evidence is not None)
         assert state.task_profile is not None
         place: dict[str, Any] = {"pass_number": number, "spent": state.ttl.spent}
-        place["steps"] = len(self._pending()) if state.plan is not None else None
+        place["steps"] = len(state.plan.pending) if state.plan is not None else None
         made = AdaptiveDepth(state.ttl_limit).adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
         if made is not None:
             state.task_profile, state.adaptive_depth = made.profile, made.configuration
             self.effects.emit(profile_record(made.profile, made.configuration, number))
             state.allocate(made.configuration.allocated_ttl)
             self.executor.emit_ttl(made.adjustment_reason)
-
-    def _pending(self) -> list[PlanStep]:
-        return [step for step in self.executor.plan.walk() if step.status == "pending"]
 
     def _evaluate(self) -> None:
         """Answer from the outputs, then validate and assess all of it (adaptive FR-007); once where nothing ran."""
@@ -323,13 +324,11 @@ class Loop:
         known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": settled}
         request = self.planner.request(*found, ttl=state.ttl, **known)
         if request is not None:
-            executor.begin_cycle()
-            with executor.failing_cycle():
+            with executor.in_cycle():
                 reply = self._asked(request, "the refinement", read_refinement)
-            progress.gave_up = unanswered or reply is None
-            if reply is not None:
-                self._apply(reply, report)
-            executor.end_cycle()
+                progress.gave_up = unanswered or reply is None
+                if reply is not None:
+                    self._apply(reply, report)
 
     def _asked(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T | None:
         """Return what the model's reply says, None where the supervisor gave up (adaptive FR-067)."""
@@ -367,7 +366,7 @@ class Loop:
     def _another_pass(self) -> bool:
         """Return whether another pass could change something; one in which refinement gave up gets a second chance."""
         progress = self.progress
-        if self._pending() or progress.refined or (progress.gave_up and not progress.gave_up_before):
+        if self.executor.plan.pending or progress.refined or (progress.gave_up and not progress.gave_up_before):
             return True
         if (report := progress.report) and (assessment := progress.assessment):
             self._note(report, assessment.ended("no_progress"))

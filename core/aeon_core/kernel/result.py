@@ -21,6 +21,7 @@ from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, Profi
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plain import clean_text, plain
+from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement import Advisory, RefinementLedger
 from aeon_core.timing import seconds_between
@@ -66,12 +67,16 @@ class Progress:
     """The pass that it was found of."""
     refinements: list[dict[str, Any]] = field(default_factory=list)
     """What became of the refinement actions of the current pass."""
+    earlier_refinements: list[dict[str, Any]] = field(default_factory=list)
+    """The same of the pass before it."""
     refined: bool = False
     """Whether the last refinement changed the plan."""
     gave_up: bool = False
     """Whether the last refinement came to nothing, or there is no answer; and whether so the one before it."""
     gave_up_before: bool = False
-    ended: Literal["converged", "not_converged", "ttl_expired"] | None = None
+    before: Plan | None = None
+    """The plan when the steps of the current pass began to run."""
+    ended: Literal["converged", "accepted", "not_converged", "ttl_expired"] | None = None
     """How the passes end; None while another follows."""
     forked: PlanCause | None = None
     """In a fork, whether its plan is the parent's or edited, until that is journaled."""
@@ -83,6 +88,7 @@ class Progress:
     def begin(self, executor: Executor) -> None:
         """Say that a pass begins, and keep where it starts from."""
         state, now = executor.state, executor.effects.now
+        self.earlier_refinements = self.refinements
         self.started, self.phases, self.refinements, self.results = now, [], [], None
         self.given = None
         self.plan_state = dump_plan(state.plan) if state.plan is not None else {}

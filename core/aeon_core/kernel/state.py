@@ -54,6 +54,8 @@ class OrchestrationState(Entity):
     outputs: dict[str, dict[str, Any]] = Field(default_factory=dict)
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)
+    outdated: set[str] = Field(default_factory=set)
+    """Steps that run again: what the memory holds under their ids does not count."""
     pass_number: int = 1
     task_profile: TaskProfile | None = None
     adaptive_depth: AdaptiveDepthConfiguration | None = None
@@ -113,6 +115,15 @@ class OrchestrationState(Entity):
         spent = self.ttl.spent
         self.ttl_allocated = max(spent, min(cycles, self.ttl_limit))
         self.ttl_remaining = self.ttl_allocated - spent
+
+    def take(self, plan: Plan) -> None:
+        """Go on with another plan; of its steps that are still to run, nothing is known any more."""
+        self.plan, self._step_ids = plan, set()
+        for step in plan.pending:
+            if self.outputs.pop(step.step_id, None) is not None:
+                self.outdated.add(step.step_id)
+            self.modes.pop(step.step_id, None)
+            self.failures.pop(step.step_id, None)
 
     def limited(self, options: Mapping[str, Any]) -> bool:
         """Allow, and allocate, as many cycles in all as options said anew name; return whether that is a change."""

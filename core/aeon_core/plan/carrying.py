@@ -10,13 +10,14 @@ from aeon_core.plan.models import Plan, PlanStep
 _DEFINES = ("description", "tool", "agent", "arguments", "replaces")
 
 
-def carried_over(edited: Plan, before: Plan) -> Plan:
+def carried_over(edited: Plan, before: Plan | None) -> Plan:
     """Return the edited plan, in which each step has its status of before where it is still what was executed.
 
     Every other step is pending: one that is new or was changed, one whose status is written down as `pending`, one that
-    depends on such a step, and one of whose substeps that is true. Step ids say which steps are the same.
+    depends on such a step, and one of whose substeps that is true. Step ids say which steps are the same. Where
+    nothing was executed `before` is None: all steps are pending.
     """
-    known = {step.step_id: step for step in before.walk()}
+    known = {step.step_id: step for step in before.walk()} if before is not None else {}
     again: set[str] = set()
     for step in edited.walk():
         if not _is_as_it_was(step, known.get(step.step_id)):
@@ -35,12 +36,23 @@ def carried_over(edited: Plan, before: Plan) -> Plan:
 def _is_as_it_was(step: PlanStep, was: PlanStep | None) -> bool:
     if was is None or not was.executed or any(getattr(step, name) != getattr(was, name) for name in _DEFINES):
         return False
+    if _parts(step, was) != _parts(was, was):
+        return False
     return not ("status" in step.model_fields_set and step.status == "pending")
 
 
+def _parts(step: PlanStep, was: PlanStep) -> set[str]:
+    """Return the ids of a step's substeps, but for those that had been given up."""
+    given_up = {substep.step_id for substep in _substeps(was) if substep.status == "invalid"}
+    return {substep.step_id for substep in _substeps(step)} - given_up
+
+
+def _substeps(step: PlanStep) -> list[PlanStep]:
+    return step.subplan.substeps if step.subplan is not None else []
+
+
 def _hangs_on(step: PlanStep, again: set[str]) -> bool:
-    substeps = step.subplan.substeps if step.subplan is not None else []
-    return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in substeps)])
+    return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in _substeps(step))])
 
 
 def _nodes(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -130,6 +130,11 @@ class Plan(_Declarative):
         return next((step for step in self.walk() if step.step_id == step_id), None)
 
     @property
+    def pending(self) -> list[PlanStep]:
+        """The steps of the tree that are still to run."""
+        return [step for step in self.walk() if step.status == "pending"]
+
+    @property
     def finished(self) -> bool:
         """Whether no step is left to run (core FR-004)."""
         return all(step.executed for step in self.walk())

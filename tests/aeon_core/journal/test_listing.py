@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal import listing, summary
-from aeon_core.journal.listing import CACHE, list_runs
-from aeon_core.journal.records import PhaseRecord
+from aeon_core.journal import listing
+from aeon_core.journal.listing import CACHE, Listing, list_runs
+from aeon_core.journal.records import JournalRecovered, PhaseRecord, RunResumed
+from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import finished, lines, started, text, ttl, whole_run, write
 
@@ -24,6 +27,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     write(tmp_path, started(), ttl(1), run="interrupted")
     write(tmp_path, started(), finished(), ttl(3), run="resumed")
+    write(tmp_path, started(parent={"run_id": "whole", "pass": 2}), ttl(1), finished(), run="fork")
     write(tmp_path, started(task="x" * 40_000), finished(), run="long-task")
     write(tmp_path, text("t")[0], started(), finished(), run="text-first")
     write(tmp_path, finished(), run="no-beginning")
@@ -36,9 +40,15 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def read_each(directory: Path) -> list[RunSummary]:
+    """Return the runs without any shortcut: every file is read, nothing is kept."""
+    found = [run for path in directory.glob("*.jsonl") if (run := summarise(path)) is not None]
+    return sorted(found, key=lambda run: (run.started, run.run_id), reverse=True)
+
+
 def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> None:
-    expected = summary.list_runs(runs)
-    assert len(expected) == 8
+    expected = read_each(runs)
+    assert len(expected) == 9
     assert list_runs(runs, cache=False) == expected
     assert not (runs / CACHE).exists()
     assert list_runs(runs) == expected
@@ -48,8 +58,7 @@ def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> No
 
 def test_what_is_known_is_not_read_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list_runs(runs)
-    monkeypatch.setattr(listing, "_ended_run", lambda entry, size: None)
-    monkeypatch.setattr(listing, "summarise", lambda path: None)
+    monkeypatch.setattr(listing, "_read", lambda path, size: None)
     assert list_runs(runs) == expected
 
 
@@ -61,7 +70,12 @@ def test_a_run_that_went_on_is_read_again(runs: Path) -> None:
     found = {run.run_id: run.status for run in list_runs(runs)}
     assert found["interrupted"] == "failed"
     assert "whole" not in found
-    assert list_runs(runs) == summary.list_runs(runs)
+    assert list_runs(runs) == read_each(runs)
+
+
+def test_a_run_that_has_ended_stays_so_where_a_resume_died_before_its_first_word(runs: Path) -> None:
+    write(runs, started(), finished("failed"), JournalRecovered(offset=9, set_aside="x"), run="mended")
+    assert {run.run_id: run.status for run in list_runs(runs)}["mended"] == "failed"
 
 
 def test_a_run_that_is_being_written_is_said_to_be_running_only_meanwhile(runs: Path) -> None:
@@ -79,15 +93,15 @@ def test_a_run_that_is_being_written_is_said_to_be_running_only_meanwhile(runs: 
         b"",
         b"\xff",
         b"[99,{}]",
-        b'[1,{"whole.jsonl":[1,2,3]}]',
+        b'[2,{"whole.jsonl":[1,2,3]}]',
         b'{"a":1}',
-        b'[1,{"gone.jsonl":[1,2,"","","",0,null,""]}]',
+        b'[2,{"gone.jsonl":[[1,2,3,4],"","","",0,null,"",null,null]}]',
     ],
     ids=["empty", "binary", "newer", "shape", "object", "stale"],
 )
 def test_a_cache_that_is_worth_nothing_is_made_anew(runs: Path, content: bytes) -> None:
     (runs / CACHE).write_bytes(content)
-    assert list_runs(runs) == summary.list_runs(runs)
+    assert list_runs(runs) == read_each(runs)
     assert (runs / CACHE).read_bytes() != content
     assert sorted(path.name for path in runs.iterdir() if path.name.startswith(CACHE)) == [CACHE]
 
@@ -95,15 +109,15 @@ def test_a_cache_that_is_worth_nothing_is_made_anew(runs: Path, content: bytes) 
 def test_a_cache_of_another_version_is_not_believed(runs: Path) -> None:
     list_runs(runs)
     kept = (runs / CACHE).read_bytes()
-    assert kept.startswith(b"[1,")
-    (runs / CACHE).write_bytes(b"[2," + kept[3:].replace(b'"completed"', b'"failed"'))
-    assert list_runs(runs) == summary.list_runs(runs)
+    assert kept.startswith(b"[2,")
+    (runs / CACHE).write_bytes(b"[1," + kept[3:].replace(b'"completed"', b'"failed"'))
+    assert list_runs(runs) == read_each(runs)
 
 
 def test_a_cache_goes_with_its_folder(runs: Path) -> None:
     list_runs(runs)
     moved = runs.rename(runs.with_name("moved"))
-    assert list_runs(moved) == summary.list_runs(moved)
+    assert list_runs(moved) == read_each(moved)
 
 
 def test_few_runs_or_few_changes_write_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +130,7 @@ def test_few_runs_or_few_changes_write_nothing(runs: Path, monkeypatch: pytest.M
     before = (runs / CACHE).stat().st_ino
     with (runs / "interrupted.jsonl").open("ab") as file:
         file.write(b"\n")
-    assert list_runs(runs) == summary.list_runs(runs)
+    assert list_runs(runs) == read_each(runs)
     assert (runs / CACHE).stat().st_ino == before
 
 
@@ -125,7 +139,7 @@ def test_a_directory_that_cannot_be_written_is_listed_all_the_same(runs: Path, m
         raise PermissionError(13, os.strerror(13))
 
     monkeypatch.setattr(listing.tempfile, "mkstemp", refuse)
-    assert list_runs(runs) == summary.list_runs(runs)
+    assert list_runs(runs) == read_each(runs)
 
 
 def test_no_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
@@ -133,3 +147,108 @@ def test_no_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"the runs directory .* cannot be read: Not a directory; name another one"):
         list_runs(tmp_path / "file")
+
+
+def test_a_journal_replaced_by_one_of_the_same_size_and_time_is_read_again(runs: Path) -> None:
+    list_runs(runs)
+    path = runs / "whole.jsonl"
+    before, content = path.stat(), path.read_bytes()
+    new = runs / "new"
+    new.write_bytes(content.replace(b'"status":"completed"', b'"status":"converged"'))
+    os.utime(new, ns=(before.st_atime_ns, before.st_mtime_ns))
+    new.replace(path)
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert {run.run_id: run.status for run in list_runs(runs)}["whole"] == "converged"
+    path.write_bytes(content)
+    changed = path.stat().st_ctime_ns
+    while path.stat().st_ctime_ns == changed:  # until the file system's clock has ticked
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert {run.run_id: run.status for run in list_runs(runs)}["whole"] == "completed"
+
+
+def test_a_fork_is_listed_with_its_parent_which_is_no_part_of_its_json(runs: Path) -> None:
+    for _ in range(2):
+        fork = next(run for run in list_runs(runs) if run.run_id == "fork")
+        assert (fork.parent, fork.forked_at) == ("whole", 2)
+    assert list(fork.as_dict()) == ["run_id", "task", "status", "model", "passes", "cost_usd", "started", "path"]
+    assert [run.run_id for run in list_runs(runs) if run.parent is not None] == ["fork"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "read"),
+    [
+        ({"run_id": "a", "pass": 1}, ("a", 1)),
+        ({"run_id": "a"}, ("a", None)),
+        ({"run_id": "a", "pass": True}, ("a", None)),
+        ({"run_id": 7, "pass": 1}, (None, None)),
+        ({"pass": 1}, (None, None)),
+    ],
+)
+def test_a_parent_counts_as_far_as_it_is_told(
+    tmp_path: Path, parent: dict[str, object], read: tuple[str | None, int | None]
+) -> None:
+    write(tmp_path, started(parent=parent), ttl(1))
+    (fork,) = list_runs(tmp_path)
+    assert (fork.parent, fork.forked_at) == read
+
+
+def test_what_a_resume_took_back_does_not_count(tmp_path: Path) -> None:
+    ended = finished("cost_ceiling", passes=4)
+    again = PhaseRecord(pass_number=4, phase="plan", state="started")
+    path = write(tmp_path, started(), ttl(1), again, ended, RunResumed(options={}, continues_at=2))
+    assert [(run.status, run.passes) for run in list_runs(tmp_path)] == [("interrupted", 0)]
+    path.write_bytes(b"".join(lines(started(), ttl(1), again, RunResumed(options={}, continues_at=3))))
+    assert [(run.status, run.passes) for run in list_runs(tmp_path)] == [("interrupted", 3)]
+
+
+def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> None:
+    listing_of_runs = Listing(runs)
+    before = {run.run_id: run for run in listing_of_runs.runs()}
+    with (runs / "interrupted.jsonl").open("ab") as file:
+        file.write(lines(started(), ttl(1), finished("failed"))[2])
+    (runs / "whole.jsonl").unlink()
+    after = {run.run_id: run for run in listing_of_runs.runs()}
+    assert list(after.values()) == read_each(runs)
+    assert [name for name in before if after.get(name) is not before[name]] == ["whole", "interrupted"]
+    writer = JournalWriter(runs / "live.jsonl", "live")
+    writer.append(started())
+    assert {run.run_id: run.status for run in listing_of_runs.runs()}["live"] == "running"
+    writer.close()
+    assert {run.run_id: run.status for run in listing_of_runs.runs()}["live"] == "interrupted"
+
+
+def test_many_at_once_list_the_same(runs: Path) -> None:
+    expected = read_each(runs)
+
+    def again(number: int) -> list[RunSummary]:
+        if number % 3 == 0:
+            (runs / CACHE).unlink(missing_ok=True)
+        return list_runs(runs)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(again, range(60)))
+    json.loads((runs / CACHE).read_bytes())
+    assert sorted(path.name for path in runs.iterdir() if path.name.startswith(CACHE)) == [CACHE]
+
+
+def test_a_cache_that_is_no_file_is_not_waited_for(runs: Path) -> None:
+    os.mkfifo(runs / CACHE)
+    assert list_runs(runs) == read_each(runs)
+
+
+def test_of_what_is_no_journal_only_the_beginning_is_read(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = list_runs(runs)
+    with (runs / "huge.jsonl").open("wb") as file:
+        file.truncate(10**12)
+    (runs / "text.jsonl").write_bytes(b"not a journal " * 10_000)
+    monkeypatch.setattr(listing, "summarise", lambda path: pytest.fail(f"{path} is read on"))
+    assert [run.run_id for run in list_runs(runs)] == [run.run_id for run in expected]
+
+
+def test_a_file_name_that_is_no_text_is_listed_and_hinders_no_cache(runs: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    (runs / f"{name}.jsonl").write_bytes(b"".join(lines(*whole_run())))
+    write(runs, *whole_run(), run="größe")
+    assert list_runs(runs) == read_each(runs)
+    assert {name, "größe"} < {run.run_id for run in list_runs(runs)}
+    assert "größe.jsonl" in json.loads((runs / CACHE).read_bytes())[1]

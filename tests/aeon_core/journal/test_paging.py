@@ -196,6 +196,13 @@ def test_a_damaged_line_is_an_entry_that_says_why(tmp_path: Path, bad: bytes, pr
         assert (Pages(index, places).by_seq(2) or entry).record == json.loads(line(ttl(1), 2))
 
 
+def test_a_line_is_found_by_where_it_begins_without_an_index(tmp_path: Path) -> None:
+    path = with_texts(tmp_path / "r1.jsonl", 5)
+    with OffsetIndex(path) as index:
+        entries = Pages(index).last(6)
+        assert [Pages(index).at_offset(entry.offset) for entry in entries] == entries
+
+
 def test_a_line_beyond_all_measure_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "MAX_LINE", 1_000)
     path = write(tmp_path, started(), MemoryRecord(key="a", value=["x"] * 1_000))
@@ -276,6 +283,17 @@ def test_a_finished_run_has_its_plan_from_the_result(tmp_path: Path) -> None:
     path = write(tmp_path, started(), *records, finished(plan=done))
     found = fold(tail_state(path, recent=10, within=2_000).records)
     assert (found.status, found.goal, found.steps["s1"].status) == ("completed", "the sum of 5 and 10", "complete")
+
+
+def test_what_a_resume_took_back_is_not_shown(tmp_path: Path) -> None:
+    path = write(tmp_path, started(), plan_record({"step_id": "s1", "description": "one"}), finished(), ttl(9))
+    resumed = {"type": "run_resumed", "continues_at": 2, "v": 1, "seq": 4, "ts": "", "run": "r"}
+    compact = json.dumps({key: resumed[key] for key in ("v", "seq", "ts", "run", "type", "continues_at")})
+    with path.open("ab") as file:
+        file.write(compact.encode() + b"\n" + line(step("s1", "running"), 5))
+    found = tail_state(path)
+    assert [record["type"] for record in found.records] == ["run_started", "plan", "run_resumed", "step"]
+    assert (fold(found.records).status, fold(found.records).ttl_spent) == ("running", 0)
 
 
 def test_damage_near_the_end_is_told_and_passed_over(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
+from aeon_core.journal import reader
 from aeon_core.journal.reader import head, read_records, record_type, tail
 from aeon_core.journal.records import MemoryRecord
 from aeon_core.journal.view import fold
@@ -120,6 +121,15 @@ def test_a_newer_type_and_unknown_fields_pass_through(tmp_path: Path) -> None:
     records, damage = read(path)
     assert records[1]["colour"] == "red"
     assert damage == []
+
+
+def test_a_newer_version_that_has_written_on_is_said_once(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    newer = b'{"v":2,"seq":%d,"ts":"2027-01-01T00:00:00Z","run":"r","type":"memory","key":"a","value":1}\n'
+    path.write_bytes(line(started(), 0) + newer % 1 + newer % 2)
+    records, damage = read(path)
+    assert [record["seq"] for record in records] == [0, 1, 2]
+    assert damage == ["line 2: its version is 2, this Aeon knows 1; what is new in it is not shown"]
 
 
 @pytest.mark.parametrize(
@@ -243,3 +253,13 @@ def test_head_and_tail_of_a_foreign_file_are_nothing(tmp_path: Path) -> None:
     path.write_bytes(b'{"a": 1}\n')
     assert head(path) is None
     assert list(tail(path)) == []
+
+
+def test_a_huge_file_is_told_to_be_no_journal_by_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "huge.jsonl"
+    with path.open("wb") as file:
+        file.truncate(10**12)
+    monkeypatch.setattr(reader, "_lines", lambda *_: pytest.fail("it is read on"))
+    with pytest.raises(UsageError, match="is no journal: its lines are no records of Aeon"):
+        next(read_records(path))
+    assert head(path) is None

@@ -20,7 +20,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal import locking
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, RunStarted, StepRecord
-from aeon_core.journal.recovery import reopen
+from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
 from aeon_core.journal.writer import JournalWriter
 
 LONG = "a long text " * 100
@@ -226,6 +226,15 @@ def test_the_second_writer_is_told_which_process_holds_the_journal(
         reopen(path)
     assert "\n" not in caught.value.message
     assert path.read_bytes().endswith(b"torn")
+
+
+def test_whether_somebody_writes_is_told_without_changing_the_file(held: tuple[Path, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"is being written by process {held[1].pid} "):
+        make_sure_nobody_writes(held[0])
+    free = tmp_path / "free.jsonl"
+    free.write_bytes(held[0].read_bytes() + b"torn")
+    make_sure_nobody_writes(free)
+    assert free.read_bytes() == held[0].read_bytes() + b"torn"
 
 
 def test_where_the_system_does_not_tell_it_is_another_process(

@@ -10,8 +10,8 @@ from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 
 COMMANDS = [
-    *("run", "demo", "runs", "show", "resume", "replay", "batch"),
-    *("tools", "schema", "lint", "doctor"),
+    *("run", "demo", "watch", "runs", "show", "resume", "replay", "fork", "batch"),
+    *("tools", "schema", "lint", "serve", "doctor"),
 ]
 
 
@@ -39,7 +39,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
     ("arguments", "message"),
     [
         (("rnu",), "unknown command 'rnu', did you mean 'run'?"),
-        (("watch",), "unknown command 'watch'"),
+        (("decide",), "unknown command 'decide'"),
         (("run", "--headles", "x"), "unknown option '--headles', did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
@@ -51,8 +51,8 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
         (("run", "--json", "x"), "--json goes with --headless"),
         (
-            ("run", "--headless", "--approve", "plan,tool", "x"),
-            "--approve must be 'tool' or 'none', all there is in this version",
+            ("run", "--headless", "--approve", "plan,none", "x"),
+            "--approve must be some of 'plan', 'pass' and 'tool', or 'none'",
         ),
         (("run", "--headless", "--config", "none.yml", "x"), "the config file 'none.yml' cannot be read"),
         (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; name one under"),

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
-from tests.aeon_tui.cli.conftest import Cli
+from tests.aeon_tui.cli.conftest import Cli, environment
 
 RUNS = Path(".aeon/runs")
 
@@ -55,6 +57,63 @@ def test_a_hostile_task_stays_on_its_line(cli: Cli) -> None:
     assert done.out.count("\n") == 1
     assert r"\x1b[2J[bold]line break\u202e" in done.out
     assert len(done.out) < 300
+
+
+def test_a_fork_is_marked_in_the_list(cli: Cli) -> None:
+    write(RUNS, started(parent={"run_id": "20261120-\x1b[2J", "pass": 2}), run="20261120-100000-bbbbbb")
+    done = cli("runs")
+    assert done.out.endswith(r"calculate the sum of 5 and 10  fork of 20261120-\x1b[2J at pass 2" + "\n")
+    assert "parent" not in json.loads(cli("runs", "--json").out)[0]
+
+
+def test_a_list_for_a_reader_that_has_gone_ends_quietly() -> None:
+    for number in range(2_000):
+        write(RUNS, started(), run=f"20261120-{number:06d}-aaaaaa")
+    command = [sys.executable, "-m", "aeon_tui", "runs"]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        assert listing.stdout.readline().startswith(b"20261120-")
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+        assert listing.wait(30) == 0
+
+
+def test_a_runs_directory_that_is_none_is_one_clear_line(cli: Cli) -> None:
+    Path("file").touch()
+    done = cli("runs", "--runs-dir", "file")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert "cannot be read: Not a directory; name another one" in done.err
+
+
+def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli) -> None:
+    fork = {"run_id": "20261120-080000-aaaaaa", "pass": 2}
+    write(RUNS, *whole_run(), run="20261120-080000-aaaaaa")
+    write(RUNS, started(parent=fork), ttl(1), run="20261120-090000-bbbbbb")
+    write(RUNS, started(parent={**fork, "pass": 1}), finished("ttl_expired"), run="20261120-100000-cccccc")
+    assert cli("show", "20261120-08").out.splitlines()[8:11] == [
+        "forks    20261120-090000-bbbbbb at pass 2, interrupted",
+        "         20261120-100000-cccccc at pass 1, ttl expired",
+        "",
+    ]
+    text = cli("show", "20261120-09").out
+    assert "\nparent   forked from 20261120-080000-aaaaaa at pass 2\n" in text
+    (RUNS / "20261120-080000-aaaaaa.jsonl").unlink()
+    gone = "forked from 20261120-080000-aaaaaa at pass 2 (its journal is no longer here)"
+    assert f"\nparent   {gone}\n" in cli("show", "20261120-09").out
+    assert f"<dt>parent</dt><dd>{gone}</dd>" in cli("show", "20261120-09", "--export", "html").out
+    assert "- **parent**: forked from 20261120-080000-aaaaaa" in cli("show", "20261120-09", "--export", "md").out
+    assert json.loads(cli("show", "20261120-09", "--json").out)["configuration"]["parent"] == fork
+
+
+def test_of_a_great_many_forks_some_are_shown(cli: Cli) -> None:
+    write(RUNS, *whole_run(), run="a")
+    for number in range(25):
+        write(RUNS, started(parent={"run_id": "a", "pass": 1}), run=f"fork-{number:02d}")
+    out = cli("show", "a").out
+    assert out.count(" at pass 1, interrupted\n") == 20
+    assert "\n         … and 5 more; `aeon-tui runs` lists them\n" in out
 
 
 def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import list_runs
+from aeon_core.journal.reader import read_records
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, steps
 
@@ -16,12 +17,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """A person at a terminal, and an app that only notes how it was opened."""
     calls: list[tuple[Any, ...]] = []
 
-    def run_app(*arguments: Any) -> int:
-        calls.append(arguments)
+    def run_app(runs_dir: Path, work: Any = None, today: Any = None, prepare: Any = None) -> int:
+        calls.append((runs_dir, work))
         return 5
 
+    monkeypatch.setattr("aeon_tui.cli.run.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.cli.run.is_terminal", lambda _: True)
-    monkeypatch.setattr("aeon_tui.cli.app.is_terminal", lambda _: True)
+    monkeypatch.setattr("aeon_tui.cli.app.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     return calls
 
@@ -29,7 +31,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_without_a_command_the_app_opens_on_its_runs(cli: Cli, opened: list[Any], tmp_path: Path) -> None:
     done = cli("--runs-dir", "kept")
     assert done.code == 5
-    assert opened == [(tmp_path / "kept",)]
+    assert opened == [(tmp_path / "kept", None)]
 
 
 def test_a_live_run_opens_the_app_with_task_plan_and_config(
@@ -43,6 +45,24 @@ def test_a_live_run_opens_the_app_with_task_plan_and_config(
     assert runs_dir == tmp_path / ".aeon" / "runs"
     assert (start.task, start.config.ttl, start.config.model) == ("add 1 and 2", 7, "simulated:default")
     assert start.plan.steps[0].arguments == {"operation": "add", "a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [((), ["pass", "tool"]), (("--approve", "none"), ["none"]), (("--approve", "plan,pass"), ["plan", "pass"])],
+)
+def test_in_the_app_a_pass_and_a_tool_are_asked_about(
+    cli: Cli, opened: list[Any], options: tuple[str, ...], asked: list[str]
+) -> None:
+    for command in (("demo",), ("run", "--model", "simulated:default", "add 1 and 2")):
+        assert cli(*command, *options).code == 5
+    assert [start.config.approve for _, start in opened] == [asked, asked]
+
+
+def test_headless_nothing_is_asked_about(cli: Cli) -> None:
+    assert cli("run", "--headless", "--model", "simulated:default", "calculate 1 + 2").code == 0
+    (run,) = list_runs(Path(".aeon/runs"))
+    assert next(read_records(Path(run.path)))["config"]["approve"] == ["none"]
 
 
 def test_what_would_fail_a_live_run_is_told_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:

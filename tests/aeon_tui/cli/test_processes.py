@@ -130,7 +130,7 @@ def test_a_run_is_running_while_its_process_lives_and_interrupted_when_it_was_ki
     shown = process("show", "last")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "status   interrupted" in shown.stdout
-    assert "s1 running · tool wait · wait" in shown.stdout
+    assert "s1 stopped · tool wait · wait" in shown.stdout
 
 
 def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,8 +53,8 @@ def test_a_check_of_an_altered_run_shows_where_it_differs_and_is_1(cli: Cli) -> 
 
 
 def test_of_long_values_the_place_where_they_differ_is_shown(cli: Cli) -> None:
-    path = record(answer="x " * 1000 + "end")
-    damaged = [line.replace("end", "END") if '"run_finished"' in line else line for line in lines(path)]
+    path = record(answer="x " * 1000 + "zq")
+    damaged = [line.replace("zq", "ZQ") if '"run_finished"' in line else line for line in lines(path)]
     path.write_text("".join(damaged))
     *_, finished = map(json.loads, lines(path))
     finished["result"]["answer"] = "x " * 700 + "y " * 300
@@ -179,11 +180,57 @@ def test_control_characters_of_a_recorded_run_are_made_visible(cli: Cli) -> None
     assert "\x1b" not in done.out + done.err
 
 
-def test_an_error_inside_aeon_is_a_difference_and_its_traceback_is_for_debug() -> None:
+def test_an_error_inside_aeon_is_a_difference_and_its_traceback_is_for_debug(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("inside")
+
+    record()
+    monkeypatch.setattr("aeon_core.kernel.executor.Executor.request", broken)
+    done = cli("replay", "r1", "--check")
+    assert (done.code, done.err) == (1, "")
+    assert " differs · " in done.out
+    assert "ZeroDivisionError: inside" in cli("replay", "r1", "--check", "--debug").err
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A person at a terminal, and an app that only notes on which screen it was opened."""
+    screens: list[Any] = []
+
+    def run_app(runs_dir: Path, work: Any = None, today: Any = None, prepare: Any = None) -> int:
+        app = SimpleNamespace(first_screen=None)
+        prepare(app)
+        screens.append((runs_dir, app.first_screen))
+        return 0
+
+    monkeypatch.setattr("aeon_tui.cli._going_on.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.app.run_app", run_app)
+    return screens
+
+
+@pytest.mark.parametrize(("speed", "taken"), [([], 1.0), (["--speed", "10"], 10.0), (["--speed", "max"], float("inf"))])
+def test_at_a_terminal_a_run_is_shown_once_more(cli: Cli, opened: list[Any], speed: list[str], taken: float) -> None:
     path = record()
-    before, after = path.read_text().rsplit('"usage":null,"cost_usd":null', 1)
-    path.write_text(f'{before}"usage":null,"cost_usd":"x"{after}')
-    done = process("replay", str(path), "--check")
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "  recorded  llm " in done.stdout
-    assert "Traceback" in process("replay", str(path), "--check", "--debug").stderr
+    done = cli("replay", "r1", *speed)
+    ((runs_dir, screen),) = opened
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert runs_dir == path.parent.absolute()
+    assert (screen._replay.speed, screen._replay.journal.name) == (taken, "r1.jsonl")
+    screen._replay.close()
+
+
+@pytest.mark.parametrize("flags", [["--headless"], ["--json"], ["--check"]])
+def test_at_a_terminal_the_app_can_be_left_out(cli: Cli, opened: list[Any], flags: list[str]) -> None:
+    record()
+    assert cli("replay", "r1", *flags).code == 0
+    assert opened == []
+
+
+@pytest.mark.parametrize("speed", ["0", "-2", "fast", "inf"])
+def test_a_speed_that_is_none_is_one_line(cli: Cli, speed: str) -> None:
+    record()
+    done = cli("replay", "r1", f"--speed={speed}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"aeon-tui: --speed must be a number above 0, or 'max'; got {speed!r}\n"

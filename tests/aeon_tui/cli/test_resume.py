@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,7 @@ def expired(cli: Cli) -> Path:
 
 def test_an_expired_run_goes_on_with_more_cycles(cli: Cli) -> None:
     path = expired(cli)
-    done = cli("resume", "last", "--ttl", "40")
+    done = cli("resume", "last", "--ttl", "40", "--durability", "full")
     assert done.code == 0
     assert "Answer (simulated model)\nA REST API for invoices" in done.out
     assert done.err.splitlines()[-1].startswith("run converged · 2 passes")
@@ -75,7 +77,10 @@ def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
     [
         (["nope"], "no run 'nope'"),
         (["last", "--ttl", "x"], "--ttl must be"),
-        (["last", "--criteria", "c.yml"], "unknown option '--criteria'"),
+        (["last", "--criteria", "c.yml"], "--criteria cannot be changed when a run is resumed; fork it instead"),
+        (["last", "--plan", "p.yml"], "--plan cannot be changed when a run is resumed; fork it instead"),
+        (["last", "--single-pass"], "--single-pass cannot be changed when a run is resumed; fork it instead"),
+        (["last", "--allow", "Bash"], "--allow cannot be changed when a run is resumed; fork it instead"),
         (["last", "--on-unknown", "maybe"], "must be one of fail, retry, ask"),
         (["last", "--model", "nobody:x"], "nobody"),
     ],
@@ -86,3 +91,62 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(cli: Cli, arguments: list[st
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A person at a terminal, and an app that only notes how it was opened."""
+    calls: list[Any] = []
+
+    def run_app(runs_dir: Path, work: Any = None, today: Any = None, prepare: Any = None) -> int:
+        app = SimpleNamespace(first_screen=None, first_notice="")
+        if prepare is not None:
+            prepare(app)
+        calls.append((work, app))
+        return 0
+
+    monkeypatch.setattr("aeon_tui.cli._going_on.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.app.run_app", run_app)
+    return calls
+
+
+def test_at_a_terminal_the_app_opens_on_the_run(cli: Cli, opened: list[Any]) -> None:
+    path = expired(cli)
+    done = cli("resume", "last", "--ttl", "40", "--approve", "none", "--model", "simulated:muddled")
+    ((work, _),) = opened
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (work.path.name, work.task, work.config.model) == (path.name, TASK, "simulated:muddled")
+    assert work.options == {"ttl": 40, "on_unknown": "ask", "approve": ["none"]}
+
+
+def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli, opened: list[Any]) -> None:
+    assert cli("run", "--headless", "--model", "simulated:default", "--ttl", "20", "calculate 1 / 0").code == 5
+    done = cli("resume", "last")
+    ((work, app),) = opened
+    assert work is None
+    assert app.first_screen.chosen_run.parent == RUNS.absolute()
+    assert app.first_notice == "the run has ended as not converged; there is nothing to go on with; F forks it"
+    assert (done.code, done.err) == (
+        5,
+        "aeon-tui: the run has ended as not converged; there is nothing to go on with\n",
+    )
+
+
+def test_at_a_terminal_what_would_fail_is_told_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
+    path = expired(cli)
+    assert cli("resume", "last", "--model", "openai:gpt").code == 3
+    assert cli("resume", "last", "--tools", "none:none").code == 2
+    from aeon_core.journal.recovery import reopen
+
+    writer = reopen(path)
+    done = cli("resume", "last")
+    writer.close()
+    assert (done.code, "is being written by" in done.err) == (2, True)
+    assert opened == []
+
+
+def test_headless_and_json_need_no_app(cli: Cli, opened: list[Any]) -> None:
+    expired(cli)
+    assert json.loads(cli("resume", "last", "--ttl", "40", "--json").out)["status"] == "converged"
+    assert "Answer" in cli("resume", "last", "--headless").out
+    assert opened == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import html.parser
 import json
 import os
@@ -16,8 +17,10 @@ from tests.aeon_core.journal.build import (
     finished,
     pass_record,
     plan,
+    plan_record,
     started,
     step,
+    tool,
     ttl,
     whole_run,
     write,
@@ -43,6 +46,28 @@ def test_one_pass_is_shown_alone(cli: Cli) -> None:
     assert second.endswith("Answer (simulated model)\nThe sum is 15.\n")
     history = json.loads(cli("show", "last", "--pass", "2", "--json").out)
     assert [each["pass_number"] for each in history["passes"]] == [2]
+
+
+@pytest.mark.parametrize(("effect", "said"), [("unsafe", True), ("idempotent", False), ("pure", False)])
+def test_a_call_whose_outcome_is_not_known_is_told(cli: Cli, effect: str, said: bool) -> None:
+    called = tool("started", arguments={}, effect=effect)
+    write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
+    told = "unknown: calculator was called, and the journal holds no outcome"
+    assert (told in cli("show", "last").out) is said
+    for export in ("html", "md"):
+        assert (told in cli("show", "last", "--export", export).out) is said
+        assert "s1 · stopped · " in cli("show", "last", "--export", export).out
+    assert "s1 stopped · " in cli("show", "last").out
+
+
+def test_a_call_of_a_run_that_goes_on_is_not_lost(cli: Cli) -> None:
+    called = tool("started", arguments={}, effect="unsafe")
+    path = write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
+    with path.open("rb") as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        done = cli("show", "last").out
+    assert "s1 running · " in done
+    assert "unknown" not in done
 
 
 @pytest.mark.parametrize(

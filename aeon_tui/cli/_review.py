@@ -1,0 +1,51 @@
+"""A plan or a pass that a headless run waits with, as a few lines: the journal holds the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from aeon_core.effects.approval import ApprovalRequest
+from aeon_core.journal.adaptive_fold import issue_of, refinement_of
+from aeon_core.journal.adaptive_text import issue, refinement, refinement_cause
+from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of
+from aeon_core.journal.view import RunView
+from aeon_widgets.review_text import cycles_left, follows, problem_blocks, score_blocks, step_blocks
+from aeon_widgets.text import count, one_line
+from aeon_widgets.text_view import Block
+
+_ANSWER_LINES = 12
+_STEP_LINES = 60
+_FEW = 10
+
+
+def review_lines(request: ApprovalRequest, view: RunView) -> Iterator[Block]:
+    """Yield what a person decides about, the most important first; `view` is the run up to here."""
+    subject, number = request.subject, request.pass_number
+    yield from problem_blocks(subject)
+    if request.point == "pass":
+        yield from score_blocks(subject, number, view.assessments)
+        yield from _cut(_answer(str_of(subject.get("answer"))), _ANSWER_LINES, "line")
+    else:
+        yield from _cut(list(step_blocks(dict_of(subject.get("plan")) or {})), _STEP_LINES, "line")
+    found = [issue_of(each) for each in dicts_of(subject.get("issues"))]
+    yield from _cut([(each.severity, f"issue: {issue(each)}") for each in found], _FEW, "issue")
+    changed = [refinement_of(each, pass_number=number) for each in dicts_of(subject.get("refinements"))]
+    told = [("", f"changed: {refinement(each)}; because: {refinement_cause(each)}") for each in changed]
+    yield from _cut(told, _FEW, "change")
+    questions = strs_of(subject.get("questions"))
+    yield from _cut([("accent", f"question: {one_line(each)}") for each in questions], _FEW, "question")
+    yield "medium", follows(subject, number) if request.point == "pass" else f"approve: {cycles_left(subject)}"
+
+
+def _answer(answer: str) -> list[Block]:
+    if not answer.strip():
+        return [("muted", "no answer was given")]
+    return [("bold", "answer:"), *(("", f"  {line}") for line in answer.splitlines())]
+
+
+def _cut(blocks: list[Block], most: int, noun: str) -> Iterator[Block]:
+    """Yield the first blocks, and how many more there are."""
+    yield from islice(blocks, most)
+    if len(blocks) > most:
+        yield "muted", f"… {count(len(blocks) - most, f'more {noun}')}; `aeon-tui show` has them all"

@@ -1,0 +1,88 @@
+"""`aeon-tui fork`: a new run that starts where a pass of another one started, live in the app or headless."""
+
+from __future__ import annotations
+
+import contextlib
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from aeon_core.config import runs_directory
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.forking import starting_plan
+from aeon_core.journal.history import find_run
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.values import int_of
+from aeon_core.plan.models import Plan
+from aeon_tui.cli import _settings
+from aeon_tui.cli._going_on import in_app, run_headless, said_anew
+from aeon_tui.cli._output import has_screen, stderr
+from aeon_tui.cli._printed import print_result
+from aeon_tui.cli._progress import Progress
+from aeon_tui.forked import ForkRun, forked
+from aeon_tui.plan_editing import edit_plan, load_edited_plan
+from aeon_tui.prints import prints_on_stderr
+
+
+def execute(args: Namespace) -> int:
+    """Fork a run and return the exit code of the new one's result.
+
+    Raises UsageError where there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
+    """
+    path = find_run(args.run, _settings.runs_dir(args))
+    number = _pass_number(args.pass_number, path)
+    before = starting_plan(path, number)
+    loaded = _settings.load(args)
+    directory = _settings.writable(runs_directory(loaded.config))
+    said = {**said_anew(args, loaded.config), "runs_dir": directory}
+    live = in_app(args)
+    with _edited(args, before, f"The plan that pass {number} of the run {path.stem} starts with") as plan:
+        work = forked(path, number, loaded, said, plan, in_app=live)
+        with prints_on_stderr():
+            work.prepare()
+    return _in_app(args, work, directory) if live else _headless(args, work, directory)
+
+
+def _pass_number(given: str | None, path: Path) -> int:
+    if given is None:
+        raise UsageError(f"say with --pass N which pass the fork starts with; {_those_there_are(path)}")
+    return _settings.pass_number(given)
+
+
+def _those_there_are(path: Path) -> str:
+    records = read_records(path, texts=False, plans=False)
+    begun = sorted({int_of(record.get("pass")) for record in records if record["type"] == "phase"} - {0})
+    if len(begun) < 2:
+        return f"the run has pass {begun[0] if begun else 1}"
+    return f"the run has the passes {begun[0]} to {begun[-1]}"
+
+
+@contextlib.contextmanager
+def _edited(args: Namespace, before: Plan | None, what: str) -> Iterator[Plan | None]:
+    """Give the plan that a person wants instead, None where there is none; what they typed is kept where that fails."""
+    if not args.edit:
+        yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
+        return
+    if before is None:
+        raise UsageError("that pass began without a plan, so there is none to edit; give one with --plan FILE")
+    if not has_screen():
+        raise UsageError("--edit needs a terminal; give an edited plan with --plan FILE")
+    edited = edit_plan(before, what)
+    try:
+        yield edited.plan
+    except AeonError as error:
+        error.message += f"; the edited plan is kept in {str(edited.file)!r}"
+        raise
+    edited.forget()
+
+
+def _in_app(args: Namespace, work: ForkRun, directory: Path) -> int:
+    from aeon_tui.app import run_app
+
+    return run_app(directory, work, lambda: _settings.load(args))
+
+
+def _headless(args: Namespace, work: ForkRun, directory: Path) -> int:
+    progress = Progress(stderr())
+    result = run_headless(work, work.journal_in(directory), progress, debug=args.debug)
+    return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)

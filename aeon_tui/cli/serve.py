@@ -1,0 +1,80 @@
+"""`aeon-tui serve`: the app in a browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+import socket
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from aeon_core.errors import AeonError, UsageError
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import stderr
+
+HOST, PORT = "127.0.0.1", 8000
+NO_PACKAGE = 3
+EXPOSED = "whoever can reach this address can start runs and tools as you: there is no password and no encryption"
+
+
+def execute(args: Namespace) -> int:
+    """Serve the app until it is interrupted, and return 0.
+
+    Raises UsageError for an address that cannot be used, and for one beyond this machine without `--expose`; AeonError
+    with exit code 3 where textual-serve is not installed.
+    """
+    host, port = args.host or HOST, _port(args.port)
+    exposed = not _is_loopback(host)
+    if exposed and not args.expose:
+        raise UsageError(f"--host {host!r} is beyond this machine, and {EXPOSED}; add --expose to do so all the same")
+    _settings.runs_dir(args)
+    _check_free(host, port)
+    try:
+        from aeon_tui.serving import AppServer
+    except ModuleNotFoundError as error:
+        raise AeonError(
+            f"serve: a package is missing ({error}); install it with: pip install 'aeon-tui[serve]'",
+            exit_code=NO_PACKAGE,
+        ) from None
+    if exposed:
+        stderr().line(("warning: ", "yellow"), EXPOSED)
+    AppServer(command(args), host, port).serve(debug=bool(args.debug))
+    return 0
+
+
+def command(args: Namespace) -> str:
+    """Return the shell command that starts the app of one tab, with the options that are its too."""
+    parts = [sys.executable, "-P", "-m", "aeon_tui"]
+    for name in ("project_root", "runs_dir", "config"):
+        if (value := getattr(args, name)) is not None:
+            parts += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute())]
+    return shlex.join([*parts, *(["--debug"] if args.debug else [])])
+
+
+def _port(text: str | None) -> int:
+    if text is None:
+        return PORT
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) < 65536):
+        raise UsageError(f"--port must be a whole number from 1 to 65535; got {text!r}")
+    return int(text)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
+def _check_free(host: str, port: int) -> None:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"the app cannot be served on {host!r}, port {port}: {reason}; choose others with --host and --port"
+        ) from None

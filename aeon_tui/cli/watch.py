@@ -1,0 +1,131 @@
+"""`aeon-tui watch`: a run of another process is followed, in the app or headless, before it is there if need be."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from aeon_core.errors import JournalError, UsageError
+from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.following import Follower
+from aeon_core.journal.reader import head
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import Output, has_screen, stderr
+from aeon_tui.cli._printed import print_result
+from aeon_tui.cli._progress import Progress
+from aeon_tui.watching import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
+
+NO_RESULT = 1
+"""A run that has not ended has no exit code of its own."""
+
+
+def execute(args: Namespace) -> int:
+    """Follow a run; headless, return the exit code of its result once it has ended, 1 where its process has died.
+
+    Raises UsageError where the name is the beginning of several runs, or the file is no journal.
+    """
+    if args.json and not args.headless:
+        raise UsageError("--json goes with --headless; add --headless")
+    if not args.headless and not has_screen():
+        raise UsageError("following a run in the app needs a terminal; add --headless to follow it without one")
+    directory = _settings.runs_dir(args)
+    awaited = Awaited(args.run, directory)
+    path = awaited.find()
+    if args.headless:
+        return _headless(awaited, path, as_json=args.json)
+    if path is not None:
+        _check(path)
+    from aeon_tui.app import run_app
+
+    return run_app(directory, prepare=lambda app: app.open_on_watched(awaited))
+
+
+def _check(path: Path) -> None:
+    """Raise UsageError where there is a file that is no journal: the app is not opened for that."""
+    if path.exists() and head(path) is None:
+        follower = Follower(path)
+        try:
+            next(follower.read(), None)
+        finally:
+            follower.close()
+
+
+def _headless(awaited: Awaited, path: Path | None, *, as_json: bool) -> int:
+    err = stderr()
+    if path is None:
+        near = awaited.near()
+        _say_waiting(err, awaited, near_runs(near) if near else "")
+    while path is None:
+        time.sleep(AWAIT_SECONDS)
+        path = awaited.find()
+    followed = _Followed(path, err)
+    try:
+        return _follow(followed, awaited, err, as_json=as_json)
+    finally:
+        followed.follower.close()
+
+
+def _follow(followed: _Followed, awaited: Awaited, err: Output, *, as_json: bool) -> int:
+    waiting = False
+    while True:
+        followed.read_on()
+        standing, path = followed.follower.standing, followed.follower.path
+        if standing == "ended":
+            return _print(followed.progress, path, as_json=as_json)
+        if said := said_of(standing, awaited.argument(path)):
+            err.line(f"aeon-tui: {said}")
+            return NO_RESULT
+        if standing == "awaited" and not waiting:
+            waiting = True
+            _say_waiting(err, awaited)
+        time.sleep(POLL_SECONDS)
+
+
+def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
+    err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
+
+
+def _print(progress: Progress, path: Path, *, as_json: bool) -> int:
+    view = progress.view
+    if view.result is None:
+        raise JournalError(f"the run of {str(path)!r} has ended as {view.status}, but its result cannot be read")
+    return print_result(view.result, view, f"journal {path}", as_json=as_json)
+
+
+class _Followed:
+    """A run that is followed, and its progress, printed as it comes; nothing is printed twice."""
+
+    def __init__(self, path: Path, err: Output) -> None:
+        self.follower = Follower(path)
+        self.progress = Progress(err)
+        self._err = err
+        self._generation = 0
+        self._first: object = None
+        self._last_seq = -1
+        self._damage_told = 0
+
+    def read_on(self) -> None:
+        """Print what has come."""
+        for generation, record in self.follower.read():
+            if generation != self._generation:
+                self._generation = generation
+                self._begin_anew(same_run=record == self._first)
+            if record["seq"] == 0:
+                self._first = record
+            if record["seq"] > self._last_seq:
+                self._last_seq = record["seq"]
+                self.progress(record)
+            else:
+                self.progress.view.apply(record)
+        for problem in self.follower.damage[self._damage_told :]:
+            self._damage_told += 1
+            self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
+
+    def _begin_anew(self, *, same_run: bool) -> None:
+        """Keep silent about what was told of the run before, where it is still the same."""
+        self.progress = Progress(self._err)
+        self._damage_told = 0
+        if not same_run:
+            self._last_seq = -1
+            self._err.line(("another run's journal has taken the place of this one", "yellow"))

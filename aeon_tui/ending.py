@@ -1,0 +1,73 @@
+"""How the app ends: its run first, and where a signal says so, or the app is stuck."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from aeon_tui.signals import handled
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+    from aeon_tui.runner import Runner
+
+ABORT_SECONDS = 2.0
+"""How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
+HANGUP_SECONDS = 10.0
+"""How long a run may take to end when its terminal has been closed."""
+ENDING_SECONDS = 0.3
+"""A run that takes longer than that to end is in a tool: model calls are left at once."""
+WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
+
+
+@contextlib.contextmanager
+def ended_by_signals(app: AeonApp) -> Iterator[None]:
+    """Quit on SIGTERM. End the process on SIGHUP, and where the app is stuck.
+
+    A terminal that is gone takes no output: the app would wait for it, and not end.
+    """
+    closed = threading.Event()
+    hung_up: list[threading.Thread] = []
+
+    def watch(number: int) -> None:
+        gone = number == signal.SIGHUP
+        if app.runner is not None:
+            app.runner.abort()
+            app.runner.wait(HANGUP_SECONDS if gone else None)
+        if gone or not closed.wait(ABORT_SECONDS):
+            os._exit(128 + number)
+
+    def end(number: int, _: FrameType | None) -> None:
+        watcher = threading.Thread(target=watch, args=(number,), name="aeon-end", daemon=True)
+        if number == signal.SIGHUP:
+            hung_up.append(watcher)
+        else:
+            app.quit_soon()
+        watcher.start()
+
+    # Not the event loop's handlers: the loop may be the one that is stuck.
+    with handled(end, signal.SIGTERM, signal.SIGHUP):
+        try:
+            yield
+        finally:
+            closed.set()
+            for watcher in hung_up:
+                watcher.join()
+
+
+def let_end(runner: Runner) -> None:
+    """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
+    if not runner.running:
+        return
+    runner.abort()
+    with contextlib.suppress(KeyboardInterrupt), handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
+        if not runner.wait(ENDING_SECONDS):
+            sys.stderr.write(WAITING)
+            sys.stderr.flush()
+            runner.wait()

@@ -1,0 +1,107 @@
+"""A fork in the app or headless: a new run that starts where a pass of another one started."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_tui.approvals import about, approvals
+from aeon_tui.feed import LiveFeed
+from aeon_tui.said_anew import options_anew, started_of, usable_model
+from aeon_tui.work import Kernel, OnDelta, OnLine, assembled, new_journal
+
+if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
+    from aeon_core.config_files import LoadedConfig
+    from aeon_core.convergence.criteria import ConvergenceCriteria
+    from aeon_core.effects.approval import Approver
+    from aeon_core.plan.models import Plan
+    from aeon_core.tools.registry import ToolRegistry
+
+
+@dataclass
+class ForkRun:
+    """A new run that starts where a pass of another one started. `plan` is that pass's plan, edited by a person."""
+
+    path: Path
+    pass_number: int
+    task: str
+    config: RunConfig
+    plan: Plan | None = None
+    criteria: ConvergenceCriteria | None = None
+    """Those of convergence, where they are said anew."""
+    tools: ToolRegistry | None = None
+    guide: str = ""
+
+    def prepare(self) -> None:
+        """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
+        from aeon_core.assemble import assembled_tools
+        from aeon_core.forking import Fork
+
+        known: dict[str, Any] = {"config": self.config, "plan": self.plan, "criteria": self.criteria}
+        with contextlib.closing(usable_model(self.config)) as model:
+            self.tools = assembled_tools(self.config)
+            try:
+                Fork(self.path, self.pass_number, model, self.tools, **known)
+            except BaseException:
+                self.tools.close()
+                raise
+
+    def journal_in(self, runs_dir: Path) -> Path:
+        """Return a journal of a new name: the parent's is left as it is."""
+        return new_journal(runs_dir)
+
+    def feed(self, journal: Path) -> LiveFeed:
+        """Return a feed that begins with the fork."""
+        return LiveFeed(journal)
+
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+        """Return what runs the fork."""
+        from aeon_core.forking import Fork
+
+        with assembled(self.config, self.tools) as (model, tools, listener):
+            return Fork(
+                self.path,
+                self.pass_number,
+                model,
+                tools,
+                config=self.config,
+                approver=about(self.config.approve, approver),
+                journal=journal,
+                on_record=listener,
+                plan=self.plan,
+                criteria=self.criteria,
+                on_line=on_line,
+                on_delta=on_delta,
+            )
+
+
+def forked(
+    path: Path,
+    pass_number: int,
+    today: LoadedConfig,
+    said: Mapping[str, Any],
+    plan: Plan | None = None,
+    *,
+    in_app: bool,
+) -> ForkRun:
+    """Return the work of a fork: with the parent's options, but for those `said` anew, and its plan or an edited one.
+
+    What a person is asked about is as in a new run, whatever it was in the parent's.
+    Raises UsageError where the journal cannot be read.
+    """
+    from aeon_core.convergence.criteria import load_criteria
+    from aeon_core.forking import forked_config
+
+    started = started_of(path)
+    return ForkRun(
+        path,
+        pass_number,
+        str(started["task"]),
+        options_anew(forked_config(path), started, today.config, {**said, "approve": approvals(today, in_app=in_app)}),
+        plan,
+        load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
+    )

@@ -1,0 +1,53 @@
+"""A text is looked for in one run's journal, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from aeon_core.errors import AeonError
+from aeon_core.journal.searching import Match, search
+
+MOST = 10_000
+"""Records that are listed; a text that is in more of them tells nothing."""
+PIECE_SECONDS = 0.004
+PAUSE_SECONDS = 0.001
+"""How long the thread works before it lets the screen have its turn, and for how long."""
+
+
+class RecordSearch:
+    """`found` grows while the search goes on, in the order of the records; in the end `ended` is True."""
+
+    def __init__(self, journal: Path, wanted: str) -> None:
+        self.wanted = wanted
+        self.found: list[Match] = []
+        self.ended = False
+        self.cancelled = False
+        self.error: AeonError | None = None
+        self._worked = time.perf_counter()
+        threading.Thread(target=self._work, args=(journal,), name="aeon-search", daemon=True).start()
+
+    @property
+    def full(self) -> bool:
+        """Whether there may be more records that hold the text than are listed."""
+        return len(self.found) >= MOST
+
+    def cancel(self) -> None:
+        """End soon; what has been found stays."""
+        self.cancelled = not self.ended
+
+    def _work(self, journal: Path) -> None:
+        try:
+            for match in search(journal, self.wanted, cancelled=self._is_over):
+                self.found.append(match)
+        except AeonError as error:
+            self.error = error
+        finally:
+            self.ended = True
+
+    def _is_over(self) -> bool:
+        if time.perf_counter() - self._worked > PIECE_SECONDS:
+            time.sleep(PAUSE_SECONDS)
+            self._worked = time.perf_counter()
+        return self.cancelled or self.full

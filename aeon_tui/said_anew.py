@@ -1,0 +1,57 @@
+"""The options of a run that begins with another one's journal: that one's own, but for what is said anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aeon_core.config import RunConfig
+    from aeon_core.llm.base import LLMAdapter
+
+_NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
+"""Options that are taken from today's configuration: a journal holds no secrets."""
+
+
+def started_of(path: Path) -> dict[str, Any]:
+    """Return the `run_started` record of a journal. Raises UsageError where the file is none."""
+    from aeon_core.journal.strict import sound_records
+
+    return next(sound_records(path))
+
+
+def options_anew(
+    recorded: RunConfig, started: Mapping[str, Any], today: RunConfig, said: Mapping[str, Any]
+) -> RunConfig:
+    """Return a run's own options, but for what is said anew and for what no journal holds.
+
+    `policy` said anew is rules that are added to the run's.
+    """
+    kept = {name: getattr(today, name) for name in _NEVER_WRITTEN}
+    hidden = recorded.base_url is None and started["config"].get("base_url") is not None
+    elsewhere = "model" in said and _providers(said["model"]) != _providers(recorded.model)
+    if "base_url" not in said and (hidden or elsewhere):
+        # The address of one provider is none for another; within one, nothing goes elsewhere unasked.
+        kept["base_url"] = today.base_url
+    if (rules := said.get("policy")) is not None:
+        kept["policy"] = recorded.policy.joined(rules)
+    return recorded.model_copy(update={**said, **kept})
+
+
+def _providers(model: str | list[str] | None) -> set[str]:
+    models = [model] if isinstance(model, str) else model or []
+    return {each.partition(":")[0] for each in models}
+
+
+def usable_model(config: RunConfig) -> LLMAdapter:
+    """Return the configured model, ready to be asked. Raises ModelUnavailableError, UsageError."""
+    from aeon_core.assemble import connected_model
+
+    model = connected_model(config)
+    try:
+        model.check()
+    except BaseException:
+        model.close()
+        raise
+    return model

@@ -1,0 +1,43 @@
+"""The opened step of a lean view: what was left in the journal is read on a thread, and the screen never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.screen import Screen
+
+from aeon_core.journal.view import CallView, RunView
+from aeon_tui.feed import Feed
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.opened import Opened, opened
+
+
+class OpenedStep:
+    """Holds in full what the selected row stands for. `has_come` is called when it has been read."""
+
+    def __init__(self, screen: Screen[None], feed: Feed, has_come: Callable[[], None]) -> None:
+        self._screen, self._feed, self._has_come = screen, feed, has_come
+        self._wanted: tuple[RunView, int, RowKey | None] | None = None
+        self._filled: Opened | None = None
+
+    def filled(self, view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> Opened | None:
+        """Return the row's step or calls in full; None where the view holds all, or until they have been read."""
+        found = opened(view, key, calls)
+        if not found.lean:
+            return None
+        wanted = (view, view.last_seq, key)
+        if self._wanted is None or self._wanted[0] is not view or self._wanted[1:] != wanted[1:]:
+            self._wanted, self._filled = wanted, None
+            self._screen.run_worker(
+                lambda: self._read(wanted, found), thread=True, exclusive=True, group="opened", exit_on_error=False
+            )
+        return self._filled
+
+    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: Opened) -> None:
+        filled = found.filled(self._feed.record)
+        self._screen.app.call_from_thread(self._take, wanted, filled)
+
+    def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: Opened) -> None:
+        if wanted is self._wanted:
+            self._filled = filled
+            self._has_come()

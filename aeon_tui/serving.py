@@ -1,0 +1,88 @@
+"""The server of `aeon-tui serve`: textual-serve's, for this machine's browser only, and ended at once."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import ipaddress
+import logging
+import socket
+import sys
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from textual_serve.server import Server
+
+ENDING_SECONDS = 3.0
+"""How long apps may take to end when the server does. Then they are hung up on, which aborts their runs."""
+_HEADERS = {
+    # The page would fetch a font from elsewhere; it has it already.
+    "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class AppServer(Server):
+    """Serves the app that `command` starts, one process for each tab. Pages of other sites cannot reach it.
+
+    A browser lets any page open a websocket to this machine: only the page that was served here is let in. Nor is it
+    served under a foreign name, which could be made to lead here.
+    """
+
+    def __init__(self, command: str, host: str, port: int) -> None:
+        super().__init__(command, host, port, title="aeon-tui")
+        self._names = {host.casefold(), "localhost", socket.gethostname().casefold()}
+        self._sessions: set[asyncio.Task[object]] = set()
+
+    def initialize_logging(self) -> None:
+        """Log what textual-serve finds wrong, on standard error; with `debug` all it does."""
+        logging.basicConfig(level="DEBUG" if self.debug else "ERROR", format="aeon-tui: %(message)s")
+
+    async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002  # textual-serve's signature
+        """Say where the app is."""
+        sys.stderr.write(f"aeon-tui: the app is at {self.public_url} · Ctrl-C ends it\n")
+        sys.stderr.flush()
+
+    async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
+        """End the apps of all tabs."""
+        for session in self._sessions:
+            session.cancel()
+        if self._sessions:
+            await asyncio.wait(self._sessions, timeout=ENDING_SECONDS)
+
+    async def handle_index(self, request: web.Request) -> web.StreamResponse:
+        """Return the page; its addresses are those that the browser has asked for."""
+        self._check(request)
+        asked = copy.copy(self)
+        asked.public_url = f"{request.scheme}://{request.host}"
+        response: web.StreamResponse = await Server.handle_index(asked, request)
+        response.headers.update(_HEADERS)
+        return response
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run an app for as long as its tab is open."""
+        self._check(request)
+        session = asyncio.current_task()
+        assert session is not None  # a handler is a task
+        self._sessions.add(session)
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            self._sessions.discard(session)
+
+    def _check(self, request: web.Request) -> None:
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc.casefold() != request.host.casefold():
+            raise web.HTTPForbidden(text="A page of another site cannot use this app.")
+        if not self._is_ours(urlsplit(f"//{request.host}").hostname or ""):
+            raise web.HTTPForbidden(text="The app is not served under this name; use the address it was started with.")
+
+    def _is_ours(self, name: str) -> bool:
+        """Return whether the name cannot be one that somebody else has made to lead here."""
+        if name.casefold() in self._names:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,80 @@
+"""Which themes the app has, and with which of them it opens."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from aeon_core.checks import nearest
+from aeon_core.places import find_project_root
+from aeon_core.visible import visible
+from aeon_themes import PALETTES, Palette
+from aeon_themes.folders import theme_files, theme_folders
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VARIABLE = "AEON_THEME"
+NOTICE_SECONDS = 20
+_NOTICES = 2
+"""As many problems are shown; all of them are logged."""
+
+logger = logging.getLogger("aeon")
+
+
+def wanted_theme() -> str | None:
+    """Return the name of the theme that the environment asks for, None where it asks for none."""
+    return os.environ.get(VARIABLE, "").strip() or None
+
+
+def add_themes(app: App[Any]) -> None:
+    """Give the app Aeon's themes. It opens with the wanted one, where that is known before any file was read."""
+    for palette in PALETTES:
+        app.register_theme(palette.theme())
+    wanted = wanted_theme()
+    app.theme = wanted if wanted in app.available_themes else PALETTES[0].name
+
+
+def add_own_themes(app: App[Any]) -> None:
+    """Give the app the themes of the person and of the project, and say what is wrong with them.
+
+    Called from a thread, since this reads files.
+    """
+    palettes, problems = _read(theme_files(theme_folders(find_project_root())))
+    app.call_from_thread(_add, app, palettes, problems)
+
+
+def _read(files: list[Path]) -> tuple[Iterable[Palette], list[str]]:
+    if not files:
+        return (), []
+    from aeon_themes.files import load_themes
+
+    loaded = load_themes(files)
+    return loaded.palettes, [*loaded.problems, *loaded.warnings]
+
+
+def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str]) -> None:
+    for palette in palettes:
+        if palette.name in app.available_themes:
+            problems.append(f"the theme {palette.name!r} is left out: Textual has one of that name; rename it")
+        else:
+            app.register_theme(palette.theme())
+    if (wanted := wanted_theme()) in app.available_themes:
+        app.theme = wanted
+    elif wanted is not None:
+        known = tuple(app.available_themes)
+        problems.insert(0, f"{VARIABLE} asks for the theme {wanted!r}, which is unknown{nearest(wanted, known)}")
+    _tell(app, problems)
+
+
+def _tell(app: App[Any], problems: list[str]) -> None:
+    for problem in problems:
+        logger.warning("%s", problem)
+    for problem in problems[:_NOTICES]:
+        app.notify(visible(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
+    if (more := len(problems) - _NOTICES) > 0:
+        app.notify(f"and {more} more such problems with themes", severity="warning", timeout=NOTICE_SECONDS)

@@ -1,0 +1,200 @@
+"""A person looks at the plan before it runs, and at a pass when it has ended: what they decide is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
+from aeon_core.journal.reader import read_records
+from aeon_core.replaying import replay
+from aeon_core.resuming import resume
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
+from tests.fakes import ScriptedModel
+
+Decision = dict[str, Any] | Callable[[ApprovalRequest], dict[str, Any]]
+APPROVE = {"decision": "approve"}
+
+
+class Person:
+    """Decides as told, then approves; `asked` holds what was to be decided."""
+
+    def __init__(self, *decisions: Decision) -> None:
+        self.decisions = list(decisions)
+        self.asked: list[ApprovalRequest] = []
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        self.asked.append(request)
+        decision = self.decisions.pop(0) if self.decisions else APPROVE
+        return ApprovalDecision(**(decision(request) if callable(decision) else decision))
+
+    @property
+    def points(self) -> list[tuple[str, int]]:
+        return [(request.point, request.pass_number) for request in self.asked]
+
+
+def two_passes() -> ScriptedModel:
+    return model(plan=plan(by=0), refine=MENDED)
+
+
+def run(tmp_path: Path, scripted: ScriptedModel, person: Person | None, *approve: str) -> RunResult:
+    """Return the result, having made sure that the run goes over its records again, and on from each approval."""
+    path = tmp_path / "r.jsonl"
+    config = RunConfig(approve=list(approve), durability="off")
+    decisions = list(person.decisions) if person is not None else []
+    result = Orchestrator(scripted, config=config, approver=person, journal=path).run(TASK)
+    assert replay(path).difference is None
+    lines = path.read_bytes().splitlines(keepends=True)
+    decided = [place for place, line in enumerate(lines) if b'"type":"approval"' in line[:200] and b'"decided"' in line]
+    for number, place in enumerate(decided):
+        for left in (place, place + 1):
+            part = tmp_path / f"{place}-{left}.jsonl"
+            part.write_bytes(b"".join(lines[:left]))
+            goes_on = Person(*decisions[number + (left > place) :])
+            if person is not None and result.status != "aborted":
+                assert resume(part, fresh(scripted), approver=goes_on).answer == result.answer
+    return result
+
+
+def fresh(scripted: ScriptedModel) -> ScriptedModel:
+    return ScriptedModel(**scripted.scripts)
+
+
+def records(tmp_path: Path) -> list[dict[str, Any]]:
+    return list(read_records(tmp_path / "r.jsonl"))
+
+
+def test_the_plan_is_shown_before_it_runs_and_each_pass_when_it_has_ended(tmp_path: Path) -> None:
+    person = Person()
+    result = run(tmp_path, two_passes(), person, "plan", "pass")
+    assert (result.status, result.passes) == ("converged", 2)
+    assert person.points == [("plan", 1), ("pass", 1), ("plan", 2), ("pass", 2)]
+    plans, passes = person.asked[0].subject, person.asked[1].subject
+    assert plans["plan"]["steps"][0]["status"] == "pending"
+    assert "answer" not in plans
+    assert passes["convergence"]["converged"] is False
+    assert passes["ended"] is None
+    assert [change["accepted"] for change in passes["refinements"]] == [True]
+    assert person.asked[2].subject["refinements"] == passes["refinements"]
+    assert person.asked[3].subject["ended"] == "converged"
+
+
+def test_nobody_is_asked_where_nothing_is_to_be_approved(tmp_path: Path) -> None:
+    person = Person()
+    assert run(tmp_path, two_passes(), person, "tool").status == "converged"
+    assert person.asked == []
+
+
+def test_a_result_is_accepted_as_it_is(tmp_path: Path) -> None:
+    result = run(tmp_path, two_passes(), Person({"decision": "accept"}), "pass")
+    assert (result.status, result.converged, result.passes, result.exit_code) == ("accepted", False, 1, 0)
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_words_become_an_issue_that_the_plan_is_refined_for(tmp_path: Path, point: str) -> None:
+    person = Person({"decision": "reject", "feedback": "say it in French"})
+    scripted = model(plan=plan(), refine=MENDED)
+    run(tmp_path, scripted, person, point)
+    assert person.points[:2] == [(point, 1), (point, 1)]
+    told = [issue["description"] for report in of(records(tmp_path), "validation") for issue in report["issues"]]
+    assert "a person says: say it in French" in told
+    assert "say it in French" in next(request for request in scripted.requests if request.purpose == "refine").prompt
+    assert person.asked[1].digest != person.asked[0].digest
+
+
+def edited(request: ApprovalRequest) -> dict[str, Any]:
+    first, second = request.subject["plan"]["steps"]
+    return {"decision": "edit", "edited": {"goal": TASK, "steps": [first, {**second, "description": "Halve 1"}]}}
+
+
+@pytest.mark.parametrize(("point", "passes", "ran"), [("plan", 1, ["s1", "s2"]), ("pass", 2, ["s1", "s2", "s2"])])
+def test_an_edited_plan_takes_the_place_of_the_one_there_was(
+    tmp_path: Path, point: str, passes: int, ran: list[str]
+) -> None:
+    result = run(tmp_path, model(), Person(edited), point)
+    assert (result.status, result.passes) == ("converged", passes)
+    assert [step.description for step in result.steps] == ["Add 5 and 10", "Halve 1"]
+    assert [r["step_id"] for r in of(records(tmp_path), "step") if r["status"] == "running"] == ran
+    assert [record["cause"] for record in of(records(tmp_path), "plan")] == ["generated", "edited"]
+
+
+def test_an_edited_plan_that_is_none_is_asked_about_again(tmp_path: Path) -> None:
+    person = Person({"decision": "edit", "edited": {"goal": ""}}, {"decision": "edit"}, edited)
+    assert run(tmp_path, model(), person, "plan").status == "converged"
+    problems = [request.subject.get("problem") for request in person.asked]
+    assert problems[0] is None
+    assert all("not a valid plan: " in str(problem) for problem in problems[1:])
+
+
+def test_a_pass_is_run_once_more_from_where_it_began(tmp_path: Path) -> None:
+    result = run(tmp_path, model(), Person({"decision": "replay"}), "pass")
+    assert (result.status, result.passes) == ("converged", 2)
+    ran = [(r["pass"], r["step_id"]) for r in of(records(tmp_path), "step") if r["status"] == "running"]
+    assert ran == [(1, "s1"), (1, "s2"), (2, "s1"), (2, "s2")]
+    first, second = of(records(tmp_path), "pass")
+    assert [step["status"] for step in second["plan_state"]["steps"]] == ["pending", "pending"]
+    assert first["execution_results"]["steps"][0]["output"] == {"result": 15}
+
+
+def test_what_a_step_gave_before_is_no_memory_when_it_runs_again(tmp_path: Path) -> None:
+    reasoned = {
+        "goal": TASK,
+        "steps": [{"step_id": "s1", "description": "Describe the sum of 5 and 10", "agent": "llm"}],
+    }
+    scripted = model(plan=reasoned, reason=["first thought", "second thought"], answer="15")
+    run(tmp_path, scripted, Person({"decision": "replay"}), "pass")
+    again = [request.prompt for request in scripted.requests if request.purpose == "reason"][1]
+    assert "first thought" not in again
+
+
+def test_an_abort_ends_the_run_and_whoever_goes_on_is_asked_again(tmp_path: Path) -> None:
+    result = run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    person = Person()
+    assert resume(tmp_path / "r.jsonl", two_passes(), approver=person).status == "converged"
+    assert person.points == [("pass", 1), ("pass", 2)]
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_where_nobody_can_be_asked_the_run_stops_and_says_so(tmp_path: Path, point: str) -> None:
+    result = run(tmp_path, two_passes(), None, point)
+    assert result.status == "aborted"
+    assert result.error is not None
+    assert result.error["message"] == (
+        f"the {point} was to be approved, and nobody could be asked; answer at a terminal, or leave {point!r} out of "
+        "--approve"
+    )
+    person = Person()
+    assert resume(tmp_path / "r.jsonl", two_passes(), approver=person).status == "converged"
+    assert person.points[0] == (point, 1)
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_a_run_that_waits_is_gone_on_with_unasked_where_that_is_said_anew(tmp_path: Path, point: str) -> None:
+    run(tmp_path, two_passes(), None, point)
+    path = tmp_path / "r.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    asked = next(place for place, line in enumerate(lines) if b'"type":"approval"' in line[:200])
+    for left in (len(lines), asked + 1):
+        path.write_bytes(b"".join(lines[:left]))
+        assert resume(path, two_passes(), options={"approve": ["none"]}).status == "converged"
+        assert replay(path).difference is None
+
+
+def test_a_run_is_asked_about_from_where_that_is_said_anew(tmp_path: Path) -> None:
+    run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
+    person = Person()
+    path = tmp_path / "r.jsonl"
+    assert resume(path, two_passes(), options={"approve": ["plan"]}, approver=person).status == "converged"
+    assert person.points == [("plan", 2)]
+    assert replay(path).difference is None
+
+
+def test_a_single_pass_is_not_asked_about(tmp_path: Path) -> None:
+    person = Person()
+    config = RunConfig(approve=["plan", "pass"], single_pass=True, durability="off")
+    result = Orchestrator(model(), config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
+    assert (result.status, person.asked) == ("completed", [])

@@ -1,0 +1,168 @@
+"""`aeon-tui fork`: a new run from a pass of another one, from the command line."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.aeon_tui.cli.conftest import Cli
+
+RUNS = Path(".aeon/runs")
+
+
+@pytest.fixture
+def parent(cli: Cli) -> Path:
+    """The journal of the guided run, of two passes."""
+    assert cli("demo", "--headless").code == 0
+    (path,) = RUNS.glob("*.jsonl")
+    return path
+
+
+def first_record(path: Path) -> dict[str, Any]:
+    with path.open() as lines:
+        record: dict[str, Any] = json.loads(next(lines))
+    return record
+
+
+def other_than(parent: Path) -> Path:
+    (path,) = [path for path in RUNS.glob("*.jsonl") if path != parent]
+    return path
+
+
+def test_a_fork_is_a_run_of_its_own_that_names_its_parent(cli: Cli, parent: Path) -> None:
+    before = parent.read_bytes()
+    done = cli(
+        "fork", parent.stem, "--pass", "2", "--headless", "--json", "--model", "simulated:default", "--ttl", "44"
+    )
+    result = json.loads(done.out)
+    assert (done.code, result["status"], result["passes"], result["ttl"]["limit"]) == (0, "converged", 2, 44)
+    assert (result["model"], result["run_id"]) == ("simulated:default", other_than(parent).stem)
+    started = first_record(other_than(parent))
+    assert (started["parent"]["run_id"], started["parent"]["pass"]) == (parent.stem, 2)
+    assert parent.read_bytes() == before
+    assert done.err.splitlines()[0] == f"run {result['run_id']} · simulated:default (simulated)"
+    assert cli("replay", result["run_id"], "--check").code == 0
+
+
+def test_from_the_first_pass_it_is_the_whole_run_again(cli: Cli, parent: Path) -> None:
+    done = cli("fork", "last", "--pass", "1", "--headless")
+    assert done.code == 0
+    assert done.err.splitlines()[-1].startswith("run converged · 2 passes")
+
+
+def test_an_edited_plan_is_what_it_starts_with(cli: Cli, parent: Path) -> None:
+    from aeon_core.forking import starting_plan
+    from aeon_tui.plan_editing import plan_yaml
+
+    plan = starting_plan(parent, 2)
+    assert plan is not None
+    described = yaml.safe_load(plan_yaml(plan))
+    described["steps"].append({"step_id": "extra", "description": "weigh it all once more", "agent": "llm"})
+    Path("edited.yml").write_text(yaml.safe_dump(described))
+    done = cli("fork", parent.stem, "--pass", "2", "--plan", "edited.yml", "--headless", "--json")
+    steps = {step["step_id"]: step for step in json.loads(done.out)["steps"]}
+    assert steps["extra"]["description"] == "weigh it all once more"
+    assert steps["extra"]["status"] == "complete"
+    assert steps["s1"]["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say with --pass N which pass the fork starts with; the run has the passes 1 to 2"),
+        (["--pass", "two"], "--pass must be a whole number, 1 or more; got 'two'"),
+        (["--pass", "0"], "--pass must be a whole number, 1 or more; got '0'"),
+        (["--pass", "9"], "has no pass 9; a fork can start with one of the passes 1 to 2"),
+        (["--pass", "2", "--ttl", "3"], "a TTL of 3 leaves nothing"),
+        (["--pass", "2", "--ttl", "x"], "--ttl must be a whole number of cycles, 0 or more; got 'x'"),
+        (["--pass", "2", "--plan", "none.yml"], "'none.yml' cannot be read"),
+        (["--pass", "2", "--plan", "bad.yml"], "'bad.yml' is no valid plan: steps: missing"),
+        (["--pass", "2", "--plan", "x.yml", "--edit"], "not allowed with argument"),
+        (["--pass", "2", "--edit"], "--edit needs a terminal; give an edited plan with --plan FILE"),
+        (["--pass", "2", "--model", "nobody:x"], "is of an unknown provider"),
+        (["--pass", "2", "--runs-dir", "/dev/null/x"], "/dev/null/x"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_2(cli: Cli, parent: Path, arguments: list[str], said: str) -> None:
+    Path("bad.yml").write_text("goal: g\n")
+    done = cli("fork", str(parent), *arguments)
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert said in done.err
+    assert list(RUNS.glob("*.jsonl")) == [parent]
+
+
+def test_a_run_of_one_pass_says_so(cli: Cli) -> None:
+    assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
+    assert cli("fork", "last").err.endswith("; the run has pass 1\n")
+
+
+@pytest.fixture
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """A person at a terminal, and an app that only notes how it was opened."""
+    opened: list[Any] = []
+
+    def run_app(runs_dir: Path, work: Any = None, today: Any = None, prepare: Any = None) -> int:
+        opened.append((runs_dir, work))
+        return 5
+
+    monkeypatch.setattr("aeon_tui.app.run_app", run_app)
+    monkeypatch.setattr("aeon_tui.cli._going_on.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.fork.has_screen", lambda: True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return opened
+
+
+def test_at_a_terminal_the_app_opens_on_the_fork(cli: Cli, parent: Path, at_a_terminal: list[Any]) -> None:
+    done = cli("fork", parent.stem, "--pass", "2", "--budget", "3")
+    assert (done.code, done.out, done.err) == (5, "", "")
+    ((directory, work),) = at_a_terminal
+    assert (directory, work.path.name, work.pass_number) == (RUNS.absolute(), parent.name, 2)
+    assert (work.config.budget, work.config.model) == (3.0, "simulated:missing-tool")
+    assert work.config.approve == ["pass", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("script", "steps"), [("sed -i 's/for invoices together/for bills together/' \"$1\"", True), ("true", False)]
+)
+def test_a_plan_is_edited_first(
+    cli: Cli, parent: Path, at_a_terminal: list[Any], monkeypatch: pytest.MonkeyPatch, script: str, steps: bool
+) -> None:
+    Path("editor").write_text(f"#!/bin/sh\n{script}\n")
+    Path("editor").chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(Path("editor").absolute()))
+    assert cli("fork", parent.stem, "--pass", "2", "--edit").code == 5
+    ((_, work),) = at_a_terminal
+    assert (work.plan is not None) is steps
+    if steps:
+        assert "a REST API for bills together" in str(work.plan)
+    assert not list(Path(tempfile.gettempdir()).glob("aeon-plan-*"))
+
+
+def test_an_edited_plan_is_kept_where_the_fork_cannot_be_started(
+    cli: Cli, parent: Path, at_a_terminal: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    done = cli("fork", parent.stem, "--pass", "2", "--edit", "--ttl", "3")
+    (kept,) = Path(tempfile.gettempdir()).glob("aeon-plan-*")
+    assert done.code == 2
+    assert done.err.endswith(f"give more with --ttl; the edited plan is kept in {str(kept)!r}\n")
+    assert at_a_terminal == []
+
+
+def test_a_pass_number_of_any_length_is_one_line(cli: Cli, parent: Path) -> None:
+    done = cli("fork", parent.stem, "--pass", "9" * 5_000)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"aeon-tui: --pass must be a whole number, 1 or more; got {'9' * 40!r}\n"
+
+
+@pytest.mark.parametrize("number", ['"x"', "null", "[]"])
+def test_damaged_phases_are_no_passes_to_start_with(cli: Cli, parent: Path, number: str) -> None:
+    text = parent.read_text()
+    parent.write_text(text.replace('"type":"phase","pass":2,', f'"type":"phase","pass":{number},'))
+    assert parent.read_text() != text
+    assert cli("fork", parent.stem).err.endswith("which pass the fork starts with; the run has pass 1\n")

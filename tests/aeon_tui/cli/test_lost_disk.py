@@ -1,0 +1,79 @@
+"""A run whose journal cannot be written any more ends with the reason on the screen, and loses nothing it has told."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aeon_core.journal.reader import read_records
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.simulated import SimulatedModel
+from tests.aeon_tui.cli.conftest import Cli, process
+
+RUNS = Path(".aeon/runs")
+RUN = ("run", "--headless", "--json", "--model", "simulated:default", "calculate 5 + 10")
+
+
+def small_files() -> None:
+    """Let this process write no file beyond 30 kB, as on a disk that is full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+
+def test_a_full_disk_ends_the_run_with_the_reason_and_it_goes_on_once_there_is_room(cli: Cli) -> None:
+    done = process(*RUN, preexec_fn=small_files)
+    (path,) = RUNS.glob("*.jsonl")
+    result = json.loads(done.stdout)
+    reason = f"the journal {result['journal']!r} cannot be written: File too large; the run stops here"
+    assert (done.returncode, result["status"], result["error"]["message"]) == (1, "failed", reason)
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    text = path.read_bytes()
+    assert 25_000 < len(text) <= 30_000
+    assert text.endswith(b"\n")
+    told = list(read_records(path))
+    assert told[-1]["type"] != "run_finished"
+    again = cli("resume", path.stem, "--json")
+    assert (again.code, json.loads(again.out)["answer"]) == (0, "The sum of 5 and 10 is 15.")
+    assert list(read_records(path))[: len(told)] == told
+    assert cli("replay", path.stem, "--check").code == 0
+
+
+class Deleting(LLMAdapter):
+    """A model during whose judgement the runs are deleted."""
+
+    model, simulated = "simulated:default", True
+
+    def __init__(self) -> None:
+        self._inner = SimulatedModel()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        if request.purpose == "judge":
+            shutil.rmtree(RUNS)
+        return self._inner.complete(request)
+
+
+def test_runs_that_are_deleted_in_mid_run_end_it_with_the_reason(
+    cli: Cli, use_model: Callable[[LLMAdapter], None]
+) -> None:
+    use_model(Deleting())
+    done = cli(*RUN)
+    result = json.loads(done.out)
+    reason = f"the journal {result['journal']!r} was deleted; the run stops here"
+    assert (done.code, result["status"], result["error"]["message"]) == (1, "failed", reason)
+    assert reason in done.err
+    assert not RUNS.exists()
+
+
+@pytest.mark.parametrize("command", [["run", "--headless"], ["resume"]])
+def test_a_runs_directory_that_cannot_be_written_is_no_run(cli: Cli, command: list[str]) -> None:
+    RUNS.parent.joinpath("runs").write_text("no folder")
+    last = "calculate 5 + 10" if command[0] == "run" else "last"
+    done = cli(*command, "--model", "simulated:default", last)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("aeon-tui: ")
+    assert done.err.count("\n") == 1

@@ -1,0 +1,215 @@
+"""The app in a browser: on this machine alone, for the page that was served here alone, and ended at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+
+from aeon_tui.cli.serve import command
+from tests.aeon_core.journal.build import started, write
+from tests.aeon_tui.cli.conftest import Cli, environment
+
+SECONDS = 20
+
+
+@dataclass
+class Served:
+    """A server in a process group of its own."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def alone(self) -> bool:
+        """Whether no process of the group is left."""
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aeon_tui", "serve", "--port", str(port), "--runs-dir", "kept"],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"aeon-tui: the app is at http://127.0.0.1:{port} · Ctrl-C ends it\n"
+        until(lambda: answers(port))
+        yield Served(process, port)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def get(url: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=SECONDS) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+async def drawn(socket: ClientWebSocketResponse, text: str) -> None:
+    """Wait until the app has drawn the text."""
+    seen = b""
+    async with asyncio.timeout(SECONDS):
+        while text.encode() not in seen:
+            message = await socket.receive()
+            assert message.type is WSMsgType.BINARY, message
+            seen += message.data
+
+
+def test_the_page_is_served_and_ctrl_c_ends_it_at_once(served: Served) -> None:
+    code, page = get(served.url)
+    assert code == 200
+    assert f'data-session-websocket-url="ws://127.0.0.1:{served.port}/ws"' in page
+    assert "aeon-tui" in page
+    began = time.monotonic()
+    os.killpg(served.process.pid, signal.SIGINT)
+    out, err = served.process.communicate(timeout=SECONDS)
+    assert (served.process.returncode, out, err) == (0, "", "")
+    assert time.monotonic() - began < 5
+    assert served.alone
+
+
+def test_the_addresses_of_the_page_are_those_it_was_asked_for_under(served: Served) -> None:
+    code, page = get(served.url.replace("127.0.0.1", "localhost"))
+    assert code == 200
+    assert f'data-session-websocket-url="ws://localhost:{served.port}/ws"' in page
+
+
+@pytest.mark.parametrize("headers", [{"Host": "elsewhere.example"}, {"Origin": "http://elsewhere.example"}])
+async def test_pages_from_elsewhere_are_refused(served: Served, headers: dict[str, str]) -> None:
+    assert get(served.url, **headers)[0] == 403
+    async with ClientSession() as session:
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await session.ws_connect(f"{served.url}/ws", headers=headers)
+    assert refused.value.status == 403
+
+
+async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
+    write(Path("kept"), started())
+    async with ClientSession() as session, session.ws_connect(f"{served.url}/ws?width=100&height=30") as tab:
+        await drawn(tab, "interrupted")
+        await tab.send_json(["stdin", "q"])
+        async with asyncio.timeout(SECONDS):
+            while (message := await tab.receive()).type is WSMsgType.BINARY:
+                pass
+    assert message.type is WSMsgType.CLOSE
+    assert served.process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+async def test_no_app_outlives_the_server(served: Served, number: signal.Signals) -> None:
+    async with ClientSession() as session, session.ws_connect(f"{served.url}/ws") as tab:
+        await drawn(tab, "Runs")
+        served.process.send_signal(number)
+        while (await tab.receive()).type in (WSMsgType.BINARY, WSMsgType.TEXT):
+            pass  # the browser answers the server's goodbye
+        await asyncio.to_thread(served.process.wait, SECONDS)
+        until(lambda: served.alone)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--host", "0.0.0.0"),
+            "--host '0.0.0.0' is beyond this machine, and whoever can reach this address can start",
+        ),
+        (("--host", "example.org"), "add --expose to do so all the same"),
+        (("--port", "0"), "--port must be a whole number from 1 to 65535; got '0'"),
+        (("--port", "99999999999"), "--port must be a whole number from 1 to 65535; got '99999999999'"),
+        (("--port", "http"), "--port must be a whole number from 1 to 65535; got 'http'"),
+        (("--config", "none.yml"), "the config file 'none.yml' cannot be read"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    done = cli("serve", *arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert message in done.err
+
+
+def test_a_port_that_is_taken_is_one_line(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = cli("serve", "--port", str(port))
+    assert done.code == 2
+    assert done.err == (
+        f"aeon-tui: the app cannot be served on '127.0.0.1', port {port}: Address already in use; "
+        "choose others with --host and --port\n"
+    )
+
+
+def test_a_missing_package_is_named_with_what_installs_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textual_serve.server", None)
+    monkeypatch.delitem(sys.modules, "aeon_tui.serving", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = cli("serve", "--port", str(port))
+    assert (done.code, done.err.count("\n")) == (3, 1)
+    assert "pip install 'aeon-tui[serve]'" in done.err
+
+
+def test_an_exposed_address_is_warned_of(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        "aeon_tui.serving.AppServer.serve", lambda server, debug: served.append((server.host, server.port))
+    )
+    with socket.create_server(("0.0.0.0", 0)) as free:
+        port = free.getsockname()[1]
+    done = cli("serve", "--host", "0.0.0.0", "--port", str(port), "--expose")
+    assert (done.code, served) == (0, [("0.0.0.0", port)])
+    assert done.err.startswith("warning: whoever can reach this address can start runs and tools as you")
+
+
+def test_the_apps_options_survive_the_shell_and_another_folder(tmp_path: Path) -> None:
+    args = Namespace(project_root=None, runs_dir="my $(runs)", config="~/c.yml", debug=True)
+    parts = shlex.split(command(args))
+    assert parts[1:4] == ["-P", "-m", "aeon_tui"]
+    home = str(Path("~/c.yml").expanduser())
+    assert parts[4:] == ["--runs-dir", str(tmp_path / "my $(runs)"), "--config", home, "--debug"]

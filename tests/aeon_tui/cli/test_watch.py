@@ -1,0 +1,228 @@
+"""`aeon-tui watch`: runs of this process that are over, and runs of other processes that go on, die and are resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.view import fold
+from aeon_tui.app import AeonApp
+from aeon_tui.cli._output import stderr
+from aeon_tui.cli.watch import _Followed
+from aeon_tui.screens.run import RunScreen
+from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.aeon_tui.cli.test_processes import slow_run
+from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
+from tests.aeon_tui.test_watching import Writer, resumed, told, until
+
+SIMULATED = "simulated:default (simulated)"
+RUNS = Path(".aeon/runs")
+SUM = ("run", "--headless", "--model", "simulated:default", "calculate 5 + 10")
+DIED = "aeon-tui: the process that wrote the run has ended; `aeon-tui resume {run}` goes on with it"
+
+
+def the_journal() -> Path:
+    (path,) = RUNS.glob("*.jsonl")
+    return path
+
+
+def test_a_run_that_has_ended_is_told_as_it_was(cli: Cli) -> None:
+    ran = cli(*SUM)
+    watched = cli("watch", "--headless")
+    assert (watched.code, watched.out) == (0, ran.out)
+    assert watched.err.splitlines()[:-1] == ran.err.splitlines()[:-1]
+    assert watched.err.splitlines()[-1].startswith("run converged · 1 pass · ")
+
+
+def test_its_exit_code_is_that_of_the_result_and_json_is_alone_on_stdout(cli: Cli) -> None:
+    ran = cli(*SUM[:2], "--json", "--ttl", "2", *SUM[2:])
+    watched = cli("watch", "last", "--headless", "--json")
+    assert (ran.code, watched.code) == (5, 5)
+    assert json.loads(watched.out) == json.loads(ran.out)
+
+
+def test_a_run_whose_process_has_died_is_exit_1_and_says_how_to_go_on(cli: Cli) -> None:
+    cli(*SUM)
+    path = the_journal()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:8]) + lines[8][:20])
+    watched = cli("watch", path.stem[:12], "--headless", "--json")
+    assert (watched.code, watched.out) == (1, "")
+    assert watched.err.splitlines()[-1] == DIED.format(run=path.stem)
+
+
+def test_lines_that_were_taken_back_are_not_told(cli: Cli) -> None:
+    assert cli(*SUM[:2], "--ttl", "2", *SUM[2:]).code == 5
+    assert "expired" in cli("watch", "--headless").err
+    assert cli("resume", "last", "--headless", "--ttl", "40").code == 0
+    watched = cli("watch", "--headless")
+    assert watched.code == 0
+    assert "expired" not in watched.err
+
+
+def test_damage_is_told(cli: Cli) -> None:
+    cli(*SUM)
+    path = the_journal()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"broken\n", *lines[3:]]))
+    watched = cli("watch", str(path), "--headless")
+    assert watched.code == 0
+    assert "warning: the journal is damaged: line 4: broken" in watched.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["README", "--json"], "--json goes with --headless"),
+        ([], "needs a terminal; add --headless"),
+        (["x.jsonl", "--headless"], "'x.jsonl' is no journal: its lines are no records"),
+        ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs directory"),
+        (["./", "--headless"], "it is a folder"),
+        (["nul\0/", "--headless"], "cannot be read"),
+        (["r", "--headless", "--runs-dir", "two"], "'r' is the beginning of 2 runs (r1, r2, …); give more of it"),
+    ],
+)
+def test_what_cannot_be_watched_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
+    Path("x.jsonl").write_text("hello\n")
+    Path("two").mkdir()
+    for name in ("r1", "r2"):
+        (Path("two") / f"{name}.jsonl").write_text("")
+    done = cli("watch", *arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+
+
+def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[AeonApp] = []
+
+    def run_app(runs_dir: Path, *, prepare: Any) -> int:
+        opened.append(AeonApp(runs_dir))
+        prepare(opened[0])
+        return 0
+
+    monkeypatch.setattr("aeon_tui.cli.watch.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.app.run_app", run_app)
+    cli(*SUM)
+    assert cli("watch", "last").code == 0
+    screen = opened[0].first_screen
+    assert isinstance(screen, RunScreen)
+    screen._feed.close()
+    Path("x.jsonl").write_text("hello\n")
+    assert cli("watch", "x.jsonl").code == 2
+    assert len(opened) == 1
+
+
+def test_what_was_told_is_not_told_again_when_a_resume_takes_lines_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = finished_run().records
+    writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
+    writer.begin()
+    writer.write(*records)
+    followed = _Followed(writer.path, stderr())
+    followed.read_on()
+    assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
+    writer.write(more := resumed(records[-1], continues_at=6))
+    followed.read_on()
+    assert capsys.readouterr().err.splitlines() == ["a process goes on with the run"]
+    assert followed.progress.view == fold([*records[:6], more])
+    writer.die()
+    other = Recording(task="another").records
+    writer.path.unlink()
+    writer.begin()
+    writer.write(*other)
+    followed.read_on()
+    told = capsys.readouterr().err.splitlines()
+    assert told[:2] == ["another run's journal has taken the place of this one", f"run {RUN_ID} · {SIMULATED}"]
+    writer.die()
+    followed.follower.close()
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aeon_tui", *arguments],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def line_with(text: str, stream: IO[str] | None) -> str:
+    assert stream is not None
+    found = next((line for line in stream if text in line), None)
+    assert found is not None, f"{text!r} was not told"
+    return found
+
+
+def kill(run: subprocess.Popen[str]) -> None:
+    run.send_signal(signal.SIGKILL)
+    run.communicate(timeout=30)
+
+
+def test_a_run_is_followed_from_before_it_exists_until_its_process_is_killed(tmp_path: Path) -> None:
+    with started("watch", "--headless", "--json") as watch:
+        line_with("waiting for a run in", watch.stderr)
+        run, _ = slow_run(tmp_path)
+        line_with("s1 running", watch.stderr)
+        assert watch.poll() is None
+        kill(run)
+        out, err = watch.communicate(timeout=30)
+    assert (watch.returncode, out) == (1, "")
+    assert err.splitlines()[-1] == DIED.format(run=the_journal().stem)
+
+
+def test_a_run_that_ends_ends_its_watching_with_its_result(tmp_path: Path) -> None:
+    run, pipe = slow_run(tmp_path)
+    with started("watch", "--headless", "--json") as watch:
+        line_with("s1 running", watch.stderr)
+        pipe.write_text("done")
+        ran, _ = run.communicate(timeout=30)
+        out, _ = watch.communicate(timeout=30)
+    assert (run.returncode, watch.returncode) == (0, 0)
+    assert json.loads(out) == json.loads(ran)
+
+
+def test_ctrl_c_ends_the_waiting_in_one_line(tmp_path: Path) -> None:
+    with started("watch", "--headless", "none") as watch:
+        line_with("waiting for the run 'none'", watch.stderr)
+        watch.send_signal(signal.SIGINT)
+        out, err = watch.communicate(timeout=30)
+    assert (watch.returncode, out, err) == (1, "", "aeon-tui: interrupted\n")
+
+
+async def test_a_killed_run_is_watched_across_its_resume(tmp_path: Path) -> None:
+    run, pipe = slow_run(tmp_path)
+    app = AeonApp(RUNS)
+    app.open_on_watched(Awaited(None, RUNS))
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        await until(pilot, lambda: screen.status == "running")
+        kill(run)
+        await until(pilot, lambda: screen.status == "interrupted")
+        assert told(screen) == [DIED.format(run=the_journal().stem).removeprefix("aeon-tui: ")]
+        with started("resume", "last", "--headless", "--tools", "slow:wait") as resumed:
+            await until(pilot, lambda: screen.status == "running")
+            assert await asyncio.to_thread(Path(f"{tmp_path / 'pipe'}.in").read_text) == "started"
+            pipe.write_text("done")
+            await until(pilot, lambda: screen.status == "converged")
+            resumed.communicate(timeout=30)
+        assert screen.view.steps["s1"].output == {"result": "done"}

@@ -1,0 +1,321 @@
+"""What can be done with a past run from the browser and from its own screen: resume, replay, fork."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from aeon_core import Orchestrator, RunConfig
+from aeon_core.config_files import LoadedConfig
+from aeon_core.journal.recovery import reopen
+from aeon_core.llm.base import LLMAdapter
+from aeon_tui.app import AeonApp
+from aeon_tui.past import PastFeed
+from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.fork import ForkDialog, Parent
+from aeon_tui.screens.replay import ReplayScreen
+from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.search import SearchScreen
+from aeon_widgets.approval_text import approval_blocks, title
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
+
+Compare = Callable[..., bool]
+SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
+PARENT = Parent(Path("20261120-093000-a1b2c3.jsonl"), "simulated:default", 50, 2)
+
+
+def two_passes() -> LLMAdapter:
+    return model(plan=plan(by=0), refine=MENDED, answer="The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5.")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.screens.fork.GRACE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run of two passes, and today a model that says the same."""
+    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: two_passes())
+    folder = tmp_path / "runs"
+    path = folder / "20261120-093000-a1b2c3.jsonl"
+    config = RunConfig(model="simulated:default", durability="off", ttl=30)
+    assert Orchestrator(two_passes(), config=config, journal=path).run(TASK).passes == 2
+    return folder
+
+
+def journal(runs: Path) -> Path:
+    return runs / "20261120-093000-a1b2c3.jsonl"
+
+
+def cut(runs: Path) -> None:
+    """Let the run be one that was cut off in its first pass."""
+    lines = journal(runs).read_text().splitlines(keepends=True)
+    journal(runs).write_text("".join(lines[: len(lines) // 3]))
+
+
+def today() -> LoadedConfig:
+    return LoadedConfig(RunConfig(), {"approve": "the option --approve"})
+
+
+@asynccontextmanager
+async def browsing(runs: Path) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
+    app = AeonApp(runs, today=today)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, BrowserScreen)
+        await until(pilot, lambda: screen.selected_run is not None)
+        yield app, pilot
+        for runner in app.runners:
+            runner.abort()
+            runner.wait(20)
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    for _ in range(1_000):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def said(app: AeonApp) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+def shows_result(app: AeonApp) -> bool:
+    return isinstance(app.screen, RunScreen) and app.screen.view.result is not None
+
+
+async def test_a_run_that_was_cut_off_goes_on_from_the_browser(runs: Path) -> None:
+    cut(runs)
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("R")
+        await until(pilot, lambda: shows_result(app))
+        assert isinstance(app.screen, RunScreen)
+        assert (app.screen.status, app.screen.view.passes) == ("converged", 2)
+        assert [runner.journal for runner in app.runners] == [journal(runs)]
+
+
+async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("R")
+        await until(pilot, lambda: said(app))
+        assert said(app) == ["the run has ended as converged; there is nothing to go on with; F forks it"]
+        assert app.runners == []
+
+
+async def test_a_run_that_another_process_writes_is_not_gone_on_with(runs: Path) -> None:
+    cut(runs)
+    writer = reopen(journal(runs))
+    try:
+        async with browsing(runs) as (app, pilot):
+            await pilot.press("R")
+            await until(pilot, lambda: said(app))
+            assert "is being written by" in said(app)[0]
+    finally:
+        writer.close()
+
+
+async def test_a_run_that_another_process_writes_is_not_replayed_as_if_it_had_been_cut_off(runs: Path) -> None:
+    cut(runs)
+    writer = reopen(journal(runs))
+    try:
+        async with browsing(runs) as (app, pilot):
+            await pilot.press("P")
+            await until(pilot, lambda: said(app))
+            assert said(app)[0].startswith("the run '20261120-093000-a1b2c3' is still going on")
+            assert isinstance(app.screen, BrowserScreen)
+    finally:
+        writer.close()
+
+
+async def test_a_replay_takes_the_place_of_the_run_and_escape_leads_to_the_list(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await pilot.press("P")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        await pilot.press("end")
+        await until(pilot, lambda: shows_result(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        assert app.runners == []
+
+
+async def test_a_replay_of_the_run_that_the_app_opened_on_leads_to_the_list_too(runs: Path) -> None:
+    app = AeonApp(runs, today=today)
+    app.first_screen = RunScreen(PastFeed(journal(runs)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        for _ in range(2):
+            await until(pilot, lambda: shows_result(app))
+            shown = app.screen
+            await pilot.press("P")
+            await until(pilot, lambda before=shown: app.screen is not before)
+            await pilot.press("end")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and shows_result(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        assert [type(each) for each in app.screen_stack] == [RunScreen, BrowserScreen]
+
+
+async def test_a_run_that_begins_takes_the_place_of_what_was_opened_meanwhile(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: shows_result(app))
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(app.screen, SearchScreen))
+        app.actions.replay(journal(runs))
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        assert [type(each) for each in app.screen_stack] == [BrowserScreen, ReplayScreen]
+
+
+async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
+    before = journal(runs).read_bytes()
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        assert [field.value for field in app.screen.query(Input)] == ["2", "scripted:test", "30"]
+        await pilot.press("2", "tab", "tab", "4", "0", "enter")
+        await until(pilot, lambda: shows_result(app))
+        (runner,) = app.runners
+        assert runner.result is not None
+        assert (runner.result.status, runner.result.ttl.limit) == ("converged", 40)
+        assert runner.journal.parent == runs
+        assert runner.journal != journal(runs)
+    assert journal(runs).read_bytes() == before
+
+
+async def test_a_pass_that_never_began_is_a_notification(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        await pilot.press("7", "enter")
+        await until(pilot, lambda: said(app))
+        assert said(app) == [
+            "the run '20261120-093000-a1b2c3' has no pass 7; a fork can start with one of the passes 1 to 2"
+        ]
+        assert isinstance(app.screen, BrowserScreen)
+
+
+async def test_what_was_told_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        for _ in range(2):
+            await pilot.press("R")
+            await until(pilot, lambda: len(said(app)) == 1)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        assert said(app) == []
+        await pilot.press("escape", "R")
+        await until(pilot, lambda: said(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: shows_result(app))
+        assert said(app) == []
+        app.notify("of the run")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        assert said(app) == []
+
+
+async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(runs)
+    go = threading.Event()
+
+    class Slow(LLMAdapter):
+        model = "scripted:test"
+        inner = two_passes()
+
+        def complete(self, request: Any) -> Any:
+            go.wait(20)
+            return self.inner.complete(request)
+
+    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: Slow())
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("R")
+        await until(pilot, lambda: app.runner is not None and app.runner.running)
+        assert app.check_action("past_run", ("resume",)) is False, "nothing to be done with the run that goes on"
+        told = "The run 20261120-093000-a1b2c3 goes on in this app"
+        for act in (app.actions.fork, app.actions.resume):
+            act(journal(runs))
+            await until(pilot, lambda: [text[: len(told)] for text in said(app)] == [told])
+        go.set()
+        await until(pilot, lambda: shows_result(app))
+        assert app.check_action("past_run", ("fork",)) is True
+        assert len(app.runners) == 1
+
+
+async def test_the_palette_has_what_the_keys_do(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        names = [command.title for command in app.get_system_commands(app.screen)]
+        assert names[:3] == ["Resume", "Replay", "Fork"]
+        await pilot.press("P")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        assert isinstance(app.screen, ReplayScreen)
+        if not app.screen._replay.ended:
+            assert "Replay to the end" in [command.title for command in app.get_system_commands(app.screen)]
+
+
+async def test_the_key_help_names_the_keys_as_they_are_typed(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("question_mark")
+        await pilot.pause()
+        lines = [" ".join(block.split()) for _, block in app.screen._blocks]  # type: ignore[attr-defined]
+        assert {"R Resume", "P Replay", "F Fork"} <= set(lines)
+
+
+async def test_a_key_that_is_pressed_twice_asks_once(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        await pilot.press("F", "F", "F")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert [type(each) for each in app.screen_stack] == [BrowserScreen, ForkDialog]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_dialog_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+    app = AeonApp(Path("runs"))
+    app.first_screen = BrowserScreen(Path("/home/ann/runs"), lambda _: [])
+
+    async def ask(pilot: Pilot[None]) -> None:
+        await pilot.app.workers.wait_for_complete()
+        pilot.app.push_screen(ForkDialog(PARENT))
+        await pilot.pause()
+        await pilot.press("0", "enter")
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=ask)
+
+
+UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
+
+
+def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
+    assert title("unknown", UNKNOWN) == "pay was cut off. Call it again?"
+    assert [text for _, text in approval_blocks("unknown", UNKNOWN)] == [
+        "The process ended in this call: whether it took effect is unknown. Look before you decide.",
+        "approve calls it again, so that it may take effect twice; reject lets its step fail",
+        "amount: 12.5",
+    ]
+
+
+async def test_a_journal_that_is_none_is_a_notification(runs: Path) -> None:
+    async with browsing(runs) as (app, pilot):
+        journal(runs).write_text("hello\n")
+        app.actions.fork(journal(runs))
+        await until(pilot, lambda: said(app))
+        assert "is no journal" in said(app)[0]
+
+
+async def test_what_is_to_be_known_at_first_is_said(runs: Path) -> None:
+    app = AeonApp(runs, today=today)
+    app.first_notice = "[b]there is nothing[/b] to go on with"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: said(app))
+        assert said(app) == ["[b]there is nothing[/b] to go on with"]

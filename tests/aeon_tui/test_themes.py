@@ -1,0 +1,101 @@
+"""Every screen in every theme: what stands there can be read, and is told without colours too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from textual.pilot import Pilot
+from textual.theme import BUILTIN_THEMES
+
+from aeon_themes import PALETTES
+from aeon_tui.app import AeonApp
+from tests.aeon_themes.colours import contrast
+from tests.aeon_tui.scenes import SCENES, Scene, opened, texts
+
+Compare = Callable[..., bool]
+OURS = [palette.name for palette in PALETTES]
+OTHERS = ["textual-light", "nord", "tokyo-night", "catppuccin-latte", "solarized-light", "solarized-dark"]
+NAMED = {scene.name: scene for scene in SCENES}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.screens.fork.GRACE_SECONDS", 0.0)
+
+
+def least(theme: str) -> float:
+    return 7.0 if theme == "aeon-high-contrast" else 4.5
+
+
+def hard_to_read(app: AeonApp, theme: str) -> list[tuple[float, str]]:
+    measured = [(contrast(text.color, text.background), text.text) for text in texts(app)]
+    assert measured
+    return [(round(ratio, 2), text) for ratio, text in measured if ratio < least(theme)]
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+async def test_what_stands_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
+    found = {}
+    for themes in [[theme] for theme in OURS + OTHERS] if scene.anew else [OURS + OTHERS]:
+        async with opened(scene, themes[0]) as (app, pilot):
+            for theme in themes:
+                app.theme = theme
+                await pilot.pause()
+                found[theme] = hard_to_read(app, theme)
+    assert {theme: pairs for theme, pairs in found.items() if pairs} == {}
+
+
+async def test_a_run_can_be_read_in_every_theme_that_comes_with_textual() -> None:
+    themes = [theme.name for theme in BUILTIN_THEMES.values() if not theme.ansi]
+    assert len(themes) > 15
+    async with opened(NAMED["changes"]) as (app, pilot):
+        for theme in themes:
+            app.theme = theme
+            await pilot.pause()
+            assert hard_to_read(app, theme) == [], theme
+
+
+@pytest.mark.parametrize("theme", OURS[1:])
+@pytest.mark.parametrize("name", ["changes", "runs", "palette"])
+def test_the_themes_look_so(snap_compare: Compare, name: str, theme: str) -> None:
+    scene = NAMED[name]
+    app = scene.app()
+    app.theme = theme
+
+    async def settle(pilot: Pilot[None]) -> None:
+        await scene.settle(app, pilot)
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=settle)
+
+
+SAID = {
+    "failed": ["✖", "failed"],
+    "changes": ["✔", "⊘", "converged", "complete", "coherent"],
+    "runs": ["▶ running", "✔ converged", "✖ failed", "◼ aborted", "… interrupted", "✖ cost ceiling"],
+    "issues": ["✖", "⚠"],
+    "fork-problem": ["✖ the pass is '0'"],
+    "repair": ["✎"],
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_without_colours_all_is_told_by_icons_and_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with opened(NAMED[name]) as (app, _):
+        assert app.no_color
+        drawn = list(texts(app))
+    assert all(is_grey(text.color) and is_grey(text.background) for text in drawn)
+    shown = "".join(text.text for text in drawn)
+    assert [said for said in SAID[name] if said not in shown] == []
+
+
+async def test_without_colours_the_cursor_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with opened(NAMED["runs"]) as (app, _):
+        backgrounds = {text.text.strip(): text.background for text in texts(app)}
+    assert backgrounds["task 0"] != backgrounds["task 1"]
+
+
+def is_grey(color: str) -> bool:
+    return color[1:3] == color[3:5] == color[5:7]

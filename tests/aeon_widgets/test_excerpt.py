@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from aeon_widgets.excerpt import excerpt
+
+
+def test_what_was_looked_for_is_marked() -> None:
+    assert excerpt("the Yearly report", "yearly", 40) == [
+        ("the ", "muted"),
+        ("Yearly", "accent bold"),
+        (" report", "muted"),
+    ]
+
+
+def test_what_stands_before_it_gives_way_where_there_is_no_room() -> None:
+    pieces = excerpt(f"{'before ' * 20}the place{' after' * 20}", "the place", 40)
+    assert "".join(text for text, _ in pieces) == "…ore before the place after after after…"
+    assert pieces[1] == ("the place", "accent bold")
+
+
+def test_where_it_is_not_to_be_seen_the_text_is_shown_from_its_beginning() -> None:
+    assert excerpt("a long text\x1b[2J", "short", 10) == [("a long te…", "muted")]
+    assert excerpt("any", "", 10) == [("any", "muted")]
+
+
+def test_control_characters_are_found_as_they_are_shown() -> None:
+    assert excerpt("a\x1b[1mb", "\x1b[1m", 40) == [("a", "muted"), (r"\x1b[1m", "accent bold"), ("b", "muted")]
+
+
+def test_what_was_looked_for_is_cut_where_it_is_too_long_itself() -> None:
+    assert excerpt(f"{'before ' * 9}{'x' * 50}", "x" * 50, 20) == [
+        ("…fore ", "muted"),
+        ("x" * 13 + "…", "accent bold"),
+        ("", "muted"),
+    ]
+
+
+@given(st.text(), st.text(min_size=1, max_size=3), st.text(), st.integers(12, 80))
+def test_it_fits_and_a_short_text_that_was_looked_for_is_in_sight(
+    before: str, wanted: str, after: str, width: int
+) -> None:
+    pieces = excerpt(f"{before}{wanted}{after}", wanted, width)
+    assert sum(cell_len(text) for text, _ in pieces) <= width
+    marked = [text for text, style in pieces if "accent" in style]
+    assert not marked or marked[0]

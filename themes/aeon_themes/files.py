@@ -1,0 +1,148 @@
+"""A person's own themes, read from YAML files. Imports no Textual."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic_core import ErrorDetails
+
+from aeon_core.checks import nearest, shown
+from aeon_core.errors import UsageError
+from aeon_themes import PALETTES
+from aeon_themes.contrast import READABLE, contrast
+from aeon_themes.palette import BACKGROUNDS, COLOURS, TEXT_COLOURS, Palette
+
+MAX_BYTES = 100_000
+_OURS = {palette.name: palette for palette in PALETTES}
+_EXPECTED = {
+    "name": "letters, digits, - and _, and not the name of one of Aeon's own",
+    "extends": f"one of {', '.join(_OURS)}",
+    "dark": "true or false",
+    "colours": "names of colours with their values, such as failed: '#ff8b96'",
+}
+_KEYS = tuple(_EXPECTED)
+_PAIRS = tuple((text, on) for text in TEXT_COLOURS for on in BACKGROUNDS)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{3}(?:[0-9A-Fa-f]{3})?")
+
+
+@dataclass(frozen=True)
+class LoadedThemes:
+    """Themes that were read, what is wrong with the files that were not, and which themes can hardly be read."""
+
+    palettes: tuple[Palette, ...] = ()
+    problems: tuple[str, ...] = ()
+    """One line a file that was left out; it names the file and the key."""
+    warnings: tuple[str, ...] = ()
+    """One line a theme whose contrast is low."""
+
+
+def load_themes(files: Iterable[Path]) -> LoadedThemes:
+    """Return the themes of the files; of two with one name the later counts. A bad file is a problem, no error."""
+    found: dict[str, Palette] = {}
+    problems, warnings = [], {}
+    for path in files:
+        try:
+            palette = read_theme(path)
+        except UsageError as error:
+            problems.append(error.message)
+            continue
+        found[palette.name] = palette
+        warnings[palette.name] = hard_to_read(palette)
+    return LoadedThemes(tuple(found.values()), tuple(problems), tuple(filter(None, warnings.values())))
+
+
+def read_theme(path: Path) -> Palette:
+    """Return the theme of one file; what it leaves out is as in the theme that it extends.
+
+    Raises UsageError in one line, with the file and the key.
+    """
+    where = f"the theme file {str(path)!r}"
+    data = _yaml(path, where)
+    if not isinstance(data, dict):
+        raise UsageError(f"{where} must hold keys and values, such as `name: {path.stem[:40]}`")
+    try:
+        theme = _ThemeFile.model_validate({"name": path.stem, **data})
+    except ValidationError as error:
+        raise UsageError(f"{where}: {_problem(error.errors(include_url=False)[0])}") from None
+    base = _OURS[theme.extends or ("aeon-light" if theme.dark is False else "aeon-dark")]
+    dark = base.dark if theme.dark is None else theme.dark
+    return replace(base, name=theme.name, dark=dark, **theme.colours)
+
+
+def hard_to_read(palette: Palette) -> str | None:
+    """Return a line that names the worst pair of colours where text can hardly be read, None where all is readable."""
+    pairs = [(contrast(getattr(palette, on), getattr(palette, text)), text, on) for text, on in _PAIRS]
+    low = sorted(pair for pair in pairs if pair[0] < READABLE)
+    if not low:
+        return None
+    worst, text, on = low[0]
+    more = f" (and {len(low) - 1} more such pairs)" if len(low) > 1 else ""
+    return (
+        f"the theme {palette.name!r} is hard to read: {text!r} on {on!r} has a contrast of {worst:.1f}:1, "
+        f"text needs {READABLE}:1{more}"
+    )
+
+
+def _name(name: str) -> str:
+    if not _NAME.fullmatch(name) or name in _OURS:
+        raise ValueError("no name")
+    return name
+
+
+def _colour(color: str) -> str:
+    if not _COLOUR.fullmatch(color):
+        raise ValueError("no colour")
+    digits = color[1:].lower()
+    return f"#{digits if len(digits) == 6 else ''.join(digit * 2 for digit in digits)}"
+
+
+class _ThemeFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: Annotated[str, AfterValidator(_name)]
+    extends: Literal["aeon-dark", "aeon-light", "aeon-high-contrast", "aeon-colour-blind"] | None = None
+    dark: StrictBool | None = None
+    colours: dict[Literal[COLOURS], Annotated[str, AfterValidator(_colour)]] = Field(default_factory=dict)  # type: ignore[valid-type]
+
+
+def _problem(error: ErrorDetails) -> str:
+    (key, *inner), value = [str(part) for part in error["loc"]], error["input"]
+    if key not in _EXPECTED:
+        return f"{key!r} belongs under 'colours'" if key in COLOURS else f"{key!r} is unknown{nearest(key, _KEYS)}"
+    if not inner:
+        return f"{key!r} is {_told(value)}, expected {_EXPECTED[key]}"
+    if inner[-1] == "[key]":
+        return f"the colour {inner[0]!r} is unknown{nearest(inner[0], COLOURS)}"
+    told = "empty (an unquoted # begins a comment)" if value is None else _told(value)
+    return f"the colour {inner[0]!r} is {told}, expected a colour in quotes, such as '#1b2230'"
+
+
+def _told(value: Any) -> str:
+    """Return a value for a message; of what is nested only its kind, since YAML can make it endless."""
+    return f"a {type(value).__name__}" if isinstance(value, (dict, list, set, tuple)) else shown(value)
+
+
+def _yaml(path: Path, where: str) -> Any:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML")
+        return yaml.safe_load(content)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        raise UsageError(f"{where} cannot be read: {reason}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise UsageError(f"{where}{line} is no YAML: {problem}") from None
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML") from None

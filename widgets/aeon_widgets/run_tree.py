@@ -1,0 +1,91 @@
+"""Runs and their forks as a tree: a family stands where its newest run would, those that go on before all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple, Protocol
+
+LIVE = "running"
+DEEPEST = 6
+"""Levels that are indented; what was forked from there on stands on the last of them."""
+
+
+class RunRow(Protocol):
+    """What is shown of a run."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def started(self) -> str: ...
+    @property
+    def parent(self) -> str | None: ...
+    @property
+    def forked_at(self) -> int | None: ...
+
+
+class RunLine(NamedTuple):
+    """A line of a list of runs."""
+
+    run: RunRow
+    guide: str = ""
+    """What leads from the line of its parent to a fork."""
+    found: str | None = None
+    """Where the line shows a place in the run's journal instead of the run: what stands there."""
+    found_in: str = ""
+    """The type of the record that holds the place."""
+
+
+def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
+    """Return a line for each of the runs, each fork under its parent where that is among them.
+
+    Runs and forks keep the order given. Runs that were made to be each other's parents are listed once, too.
+    """
+    places = {run.run_id: place for place, run in enumerate(runs)}
+    forks: dict[str, list[RunRow]] = {}
+    for run in runs:
+        if run.parent is not None and run.parent in places:
+            forks.setdefault(run.parent, []).append(run)
+    shown: set[str] = set()
+    families: list[tuple[bool, int, list[RunLine]]] = []
+    for place, run in enumerate(runs):
+        if run.parent is None or run.parent not in places:
+            families.append(_placed(run, place, places, forks, shown))
+    if len(shown) < len(runs):  # the others descend from themselves
+        for place, run in enumerate(runs):
+            if run.run_id not in shown:
+                families.append(_placed(run, place, places, forks, shown))
+    families.sort(key=itemgetter(0, 1))
+    return [line for _, _, lines in families for line in lines]
+
+
+def _placed(
+    root: RunRow, place: int, places: dict[str, int], forks: dict[str, list[RunRow]], shown: set[str]
+) -> tuple[bool, int, list[RunLine]]:
+    """Return a family's lines after what they are sorted by: whether none of it goes on, and its newest run's place."""
+    if root.run_id not in forks:
+        shown.add(root.run_id)
+        return root.status != LIVE, place, [RunLine(root)]
+    lines = list(_family(root, forks, shown))
+    is_over = all(line.run.status != LIVE for line in lines)
+    return is_over, min(places[line.run.run_id] for line in lines), lines
+
+
+def _family(root: RunRow, forks: dict[str, list[RunRow]], shown: set[str]) -> Iterator[RunLine]:
+    """Yield a run and all that descends from it and was not shown yet."""
+    stack = [(root, "", "")]
+    while stack:
+        run, guide, below = stack.pop()
+        shown.add(run.run_id)
+        yield RunLine(run, guide)
+        children = [fork for fork in forks.get(run.run_id, ()) if fork.run_id not in shown]
+        for fork in reversed(children):
+            last = fork is children[-1]
+            deeper = below + ("  " if last else "│ ") if len(below) < 2 * (DEEPEST - 1) else below
+            stack.append((fork, below + ("└ " if last else "├ "), deeper))
