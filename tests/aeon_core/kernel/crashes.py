@@ -1,32 +1,35 @@
-"""Runs that are killed at a write of their journal: a process that forks one child for each.
+"""Runs that are killed where they touch the disk: a process that forks one child for each place.
 
-`python -m tests.aeon_core.kernel.crashes FOLDER SCENARIO` kills a run at every write, in each of the scenario's ways,
-and prints one Crash a line. The child kills itself, so no signal comes late, and the interpreter is started once.
+`python -m tests.aeon_core.kernel.crashes FOLDER SCENARIO` kills a run before, within and after each write and sync, and
+prints one Crash a line; with `LEFT`, a folder that a killed run has left, it kills what goes on with that, from some
+place on at every third. The child kills itself, so no signal comes late, and the interpreter is started once.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, NoReturn
 
-from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry
-from aeon_core.resuming import resume
-from aeon_core.tools.base import Effect
-from aeon_core.tools.registry import default_registry
-from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
-from tests.fakes import ScriptedModel, add, steps
+from aeon_core.effects.line import Line
+from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL, PAID, SCENARIOS, noted
 
-JOURNAL, OUTSIDE = "r.jsonl", "outside"
 ROOT = Path(__file__).parents[3]
+CALLS = ("write", "fdatasync", "fsync", "ftruncate")
+"""What changes the disk, or waits for it. `before` a call, `after` it, a write also with `half` of it done."""
+FIRST, LAST = 10, 4
+"""How many places of what goes on with a crash are all tried, from its beginning and to its end."""
+_STANDARD = 2
+"""The last descriptor of the standard streams."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,14 @@ class Crash:
     """What a killed run has left behind."""
 
     folder: str
-    write: int
-    """The write of the journal at which it was killed, from 1 on."""
+    number: int
+    """Of the call at which it was killed, from 1 on."""
+    call: str
+    """That call, one of CALLS."""
     way: str
-    """When the process died: with `half` of the line written, or `after` the write."""
+    """When the process died."""
     signal: int
-    """That it died of; 0 where it came to its end before that write."""
+    """That it died of; 0 where it came to its end before that."""
     alone: bool
     """Whether no process that it had started was alive after it."""
 
@@ -48,115 +53,93 @@ class Crash:
         return Path(self.folder) / JOURNAL
 
     @property
-    def outside(self) -> list[list[Any]]:
+    def acted(self) -> list[list[Any]]:
         """What the tools did in the world: tool and number of each call, in its order."""
-        file = Path(self.folder) / OUTSIDE
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return noted(self.folder, ACTED)
+
+    def left(self) -> tuple[int, bool, int, int]:
+        """Return what it left, as far as another crash may have left the same: lines, a torn one, deeds, replies."""
+        whole, _, rest = self.journal.read_bytes().rpartition(b"\n") if self.journal.exists() else (b"", b"", b"")
+        return len(whole.splitlines()), bool(rest), len(self.acted), len(noted(self.folder, PAID))
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """A run that does the same whichever process goes on with it: what a model replies hangs on the call alone."""
-
-    model: Callable[[], ScriptedModel]
-    task: str
-    single_pass: bool
-    ways: tuple[str, ...]
-
-    def run(self, folder: Path) -> RunResult:
-        config = RunConfig(single_pass=self.single_pass, durability="off")
-        orchestrator = Orchestrator(
-            self.model(), tools=_tools(folder), approver=_approve, journal=folder / JOURNAL, config=config
-        )
-        return orchestrator.run(self.task)
-
-    def go_on(self, folder: Path, **options: Any) -> RunResult:
-        """Go on with the run that was killed, in this process."""
-        return resume(folder / JOURNAL, self.model(), _tools(folder), approver=_approve, options=options)
-
-
-class _Acts:
-    """Does something in the world, durably, before it returns."""
-
-    description = "Acts."
-    input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {"number": {"type": "integer"}}}
-    output_schema: ClassVar[dict[str, Any]] = {"type": "object"}
-
-    def __init__(self, name: str, effect: Effect, folder: Path) -> None:
-        self.name, self.effect = name, effect
-        self.needs_approval = effect == "unsafe"
-        self._file = folder / OUTSIDE
-
-    def invoke(self, number: int) -> dict[str, int]:
-        with self._file.open("a") as file:
-            file.write(json.dumps([self.name, number]) + "\n")
-        return {"number": number}
-
-
-def _tools(folder: Path) -> ToolRegistry:
-    registry: ToolRegistry = default_registry()
-    registry.register(_Acts("launch", "unsafe", folder))
-    registry.register(_Acts("put", "idempotent", folder))
-    return registry
-
-
-def _approve(_: ApprovalRequest) -> ApprovalDecision:
-    return ApprovalDecision(decision="approve")
-
-
-ACTS = steps(
-    {"tool": "launch", "arguments": {"number": 1}},
-    {"tool": "put", "arguments": {"number": 2}},
-    add(1, 1),
-    {"agent": "llm"},
-    {"tool": "launch", "arguments": {"number": 3}},
-    {"tool": "scale"},
-)
-SCENARIOS = {
-    "outside": Scenario(
-        lambda: ScriptedModel(plan=ACTS, reason="thought " * 80, repair="no", fallback="by hand", answer="done"),
-        "act",
-        single_pass=True,
-        ways=("half", "after"),
-    ),
-    "passes": Scenario(lambda: model(plan=plan(by=0), refine=MENDED), TASK, single_pass=False, ways=("half",)),
-}
-
-
-def crashes(folder: Path, scenario: str) -> list[Crash]:
-    """Return what each crash of a scenario left behind, one for each write and way."""
+def crashes(folder: Path, scenario: str, left: str | None = None) -> list[Crash]:
+    """Return what each crash of a scenario, or of what goes on with a crash, left behind."""
     path = os.pathsep.join(str(ROOT / part) for part in (".", "core"))
     done = subprocess.run(
-        [sys.executable, "-m", __name__, str(folder), scenario],
+        [sys.executable, "-m", __name__, str(folder), scenario, *([left] if left is not None else [])],
         env={**os.environ, "PYTHONPATH": path},
         cwd=folder,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=120,
+        timeout=240,
     )
     return [Crash(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _every_crash(folder: Path, scenario: str) -> Iterator[Crash]:
-    for way in SCENARIOS[scenario].ways:
-        for write in count(1):
-            crash = _crash(folder / f"{way}-{write}", scenario, write, way)
-            if not crash.signal:
-                break
-            yield crash
+def different(found: list[Crash]) -> list[Crash]:
+    """Return one crash of those that left the same, with at least a whole line."""
+    kept = {crash.left(): crash for crash in reversed(found)}
+    return [crash for (lines, *_), crash in reversed(kept.items()) if lines]
 
 
-def _crash(folder: Path, scenario: str, write: int, way: str) -> Crash:
-    folder.mkdir()
+def never_waits(_line: Line, _seconds: float) -> None:
+    """Stand in for the wait before a model call is repeated."""
+
+
+class _Places:
+    """Counts the calls of a process, and dies at one of them."""
+
+    def __init__(self, number: int, way: str) -> None:
+        self.number, self.way = number, way
+        self.passed: list[str] = []
+
+    def watch(self) -> None:
+        for name in CALLS:
+            setattr(os, name, self._watched(name, getattr(os, name)))
+
+    def _watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(fd: int, *given: Any) -> Any:
+            if fd <= _STANDARD:
+                return real(fd, *given)
+            self.passed.append(name)
+            if len(self.passed) != self.number:
+                return real(fd, *given)
+            if self.way == "half":
+                real(fd, given[0][: len(given[0]) // 2])
+            if self.way == "after":
+                real(fd, *given)
+            os.kill(os.getpid(), signal.SIGKILL)
+            raise AssertionError("a killed process goes on")
+
+        return call
+
+
+def _every_crash(folder: Path, scenario: str, left: str | None) -> Iterator[Crash]:
+    (folder / "first").mkdir()
+    # What a run imports late is there for every child then, and need not be looked through by its garbage collector.
+    SCENARIOS[scenario].run(folder / "first")
+    gc.freeze()
+    _crash(folder / "whole", scenario, left, (0, "", ""))
+    calls = (folder / "whole" / "calls").read_text().split()
+    for number, call in enumerate(calls, start=1):
+        if left is not None and FIRST < number < len(calls) - LAST and number % 3:
+            continue
+        for way in ("before", "half", "after") if call == "write" else ("before", "after"):
+            yield _crash(folder / f"{number}-{way}", scenario, left, (number, call, way))
+
+
+def _crash(folder: Path, scenario: str, left: str | None, place: tuple[int, str, str]) -> Crash:
+    folder.mkdir() if left is None else shutil.copytree(left, folder)
     child = os.fork()
     if child == 0:
-        _die_in(folder, scenario, write, way)
+        _die(folder, scenario, left is not None, _Places(place[0], place[2]))
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-        raise RuntimeError(f"the run that was to be killed {way} write {write} failed by itself")
+        raise RuntimeError(f"the run that was to be killed at {place} failed by itself")
     died_of = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    return Crash(str(folder), write, way, died_of, _is_gone(child))
+    return Crash(str(folder), *place, died_of, _is_gone(child))
 
 
 def _is_gone(group: int) -> bool:
@@ -167,30 +150,20 @@ def _is_gone(group: int) -> bool:
     return False
 
 
-def _die_in(folder: Path, scenario: str, write: int, way: str) -> None:
+def _die(folder: Path, scenario: str, goes_on: bool, places: _Places) -> NoReturn:
     try:
         os.setsid()
-        os.write = _deadly(os.write, write, way)
-        SCENARIOS[scenario].run(folder)
+        places.watch()
+        act = SCENARIOS[scenario].go_on if goes_on else SCENARIOS[scenario].run
+        act(folder)
+        (folder / "calls").write_text(" ".join(places.passed))
         os._exit(0)
     except BaseException:
         traceback.print_exc()
         os._exit(1)
 
 
-def _deadly(real: Callable[[int, Any], int], number: int, way: str) -> Callable[[int, Any], int]:
-    lines = count(1)
-
-    def write(fd: int, data: Any) -> int:
-        if not data.startswith(b'{"v":1,"seq":') or next(lines) != number:
-            return real(fd, data)
-        real(fd, data if way == "after" else data[: len(data) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("a killed process goes on")
-
-    return write
-
-
 if __name__ == "__main__":
-    for crash in _every_crash(Path(sys.argv[1]), sys.argv[2]):
+    Line.wait = never_waits  # type: ignore[method-assign,assignment]
+    for crash in _every_crash(Path(sys.argv[1]), sys.argv[2], sys.argv[3] if sys.argv[3:] else None):
         print(json.dumps(asdict(crash)), flush=True)
