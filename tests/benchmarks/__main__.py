@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from tests.benchmarks import scale, semantic, starts, steps
+from tests.benchmarks import growth, scale, semantic, starts, steps
 
 PARTS: dict[str, Callable[[], None]] = {
     "steps": steps.report,
     "starts": starts.report,
     "semantic": semantic.report,
+    "growth": growth.report,
     "scale": scale.report,
 }
 

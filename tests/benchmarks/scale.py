@@ -24,10 +24,12 @@ from pathlib import Path
 from aeon_core import Orchestrator, RunConfig, connect
 from aeon_core.journal.ending import tail_state
 from aeon_core.journal.listing import CACHE, list_runs
+from aeon_core.journal.long_fold import LongFold
 from aeon_core.journal.offsets import OffsetIndex
 from aeon_core.journal.paging import Pages
 from aeon_core.journal.searching import search
 from aeon_core.journal.text_places import TextPlaces
+from tests.benchmarks import screen
 
 RECORDS = 400_000
 BYTES = 1_000_000_000
@@ -37,6 +39,7 @@ SAMPLES = 1_000
 ABSENT = "no such text anywhere"
 _SHA256 = re.compile(rb"[0-9a-f]{64}")
 _BODY = re.compile(rb'\{"v":1,"seq":\d+')
+_CALL_ID = re.compile(rb'("call_id":"\w+)"')
 
 
 def real_run(folder: Path) -> list[bytes]:
@@ -47,7 +50,7 @@ def real_run(folder: Path) -> list[bytes]:
 
 
 def write_large(path: Path, run: list[bytes]) -> None:
-    """Repeat a run until there are RECORDS records of BYTES bytes, each repetition with long texts of its own."""
+    """Repeat a run until there are RECORDS records of BYTES bytes, each repetition with calls and texts of its own."""
     bodies = [_BODY.sub(b"", line, count=1) for line in run]
     texts = {json.loads(line)["sha256"].encode(): line for line in run if b'"type":"text"' in line[:200]}
     missing = BYTES / RECORDS * len(run) - sum(map(len, run))
@@ -57,13 +60,19 @@ def write_large(path: Path, run: list[bytes]) -> None:
         while seq < RECORDS:
             new = {old: hashlib.sha256(old + b"%d" % repetition).hexdigest().encode() for old in texts}
             for body in bodies[bool(repetition) : -1]:
-                changed = _SHA256.sub(lambda found, new=new: new.get(found[0], found[0]), body)  # type: ignore[misc]
+                changed = _anew(body, new, repetition)
                 if b'"type":"text"' in body[:200]:
                     changed = changed[:-3] + (b" and what follows from it" * (longer // 25)) + b'"}\n'
                 file.write(b'{"v":1,"seq":%d' % seq + changed)
                 seq += 1
             repetition += 1
-        file.write(b'{"v":1,"seq":%d' % seq + bodies[-1])
+        file.write(b'{"v":1,"seq":%d' % seq + _anew(bodies[-1], new, repetition))
+
+
+def _anew(body: bytes, texts: Mapping[bytes, bytes], repetition: int) -> bytes:
+    """Return a record with the names that its repetition has for calls and texts."""
+    body = _SHA256.sub(lambda found: texts.get(found[0], found[0]), body)
+    return _CALL_ID.sub(rb'\1-%d"' % repetition, body)
 
 
 def cpu_seconds() -> float:
@@ -93,8 +102,12 @@ def row(name: str, value: str, limit: str = "", kept: bool = True) -> None:
     print(f"{name:>44} {value:>12}  {limit and f'limit {limit}' + ('' if kept else '  OVER')}")
 
 
-def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces]:
-    """Print what goes through the whole file; return its index."""
+def told(name: str, value: str, more: str) -> None:
+    print(f"{name:>44} {value:>12}  {more}")
+
+
+def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
+    """Print what goes through the whole file; return its index, and the seconds of `wc -l`."""
     calls: list[float] = []
     asked: list[float] = []
     index = OffsetIndex(path)
@@ -139,7 +152,7 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces]:
     row("longest call of the index", f"{longest(calls):.1f} ms", "10 ms", longest(calls) <= 10)
     gaps = [later - earlier for earlier, later in pairwise(asked) if later - earlier < 1]
     row("longest time until a search is cancelled", f"{longest(gaps):.1f} ms", "50 ms", longest(gaps) <= 50)
-    return index, places
+    return index, places, floor
 
 
 def longest(seconds: list[float]) -> float:
@@ -165,6 +178,44 @@ def report_records(path: Path, small: Path, index: OffsetIndex, places: TextPlac
     for name, journal in {"of a single run": small, "of a gigabyte": path}.items():
         row(f"the last 50 records {name}", f"{min(milliseconds(lambda j=journal: last(j)) for _ in range(9)):.2f} ms")  # type: ignore[misc]
     row("the state at the end of a gigabyte", f"{min(milliseconds(lambda: tail_state(path)) for _ in range(9)):.2f} ms")
+
+
+def report_view(path: Path, index: OffsetIndex, places: TextPlaces, floor: float) -> None:
+    """Print how fast a whole view is folded, and what it holds."""
+    before = resident()
+    whole = LongFold(index, places)
+    began = cpu_seconds()
+    while whole.step():
+        pass
+    spent = cpu_seconds() - began
+    told(
+        "the whole view, records a second", f"{len(index) / spent:,.0f}", f"{spent:.2f} s, {spent / floor:.1f} × wc -l"
+    )
+    told("what it holds", f"{(resident() - before) / 1e6:.0f} MB", f"{path.stat().st_size / 1e6:,.0f} MB of journal")
+    assert whole.view.last_seq == len(index) - 1
+
+
+def resident() -> int:
+    """Return the bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def report_screen(path: Path, small: Path, empty: Path) -> None:
+    """Print how soon the app shows where a run stands, and how long a key ever waits."""
+    times = screen.first_screens({"empty": empty, "run": small, "large": path})
+    for name, what in {"empty": "an empty journal", "run": "a single run", "large": "a gigabyte"}.items():
+        ratio = times[name] / times["empty"]
+        told(f"the first screen of {what}", f"{times[name] * 1000:.0f} ms", f"{ratio:.2f} × that of an empty one")
+    ratio = times["large"] / times["run"]
+    row("a gigabyte, × the same run once", f"{ratio:.2f}", "1.05 (an empty one has less to draw)", ratio <= 1.05)
+    for name, (seconds, gaps) in {
+        "while the whole is read": screen.while_reading(path),
+        "while it is searched": screen.while_searching(path, ABSENT),
+    }.items():
+        waits = sorted(gaps)
+        usual, most = (waits[int(len(waits) * share)] * 1000 for share in (0.99, 0.999))
+        row(f"the screen waits, {name}", f"{usual:.1f} ms", "10 ms", usual <= 10)
+        told("", f"{most:.1f} ms", f"99.9 of 100; longest {waits[-1] * 1000:.0f} ms; {seconds:.1f} s in all")
 
 
 def report_list(folder: Path, run: list[bytes]) -> None:
@@ -202,11 +253,15 @@ def report_toolong(path: Path) -> None:
 def sections(folder: Path) -> Iterator[None]:
     run = real_run(folder)
     path, small = folder / "large.jsonl", folder / "real.jsonl"
+    empty = folder / "empty.jsonl"
+    empty.write_bytes(run[0])
     write_large(path, run)
     print(f"A journal of {path.stat().st_size / 1e9:.2f} GB (processor time, least of {ROUNDS}; × is to wc -l)")
-    index, places = report_whole(path)
+    index, places, floor = report_whole(path)
     print(f"{'records':>44} {len(index):>12,}")
     report_records(path, small, index, places)
+    report_view(path, index, places, floor)
+    report_screen(path, small, empty)
     report_toolong(path)
     index.close()
     yield
