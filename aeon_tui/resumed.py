@@ -128,7 +128,7 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
     What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
     knows.
     """
-    from aeon_core.replaying import recorded_config
+    from aeon_core.forking import forked_config
     from aeon_core.resuming import OPTIONS
 
     started = started_of(path)
@@ -139,7 +139,7 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
     return ResumeRun(
         path,
         str(started["task"]),
-        options_anew(recorded_config(started), started, today.config, said),
+        options_anew(forked_config(path), started, today.config, said),
         options,
     )
 

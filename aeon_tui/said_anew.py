@@ -28,20 +28,17 @@ def options_anew(
 
     `policy` said anew is rules that are added to the run's.
     """
+    from aeon_core.config import providers_of
+
     kept = {name: getattr(today, name) for name in _NEVER_WRITTEN}
     hidden = recorded.base_url is None and started["config"].get("base_url") is not None
-    elsewhere = "model" in said and _providers(said["model"]) != _providers(recorded.model)
+    elsewhere = "model" in said and providers_of(said["model"]) != providers_of(recorded.model)
     if "base_url" not in said and (hidden or elsewhere):
         # The address of one provider is none for another; within one, nothing goes elsewhere unasked.
         kept["base_url"] = today.base_url
     if (rules := said.get("policy")) is not None:
         kept["policy"] = recorded.policy.joined(rules)
     return recorded.model_copy(update={**said, **kept})
-
-
-def _providers(model: str | list[str] | None) -> set[str]:
-    models = [model] if isinstance(model, str) else model or []
-    return {each.partition(":")[0] for each in models}
 
 
 def usable_model(config: RunConfig) -> LLMAdapter:

@@ -139,6 +139,12 @@ class RunConfig(BaseModel):
         raise UsageError(wrong(key, f"{key!r} of RunConfig", data[key], failure))
 
 
+def providers_of(model: str | list[str] | None) -> set[str]:
+    """Return the providers that a configured model, or each of several, is of."""
+    models = [model] if isinstance(model, str) else model or []
+    return {each.partition(":")[0] for each in models}
+
+
 def runs_directory(config: RunConfig | None = None) -> Path:
     """Return where runs live: the config's `runs_dir`, else what `default_runs_directory` says of its project."""
     if config is None:

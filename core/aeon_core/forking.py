@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from aeon_core.checks import first_problem
-from aeon_core.config import RunConfig
+from aeon_core.config import RunConfig, providers_of
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.approval import Approver
 from aeon_core.entities import RunResult, TTLState
@@ -35,14 +35,17 @@ from aeon_core.tools.registry import ToolRegistry
 def forked_config(path: Path) -> RunConfig:
     """Return the options of a run as they held in the end: those that a fork has where nothing is said anew.
 
-    Raises UsageError where the file is no journal.
+    The address of a model is none for one of another provider that was said since. Raises UsageError where the file is
+    no journal.
     """
     started = _started(sound_records(path))
     said: dict[str, Any] = {}
     for record in read_records(path, texts=False, plans=False):
         # What is damaged behind the pass is no matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
-            said |= {key: value for key, value in options.items() if key in ("ttl", "budget")}
+            said |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}
+    if "model" in said and providers_of(said["model"]) != providers_of(started["config"].get("model")):
+        said["base_url"] = None
     return recorded_config({"config": {**started["config"], **said}})
 
 

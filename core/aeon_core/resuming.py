@@ -36,8 +36,9 @@ from aeon_core.replaying import (
 )
 from aeon_core.tools.registry import ToolRegistry
 
-OPTIONS = ("ttl", "budget", "approve", "on_unknown", "durability")
-"""What may be said anew when a run is resumed, beside the model; the last two hold for that process alone."""
+OPTIONS = ("ttl", "budget", "approve", "model", "on_unknown", "durability")
+"""What may be said anew when a run is resumed; the last two hold for that process alone. The model that is asked is the
+adapter that is handed over: its name is noted for whoever goes on next."""
 
 
 def finished_result(path: Path) -> RunResult | None:

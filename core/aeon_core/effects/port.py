@@ -114,11 +114,13 @@ class Effects:
 
         Raises RunAborted.
         """
+        options = self._changed()
+        # Behind what a resume has said: whoever goes on next goes by it.
         self._line.resumes_from(self._line.next_seq)
         self._line.follow_abort(in_a_cycle=False)
         if self._line.aborted.is_set() and not self._line.recording:
             raise RunAborted("the run was aborted")
-        return self._changed()
+        return options
 
     def _changed(self) -> dict[str, Any]:
         for change in self._line.changes():

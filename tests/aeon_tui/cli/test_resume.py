@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aeon_core.forking import forked_config
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_tui.cli.conftest import Cli
 
@@ -49,6 +50,17 @@ def test_a_run_that_goes_on_with_another_model_is_shown_with_it(cli: Cli) -> Non
     expired(cli)
     assert cli("resume", "last", "--ttl", "40", "--model", "simulated:muddled").code in (0, 5)
     assert "model    simulated:muddled (simulated)" in cli("show", "last").out
+
+
+@pytest.mark.parametrize("ttl", ["6", "9"])
+def test_a_model_that_was_said_anew_stays_for_whoever_goes_on_next(cli: Cli, ttl: str) -> None:
+    expired(cli)
+    assert cli("resume", "last", "--ttl", ttl, "--model", "simulated:muddled").code == 5
+    assert cli("resume", "last", "--ttl", "40").code in (0, 5)
+    assert "model    simulated:muddled (simulated)" in cli("show", "last").out
+    (path,) = RUNS.glob("*.jsonl")
+    assert forked_config(path).model == "simulated:muddled"
+    assert cli("replay", "last", "--check").code == 0
 
 
 def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
@@ -116,7 +128,8 @@ def test_at_a_terminal_the_app_opens_on_the_run(cli: Cli, opened: list[Any]) -> 
     ((work, _),) = opened
     assert (done.code, done.out, done.err) == (0, "", "")
     assert (work.path.name, work.task, work.config.model) == (path.name, TASK, "simulated:muddled")
-    assert work.options == {"ttl": 40, "on_unknown": "ask", "approve": ["none"]}
+    said = {"ttl": 40, "approve": ["none"], "model": "simulated:muddled"}
+    assert work.options == {**said, "on_unknown": "ask"}
 
 
 def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli, opened: list[Any]) -> None:
