@@ -15,6 +15,7 @@ from aeon_tui.cli._passes import Section, pass_sections, person_sections, score_
 from aeon_tui.cli._steps import repair_text
 
 FORKS_SHOWN = 20
+ITS_END = "the end of a long journal alone; --pass N, --export and --json read all of it"
 _TOLD_ELSEWHERE = frozenset(
     {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
 )
@@ -47,11 +48,12 @@ class Report:
                 "started",
                 f"{view.started[:19].replace('T', ' ')} UTC, {seconds_after(view.started, view.last_ts):.1f} s",
             ),
-            ("passes", f"{passes}{view.cycles} cycles, {len(view.repairs)} repairs"),
+            ("passes", f"{passes}{view.cycles} cycles{'' if view.whole_from else f', {len(view.repairs)} repairs'}"),
             *([("scores", trend)] if trend else []),
             ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
             ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
             *self._forks(),
+            *([("read", ITS_END)] if view.whole_from else []),
         ]
 
     def _parent(self) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.family import Family, family_of
-from aeon_core.journal.history import find_run, open_run
+from aeon_core.journal.history import find_run, open_end, open_run
 from aeon_core.journal.log_text import message
 from aeon_core.journal.view import RunView
 from aeon_tui.cli import _settings
@@ -20,6 +20,8 @@ from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import print_answer, print_sections, print_steps
 
 DAMAGE_SHOWN = 20
+LONG = 64 * 1024 * 1024
+"""Bytes from which on a journal is shown from its end, at once; with --pass, --json and --export it is read whole."""
 
 
 def execute(args: Namespace) -> int:
@@ -28,7 +30,8 @@ def execute(args: Namespace) -> int:
     number = _settings.pass_number(args.pass_number) if args.pass_number is not None else None
     runs_dir = _settings.runs_dir(args)
     path = find_run(args.run, runs_dir)
-    view, history = open_run(path, pass_number=number)
+    at_once = kind is None and number is None and path.stat().st_size > LONG
+    view, history = open_end(path) if at_once else open_run(path, pass_number=number)
     family = Family() if kind == "json" else family_of(path, cache=path.parent == runs_dir)
     report = Report(view, history, number, family)
     buffer = io.StringIO()

@@ -263,8 +263,8 @@ def _notice(view: RunView, record: Record) -> None:
     view.add_line("warning", line, log_text.brief(str_of(record.get("message")), 400))
 
 
-def _cycle(view: RunView, _: Record) -> None:
-    view.cycles += 1
+def _cycle(view: RunView, record: Record) -> None:
+    view.cycles = int_of(record.get("step_number"), view.cycles + 1)
 
 
 def _pass(view: RunView, record: Record) -> None:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from aeon_core.checks import first_problem
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
+from aeon_core.journal.ending import tail_state
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.pass_view import PassFold
 from aeon_core.journal.passes import ExecutionPass, PassesFold
@@ -18,7 +19,7 @@ from aeon_core.journal.patterns import ExecutionPatterns, patterns_of
 from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view import RunView, fold
 from aeon_core.places import default_runs_directory
 from aeon_core.timing import seconds_after
 
@@ -30,6 +31,7 @@ __all__ = [
     "RunSummary",
     "find_run",
     "list_runs",
+    "open_end",
     "open_history",
     "open_run",
 ]
@@ -106,6 +108,29 @@ def open_run(
     part.damage = view.damage
     own = [each for each in passes.passes if each.pass_number == pass_number]
     return part, history.model_copy(update={"passes": own})
+
+
+def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
+    """Return the same of a journal of any size from its beginning and its end alone, as far as these tell.
+
+    The view's `whole_from` is the seq from which on nothing is left out, 0 where that is the whole. Plan, statuses,
+    totals and the last scores are as they are; of what came before, passes, repairs and warnings are missing, and of
+    a run that has not ended the outputs of its earlier steps.
+    """
+    end = tail_state(path)
+    view = fold(end.records)
+    passes = PassesFold()
+    for record in end.records:
+        passes.apply(record)
+    view.whole_from = end.whole_from if end.unknown else 0
+    for problem in end.problems:
+        view.add_problem(problem)
+    for told in view.result.steps if view.result is not None else ():
+        if (step := view.steps.get(told.step_id)) is not None and step.output is None:
+            step.output, step.mode, step.errors = told.output, told.mode, told.errors
+    if view.status == "running" and not is_being_written(path):
+        view.status = "interrupted"
+    return view, _history(view, passes.passes)
 
 
 def _fault(record: dict[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.entities import TTLState
-from aeon_core.journal.records import PlanRecord
+from aeon_core.journal.records import MemoryRecord, PlanRecord
 from tests.aeon_core.journal.build import (
     RUN_ID,
     finished,
@@ -46,6 +46,20 @@ def test_one_pass_is_shown_alone(cli: Cli) -> None:
     assert second.endswith("Answer (simulated model)\nThe sum is 15.\n")
     history = json.loads(cli("show", "last", "--pass", "2", "--json").out)
     assert [each["pass_number"] for each in history["passes"]] == [2]
+
+
+def test_a_long_journal_is_shown_from_its_end_at_once(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    *before, last = whole_run()
+    path = write(RUNS, *before, *[MemoryRecord(key="k", value=number) for number in range(400)], last)
+    whole = cli("show", "last").out.splitlines()
+    monkeypatch.setattr("aeon_tui.cli.show.LONG", path.stat().st_size - 1)
+    shown = cli("show", "last").out.splitlines()
+    read = next(line for line in shown if line.startswith("read "))
+    assert read == "read     the end of a long journal alone; --pass N, --export and --json read all of it"
+    own = ("read", "passes", "warning", "    warning", "    repaired", "the plan was")
+    assert [line for line in shown if not line.startswith(own)] == [line for line in whole if not line.startswith(own)]
+    assert "read " not in cli("show", "last", "--export", "md").out
+    assert len(json.loads(cli("show", "last", "--json").out)["passes"]) == 1
 
 
 @pytest.mark.parametrize(("effect", "said"), [("unsafe", True), ("idempotent", False), ("pure", False)])
