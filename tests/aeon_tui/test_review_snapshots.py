@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from aeon_core.config import RunConfig
 from aeon_core.effects.approval import ApprovalRequest
-from aeon_tui.app import AeonApp
 from aeon_tui.runner import Runner
-from aeon_tui.screens.run import RunScreen
 from aeon_tui.work import StartRun
-from aeon_widgets.approval_panel import ApprovalPanel
-from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import FIRST, QUESTION, REPLACED, WORDED, Passes, first_pass, issue, second_pass
-from tests.aeon_tui.recordings import HOSTILE, START
-from tests.aeon_tui.test_snapshots import then
+from tests.aeon_tui.recordings import HOSTILE
+from tests.aeon_tui.test_snapshots import looks_so_when_asked
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -103,19 +96,4 @@ def test_review(
     recorded.add("approval", **{"pass": recorded.number}, point=point, state="asked", subject=subject, digest="d")
     runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
     request = ApprovalRequest(point=point, pass_number=recorded.number, subject=subject, digest="d")
-    waiting = threading.Thread(target=runner.desk, args=(request,), daemon=True)
-    app = AeonApp(Path("runs"))
-    feed = ListFeed(recorded.records, live=True)
-    app.first_screen = RunScreen(feed, runner, clock=lambda: START + timedelta(seconds=41))
-
-    async def decide(pilot: Pilot[None]) -> None:
-        waiting.start()
-        while not pilot.app.screen.query(ApprovalPanel):
-            await pilot.pause(0.01)
-        await then(*keys)(pilot)  # type: ignore[misc]
-
-    try:
-        assert snap_compare(app, terminal_size=size, run_before=decide)
-    finally:
-        runner.desk.close()
-        waiting.join(5)
+    assert looks_so_when_asked(snap_compare, recorded.records, runner, request, keys, size)

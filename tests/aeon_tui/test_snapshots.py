@@ -67,6 +67,32 @@ def then(*keys: str) -> Callable[[Pilot[None]], object]:
     return settle
 
 
+def looks_so_when_asked(
+    snap_compare: Compare,
+    records: list[dict[str, Any]],
+    runner: Runner,
+    request: ApprovalRequest,
+    keys: tuple[str, ...],
+    size: tuple[int, int],
+) -> bool:
+    """Return whether the run screen looks as recorded while a person is asked, once they have typed some keys."""
+    waiting = threading.Thread(target=runner.desk, args=(request,), daemon=True)
+    app = AeonApp(Path("runs"))
+    app.first_screen = RunScreen(ListFeed(records, live=True), runner, clock=lambda: START + timedelta(seconds=41))
+
+    async def decide(pilot: Pilot[None]) -> None:
+        waiting.start()
+        while not pilot.app.screen.query(ApprovalPanel):
+            await pilot.pause(0.01)
+        await then(*keys)(pilot)  # type: ignore[misc]
+
+    try:
+        return bool(snap_compare(app, terminal_size=size, run_before=decide))
+    finally:
+        runner.desk.close()
+        waiting.join(5)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("run", "live", "keys"),
@@ -187,18 +213,4 @@ def test_decision(
     run.records[0]["config"]["budget"] = 1.2
     runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
     request = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
-    waiting = threading.Thread(target=runner.desk, args=(request,), daemon=True)
-    app = AeonApp(Path("runs"))
-    app.first_screen = RunScreen(ListFeed(run.records, live=True), runner, clock=lambda: START + timedelta(seconds=41))
-
-    async def decide(pilot: Pilot[None]) -> None:
-        waiting.start()
-        while not pilot.app.screen.query(ApprovalPanel):
-            await pilot.pause(0.01)
-        await then(*keys)(pilot)  # type: ignore[misc]
-
-    try:
-        assert snap_compare(app, terminal_size=size, run_before=decide)
-    finally:
-        runner.desk.close()
-        waiting.join(5)
+    assert looks_so_when_asked(snap_compare, run.records, runner, request, keys, size)

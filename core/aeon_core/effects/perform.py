@@ -174,8 +174,8 @@ def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutco
 def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
     """Return the outcome of a call of which nobody knows whether it took effect."""
     message = (
-        f"whether {tool.name!r} took effect is unknown: the process ended during the call "
-        f"({why or 'it is not to be made again'}); --on-unknown retry makes it again"
+        f"whether {tool.name!r} took effect is unknown: the process ended during the call, and it was not made again "
+        f"({why or 'a person said so'}); find out, and fork the run to have it made again"
     )
     return ToolOutcome(None, {"error_type": "UnknownOutcome", "message": message})
 

@@ -122,6 +122,12 @@ def test_a_line_may_name_the_model_and_one_without_any_is_exit_3(cli: Cli) -> No
     assert "line 2: no model is configured" in done.err
 
 
+def test_what_nobody_could_answer_is_refused_before_anything_starts(cli: Cli) -> None:
+    done = cli("batch", write({"id": "a", "task": ADD}), *SIMULATED, "--approve", "tool,pass")
+    assert (done.code, done.out, RUNS.exists()) == (2, "", False)
+    assert "line 1: nobody can be asked about a pass in a batch; leave it out of --approve" in done.err
+
+
 def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
     done = cli("batch", "gone.jsonl", *SIMULATED)
     assert done.code == 2
