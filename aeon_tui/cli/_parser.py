@@ -13,6 +13,7 @@ APPROVE = (
     "what you are asked about: plan (before it runs), pass (when it has ended), tool (calls that need it), or none "
     "(default: none; app: pass,tool)"
 )
+WAIT = "without the app: how long a decision from another terminal is waited for, in seconds (default: 0)"
 RUN = "a run id, the unique beginning of one, a path to a journal, or 'last'"
 
 
@@ -146,6 +147,7 @@ def _options(parser: _Parser) -> None:
         help="criteria of convergence, YAML: completeness, coherence, consistency, additional",
     )
     add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
+    add("--wait", metavar="SECONDS", help=WAIT)
     _tools(parser)
     text = "let a tool's calls happen without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; may be repeated"
     add("--allow", metavar="RULE", action="append", help=text)
@@ -222,6 +224,7 @@ def _resume(parser: _Parser) -> None:
     )
     add("--on-unknown", metavar="HOW", help=text)
     add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
+    add("--wait", metavar="SECONDS", help=WAIT)
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced")
     _tools(parser)
     # Said in one line to be fork's, rather than to be unknown.

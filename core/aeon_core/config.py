@@ -91,6 +91,8 @@ class RunConfig(BaseModel):
     ]
     """What a person is asked about: the `plan` before it runs, a `pass` when it has ended, a `tool` where a rule or the
     budget says so, or nothing."""
+    wait: Annotated[Number, Field(ge=0)] = 0.0
+    """Seconds that a run with nobody to ask waits for a decision from another terminal."""
     on_unknown: OnUnknown = "fail"
     """What becomes of an unsafe tool call that was begun and not ended when the process died."""
     durability: Durability = "normal"

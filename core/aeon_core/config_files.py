@@ -31,6 +31,7 @@ EXPECTED = {
     "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
     "approve": "some of 'plan', 'pass' and 'tool', or 'none'",
+    "wait": "a number of seconds, 0 or more",
     "on_unknown": "one of fail, retry, ask",
     "durability": "one of full, normal, off",
     "runs_dir": "text, a folder",
