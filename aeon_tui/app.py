@@ -8,35 +8,38 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
-from textual import work
-from textual.app import App, SystemCommand
-from textual.binding import ActiveBinding, Binding, BindingType
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.screen import Screen
+from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_themes import fallback_variables, readable_variables
 from aeon_tui.ending import ABORT_SECONDS, ended_by_signals, let_end
+from aeon_tui.navigation import COPY_OR_QUIT, Navigation
+from aeon_tui.own_settings import OwnSettings
 from aeon_tui.prints import screen_to_itself
 from aeon_tui.run_actions import RunActions, Today
 from aeon_tui.runner import Runner
+from aeon_tui.running import Running
 from aeon_tui.served import is_served, pipe_to_itself
 from aeon_tui.terminal import notification, sized, title, title_given_back
-from aeon_tui.theming import add_own_themes, add_themes
+from aeon_tui.theming import add_own_themes, add_themes, open_with_theme
 from aeon_tui.work import Work
 from aeon_widgets.footer import fit_footer
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from aeon_core.app_settings import AppSettings
     from aeon_core.config_files import LoadedConfig
-    from aeon_core.journal.awaiting import Awaited
-    from aeon_tui.feed import Feed
+    from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
 
 NOTICE_SECONDS = 20
-COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy the selected text, else quit", show=False)
-"""The screen's own binding of the key comes first, and copies where text is selected."""
 
 
 def todays_config() -> LoadedConfig:
@@ -46,35 +49,52 @@ def todays_config() -> LoadedConfig:
     return load_config()
 
 
-class AeonApp(App[None]):
+def palette_provider() -> type[Provider]:
+    """Return what the palette offers; it is loaded when that is opened."""
+    from aeon_tui.commands import PaletteProvider
+
+    return PaletteProvider
+
+
+class AeonApp(Navigation):
     """Browses runs, and shows the one that was started with it. `today` gives what a journal does not hold."""
 
     TITLE = "aeon"
+    COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
     # Textual dims the colour of a muted text once more: that could not be read in every theme.
     CSS = "CommandPalette > .command-palette--help-text { text-style: not bold; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit", "Quit"),
-        Binding("ctrl+q", "quit", "Quit", show=False),
+        Binding("q", "quit", "Quit", id="app.quit"),
+        Binding("ctrl+q", "quit", "Quit", show=False, id="app.quit_anywhere"),
         COPY_OR_QUIT,
-        Binding("question_mark", "keys", "Keys", key_display="?"),
+        Binding("question_mark", "keys", "Keys", key_display="?", id="app.keys"),
+        Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
+        Binding("comma", "settings", "Settings", key_display=",", show=False, id="app.settings"),
+        Binding("n", "new_run", "New run", show=False, id="app.new_run"),
+        Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
 
     def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:
         super().__init__()
         self.runs_dir = runs_dir
-        self.runner = runner
+        self.runner: Running | None = runner
         """The run that goes on here, or was the last to do so."""
-        self.runners = [runner] if runner is not None else []
+        self.runners: list[Running] = [runner] if runner is not None else []
         """All that this app has run, in their order."""
         self.actions = RunActions(self, today)
-        self.first_screen: Screen[None] | None = None
-        """Set to open on another screen."""
         self.first_notice = ""
         """What is said at first."""
         add_themes(self)
+        self.own = OwnSettings(self)
+        open_with_theme(self, self.own.said)
         self._quitting = False
         self._running_loop: asyncio.AbstractEventLoop | None = None
+
+    def wear(self, settings: AppSettings) -> None:
+        """Take on the settings of the app that a configuration holds. Before it opens."""
+        self.own.said, self.own.known = settings, True
+        open_with_theme(self, settings)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the variables of our widgets for a theme that does not define them."""
@@ -88,13 +108,22 @@ class AeonApp(App[None]):
         """Return the run that was started, or the list of runs."""
         if self.first_screen is not None:
             return self.first_screen
-        if self.runner is None:
+        if not isinstance(self.runner, Runner):
             from aeon_tui.screens.browser import BrowserScreen
 
             return BrowserScreen(self.runs_dir)
         from aeon_tui.screens.run import RunScreen
 
         return RunScreen(self.runner.feed, self.runner)
+
+    def on_key(self, event: Key) -> None:
+        """Take a letter that comes up to here while a line is being typed as one of that line.
+
+        It was typed before the key ahead of it had opened the line: as a key it could decide something.
+        """
+        if isinstance(self.focused, Input) and event.is_printable and event.character:
+            event.prevent_default()
+            self.focused.insert_text_at_cursor(event.character)
 
     def on_ready(self) -> None:
         self._running_loop = asyncio.get_running_loop()
@@ -105,74 +134,76 @@ class AeonApp(App[None]):
             self._begin(self.runner)
         if self.first_notice:
             self.notify(self.first_notice, timeout=NOTICE_SECONDS, markup=False)
-        self.run_worker(partial(add_own_themes, self), thread=True, group="themes")
+        self.run_worker(self._read_own_settings, thread=True, group="themes")
+
+    def _read_own_settings(self) -> None:
+        add_own_themes(self, self.own.said)
+        self.own.apply_keys()
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield the palette's commands."""
-        if (run := self._past_run(screen)) is not None:
-            yield from self.actions.commands(run)
-        if (own := getattr(screen, "palette", None)) is not None:
-            yield from own()
-        yield SystemCommand("Theme", "Change the theme", self.action_change_theme)
-        yield SystemCommand("Keys", "Show what every key does", self.action_keys)
-        yield SystemCommand("Quit", "Quit; a run that is going on is aborted", self.action_quit)
+        """Yield what the palette has beside the actions that have keys."""
+        yield SystemCommand("Theme", "Change the colours, now and the next time", self.action_change_theme)
+        yield SystemCommand("Demo", "Start the guided run on the simulated model: no key", self.action_demo)
+        yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
 
-    def action_keys(self) -> None:
-        """Show the key help."""
-        from aeon_tui.screens.keys import KeysScreen
+    @override
+    def action_change_theme(self) -> None:
+        from aeon_tui.commands import choose_theme
 
-        if not isinstance(self.screen, KeysScreen):
-            bindings = {**self.screen.active_bindings, "ctrl+c": ActiveBinding(self, COPY_OR_QUIT, True, "")}
-            self.push_screen(KeysScreen(bindings))
+        choose_theme(self)
 
-    @work(thread=True, exclusive=True, group="open")
-    def open_journal(self, path: Path) -> None:
-        """Show the run of a journal, one that another process writes as it goes on."""
-        from aeon_tui.watching import feed_of
+    def action_compare(self) -> None:
+        """Ask with which run the chosen one is compared."""
+        from aeon_tui.commands import choose_other_run
 
-        self.call_from_thread(self._show_feed, feed_of(path, self.runs_dir))
+        choose_other_run(self)
 
-    def open_on_watched(self, awaited: Awaited) -> None:
-        """Open on a run of another process."""
-        from aeon_tui.screens.run import RunScreen
-        from aeon_tui.watching import WatchFeed
+    def action_demo(self) -> None:
+        """Start the guided run on the simulated model."""
+        self.actions.demo()
 
-        self.first_screen = RunScreen(WatchFeed(awaited))
-
-    def _show_feed(self, feed: Feed) -> None:
-        from aeon_tui.screens.run import RunScreen
-
-        self.show_run(RunScreen(feed))
+    async def action_new_run(self) -> None:
+        """Ask for a task, and how it is to be run."""
+        await self.actions.new_run()
 
     def start_work(self, work: Work) -> None:
         """Run something, and show it."""
         from aeon_tui.screens.run import RunScreen
 
-        self.runner = Runner(work, work.journal_in(self.runs_dir))
-        self.runners.append(self.runner)
-        self.show_run(RunScreen(self.runner.feed, self.runner))
-        self._begin(self.runner)
+        runner = Runner(work, work.journal_in(self.runs_dir))
+        self._take_on(runner)
+        self.show_run(RunScreen(runner.feed, runner))
+        self._begin(runner)
 
-    def _begin(self, runner: Runner) -> None:
+    def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
+        """Open on a workflow that begins then; return what does it."""
+        runner, self.first_screen = self._workflow(request)
+        return runner
+
+    def start_workflow(self, request: WorkflowRequest) -> None:
+        """Do a workflow, and show it."""
+        runner, screen = self._workflow(request)
+        self.show_run(screen)
+        self._begin(runner)
+
+    def _workflow(self, request: WorkflowRequest) -> tuple[WorkflowRunner, Screen[None]]:
+        from aeon_tui.screens.workflow import WorkflowScreen
+        from aeon_tui.workflow import WorkflowRunner
+
+        runner = WorkflowRunner(request)
+        self._take_on(runner)
+        return runner, WorkflowScreen(runner.feed, runner)
+
+    def _take_on(self, runner: Running) -> None:
+        self.runner = runner
+        self.runners.append(runner)
+
+    def _begin(self, runner: Running) -> None:
         runner.start()
         # What can be done with a past run cannot be done with this one yet.
         self.screen.refresh_bindings()
         fit_footer(cast("Screen[None]", self.screen))
-
-    def show_run(self, shown: Screen[None]) -> None:
-        """Show a run, in place of the one that is shown where there is one."""
-        from aeon_tui.screens.browser import BrowserScreen
-        from aeon_tui.screens.run import RunScreen
-
-        self.clear_notifications()
-        while len(self.screen_stack) > 1 and not isinstance(self.screen, (RunScreen, BrowserScreen)):
-            self.pop_screen()
-        # The screen that the app opened on stays: nothing can be put in its place.
-        if isinstance(self.screen, RunScreen) and len(self.screen_stack) > 1:
-            self.switch_screen(shown)
-        else:
-            self.push_screen(shown)
 
     def _past_run(self, screen: Screen[object]) -> Path | None:
         """Return the journal that a screen's actions go for, None where it is none that was ended or left."""
@@ -183,7 +214,9 @@ class AeonApp(App[None]):
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "past_run":
-            return self._past_run(self.screen) is not None
+            return self._past_run(self.shown_screen) is not None
+        if action == "compare":
+            return getattr(self.shown_screen, "chosen_run", None) is not None
         return super().check_action(action, parameters)
 
     def action_past_run(self, what: Literal["resume", "replay", "fork"]) -> None:
@@ -191,21 +224,24 @@ class AeonApp(App[None]):
         if (run := self._past_run(self.screen)) is not None:
             getattr(self.actions, what)(run)
 
-    def show_browser(self) -> None:
-        """Go back to the list of runs."""
-        from aeon_tui.screens.browser import BrowserScreen
-
-        # What was told of that run would hide this list.
-        self.clear_notifications()
-        below = self.screen_stack[-2:-1]
-        if below and isinstance(below[0], BrowserScreen):
-            self.pop_screen()
-        elif below:
-            self.switch_screen(BrowserScreen(self.runs_dir))
-        else:
-            self.push_screen(BrowserScreen(self.runs_dir))
-
     async def action_quit(self) -> None:
+        """Quit; in the middle of a run only after a question, as it is aborted then."""
+        if self._run_goes_on and not self._quitting:
+            from aeon_tui.screens.quit import QuitDialog
+
+            self.push_screen(QuitDialog(), self._quit_if)
+        else:
+            await self.abort_and_quit()
+
+    @property
+    def _run_goes_on(self) -> bool:
+        return self.runner is not None and self.runner.running and self.runner.result is None
+
+    async def _quit_if(self, yes: bool | None) -> None:
+        if yes:
+            await self.abort_and_quit()
+
+    async def abort_and_quit(self) -> None:
         """Quit; a run that is going on is aborted first, and journaled as such. A second time: at once."""
         if self.runner is None or not self.runner.running or self._quitting:
             self.exit()
@@ -216,7 +252,7 @@ class AeonApp(App[None]):
         # Not here: the next key must be heard, and what was said be drawn.
         self.run_worker(self._exit_when_ended(self.runner), exit_on_error=False)
 
-    async def _exit_when_ended(self, runner: Runner) -> None:
+    async def _exit_when_ended(self, runner: Running) -> None:
         deadline = time.monotonic() + ABORT_SECONDS
         while runner.running and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
@@ -237,7 +273,7 @@ class AeonApp(App[None]):
         """Quit; from any thread, and from a signal's handler."""
         if self._running_loop is not None:
             with contextlib.suppress(RuntimeError):
-                self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.action_quit()))
+                self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.abort_and_quit()))
 
 
 def run_app(
@@ -255,6 +291,8 @@ def run_app(
     app = AeonApp(runs_dir, runner, today)
     if prepare is not None:
         prepare(app)
+    if not app.own.known:
+        app.wear(today().app)
     try:
         with pipe_to_itself() if is_served() else screen_to_itself():
             app.driver_class = sized(app.driver_class)

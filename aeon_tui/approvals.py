@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aeon_core.config import Approval
     from aeon_core.config_files import LoadedConfig
-    from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver
+    from aeon_core.journal.records import ApprovalPoint
 
 _IN_APP: tuple[Approval, ...] = ("pass", "tool")
-_CALLS = frozenset({"tool", "budget"})
-"""Points that are asked about with `tool`. The kernel itself knows when the others are."""
+_ASKED_AS: dict[ApprovalPoint, Approval] = {"plan": "plan", "pass": "pass", "tool": "tool", "budget": "tool"}
 
 
 def approvals(today: LoadedConfig, *, in_app: bool) -> list[Approval]:
@@ -20,13 +19,16 @@ def approvals(today: LoadedConfig, *, in_app: bool) -> list[Approval]:
     return list(_IN_APP) if in_app and "approve" not in today.sources else list(today.config.approve)
 
 
-def about(approve: Sequence[str], approver: Approver | None) -> Approver | None:
-    """Return an approver that is asked before calls only where `approve` has `tool`: else nobody can be."""
-    if "tool" in approve or approver is None:
-        return approver
-    from aeon_core.effects.approval import ask
+def approvals_anew(today: LoadedConfig, path: Path, *, in_app: bool) -> list[Approval]:
+    """Return the same for a run that is gone on with: with what it stopped over, which was to be asked about.
 
-    def decide(request: ApprovalRequest) -> ApprovalDecision:
-        return ask(None if request.point in _CALLS else approver, request)
+    Else a plan that somebody wanted to see would run because its process has died. Raises UsageError, JournalError.
+    """
+    from aeon_core.journal.question import asked_again
 
-    return decide
+    asked = approvals(today, in_app=in_app)
+    point = asked_again(path)
+    still = _ASKED_AS.get(point) if point is not None else None
+    if still is None or still in asked:
+        return asked
+    return [still, *(each for each in asked if each != "none")]

@@ -1,32 +1,74 @@
-"""Where a run's questions wait for the person at the screen."""
+"""Where a run's questions wait for a person: the one at the screen, or one at another terminal."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 
 
-class Desk:
-    """An approver: called on the kernel's thread, which waits; answered on the screen's."""
+class Decides(Protocol):
+    """What a screen needs of a desk. Nothing in it waits."""
 
-    def __init__(self) -> None:
+    @property
+    def waiting(self) -> ApprovalRequest | None:
+        """The question that waits for an answer."""
+
+    def decide(self, digest: str, decision: ApprovalDecision) -> bool:
+        """Answer the question with that digest; return whether it was the one that waits."""
+
+    def news(self) -> str:
+        """Return, once, what a person is to be told of decisions, in a sentence; mostly nothing."""
+
+    def close(self) -> None:
+        """Decide no more here."""
+
+
+class Desk:
+    """An approver: called on the kernel's thread, which waits; answered on the screen's, or from another terminal.
+
+    `journal` is the run's: an inbox lies beside it while a question waits.
+    """
+
+    def __init__(self, journal: Path | None = None) -> None:
+        self._journal = journal
         self._changed = threading.Condition()
         self._waiting: ApprovalRequest | None = None
         self._decision: ApprovalDecision | None = None
         self._closed = False
+        self._news = ""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person decides, however long that takes; `abort` once the desk is closed."""
+        from aeon_core.inbox import POLL_SECONDS, Inbox
+
+        with Inbox(self._journal, request) as inbox:
+            with self._changed:
+                self._waiting, self._decision = request, None
+            while (decision := self._decided(POLL_SECONDS)) is None:
+                # Not under the lock, which the screen takes: this reads a file.
+                if (elsewhere := inbox.take()) is not None:
+                    self._decide_elsewhere(elsewhere)
+            return inbox.settle(decision)
+
+    def _decided(self, seconds: float) -> ApprovalDecision | None:
+        """Return the decision, None where there is none after some seconds."""
         from aeon_core.effects.approval import ApprovalDecision
 
         with self._changed:
-            self._waiting, self._decision = request, None
-            self._changed.wait_for(lambda: self._decision is not None or self._closed)
+            if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):
+                return None
             self._waiting = None
             return self._decision or ApprovalDecision(decision="abort")
+
+    def _decide_elsewhere(self, decision: ApprovalDecision) -> None:
+        with self._changed:
+            if self._decision is None:
+                self._decision = decision
+                self._news = f"Decided in another terminal: {decision.decision}."
 
     @property
     def waiting(self) -> ApprovalRequest | None:
@@ -41,6 +83,11 @@ class Desk:
             self._decision = decision
             self._changed.notify_all()
             return True
+
+    def news(self) -> str:
+        """Return, once, what was decided in another terminal."""
+        news, self._news = self._news, ""
+        return news
 
     def close(self) -> None:
         """Answer what waits, and whatever else is asked, with `abort`."""

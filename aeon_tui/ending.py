@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -15,7 +16,7 @@ from aeon_tui.signals import handled
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
-    from aeon_tui.runner import Runner
+    from aeon_tui.running import Running
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
@@ -28,24 +29,24 @@ WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
 
 @contextlib.contextmanager
 def ended_by_signals(app: AeonApp) -> Iterator[None]:
-    """Quit on SIGTERM. End the process on SIGHUP, and where the app is stuck.
+    """Quit on SIGTERM and SIGHUP. End the process where the terminal is gone, and where the app is stuck.
 
     A terminal that is gone takes no output: the app would wait for it, and not end.
     """
     closed = threading.Event()
     hung_up: list[threading.Thread] = []
 
-    def watch(number: int) -> None:
-        gone = number == signal.SIGHUP
+    def watch(number: int, gone: bool) -> None:
         if app.runner is not None:
             app.runner.abort()
-            app.runner.wait(HANGUP_SECONDS if gone else None)
+            app.runner.wait(HANGUP_SECONDS if number == signal.SIGHUP else None)
         if gone or not closed.wait(ABORT_SECONDS):
             os._exit(128 + number)
 
     def end(number: int, _: FrameType | None) -> None:
-        watcher = threading.Thread(target=watch, args=(number,), name="aeon-end", daemon=True)
-        if number == signal.SIGHUP:
+        gone = number == signal.SIGHUP and not _has_terminal()
+        watcher = threading.Thread(target=watch, args=(number, gone), name="aeon-end", daemon=True)
+        if gone:
             hung_up.append(watcher)
         else:
             app.quit_soon()
@@ -61,7 +62,16 @@ def ended_by_signals(app: AeonApp) -> Iterator[None]:
                 watcher.join()
 
 
-def let_end(runner: Runner) -> None:
+def _has_terminal() -> bool:
+    """Return whether there is a terminal to be given back: one that was closed answers no more."""
+    try:
+        termios.tcgetattr(0)
+    except (termios.error, OSError):
+        return False
+    return True
+
+
+def let_end(runner: Running) -> None:
     """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
     if not runner.running:
         return

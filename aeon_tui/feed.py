@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.errors import AeonError
+from aeon_tui.pace import Pace
 
 if TYPE_CHECKING:
     from aeon_core.journal.view import RunView
 
 Records = Iterator[dict[str, Any]]
+Listener = Callable[[], object]
+"""Called on any thread; it returns at once."""
 Reader = Callable[[Path, list[str]], Records]
 """Yields the records of a journal, and appends to the list what cannot be read."""
 CAPACITY = 20_000
-"""Lines that may wait for the screen before it reads the journal instead."""
+"""Lines that are kept for the screen at most."""
+WAITING = 3_000
+"""Lines that may wait when a frame is drawn, before the screen reads the journal instead."""
 
 
 class Feed(Protocol):
@@ -64,8 +69,15 @@ class Feed(Protocol):
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
 
+    def listen(self, listener: Listener) -> bool:
+        """Have it called whenever there may be something new; return False where the feed has to be asked instead."""
+
     def close(self) -> None:
         """Read no more."""
+
+
+Follow = Callable[[Path], Feed]
+"""Returns what follows a journal, its first view included."""
 
 
 class WholeViews:
@@ -83,6 +95,11 @@ class WholeViews:
         """Return None: the view holds all there is."""
         del seq
         return None
+
+    def listen(self, listener: Listener) -> bool:
+        """Return False: it has to be asked."""
+        del listener
+        return False
 
 
 def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
@@ -159,25 +176,37 @@ class JournalFeed(WholeViews):
                 continue
 
 
-class LiveFeed(WholeViews):
+class LiveFeed:
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
-    When more lines wait than there is room for, the oldest are dropped here and read from the journal instead, on from
-    the last record that was taken. `first` are records that stand before those lines.
+    When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
+    instead, as if another process wrote it. `first` are records that stand before those lines.
     """
 
+    notice = ""
+    waiting = False
+
     def __init__(
-        self, journal: Path, capacity: int = CAPACITY, read: Reader = read_journal, first: JournalFeed | None = None
+        self, journal: Path, capacity: int = CAPACITY, first: JournalFeed | None = None, follow: Follow | None = None
     ) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.journal = journal
-        self._read = read
         self._lines: deque[bytes] = deque(maxlen=capacity)
-        self._held: dict[str, Any] | None = None
         self._last_seq = -1
-        self._catching_up = first
+        self._first = first
+        self._follow = follow if follow is not None else _follow
+        self._followed: Feed | None = None
+        """What reads the journal, once it has to be."""
+        self._pace = Pace()
+        self._tell: Listener = nobody
+        self._overflowed = False
         self._finished = False
+
+    @property
+    def reading(self) -> str:
+        """How far the journal has been read, where it is followed."""
+        return self._followed.reading if self._followed is not None else ""
 
     @property
     def live(self) -> bool:
@@ -187,45 +216,82 @@ class LiveFeed(WholeViews):
     @property
     def ended(self) -> bool:
         """Whether all there is has been taken, and no more comes."""
-        return self._finished and not self._lines and self._catching_up is None
+        if self._followed is not None:
+            return self._finished and (self._followed.ended or self._followed.waiting)
+        return self._finished and not self._lines and self._first is None
 
     def finish(self) -> None:
         """Say that the kernel puts no more."""
         self._finished = True
+        self._tell()
 
     def put(self, line: bytes) -> None:
         """Take a line from the kernel's thread."""
-        self._lines.append(line)
+        if self._followed is None:
+            self._overflowed = self._overflowed or len(self._lines) == self._lines.maxlen
+            self._lines.append(line)
+            self._tell()
+
+    def listen(self, listener: Listener) -> bool:
+        """Have it called for each line, on the kernel's thread, and by what follows the journal."""
+        self._tell = listener
+        return self._followed is None or self._followed.listen(listener)
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
+        if self._followed is not None:
+            self.error, self.damage = self._followed.error, self._followed.damage
+            return self._followed.take(seconds)
+        if self._first is not None:
+            records = self._first.take(seconds)
+            self._last_seq = records[-1]["seq"] if records else self._last_seq
+            if not self._first.ended:
+                return records
+            self._first = None
+            return records
+        records = self._taken(seconds)
+        if not self._overflowed and not self._pace.too_fast(len(records)) and len(self._lines) <= WAITING:
+            return records
+        self._follow_the_journal()
+        return []  # what was taken is in the view that comes
+
+    def _taken(self, seconds: float) -> list[dict[str, Any]]:
         deadline = time.perf_counter() + seconds
         records: list[dict[str, Any]] = []
-        if self._catching_up is not None:
-            records = self._catching_up.take(seconds)
-            if records:
-                self._last_seq = records[-1]["seq"]
-            if not self._catching_up.ended:
-                return records
-            self._catching_up = None
-            # What the journal does not hold either is nowhere: go on with what is there.
-            self._append(records, self._held)
-            self._held = None
         while self._lines and time.perf_counter() < deadline:
             record = json.loads(self._lines.popleft())
-            if record["seq"] > self._last_seq + 1:
-                self._held = record
-                self._catching_up = JournalFeed(self.journal, self._last_seq, self._read)
-                break
-            self._append(records, record)
+            if record["seq"] > self._last_seq:
+                records.append(record)
+                self._last_seq = record["seq"]
         return records
 
-    def _append(self, records: list[dict[str, Any]], record: dict[str, Any] | None) -> None:
-        if record is not None and record["seq"] > self._last_seq:
-            records.append(record)
-            self._last_seq = record["seq"]
+    def _follow_the_journal(self) -> None:
+        self._followed = self._follow(self.journal)
+        self._followed.listen(self._tell)
+        self._lines.clear()
+
+    def take_view(self) -> RunView | None:
+        """Return, once, a view that takes the place of the one folded so far, where the journal is followed."""
+        return self._followed.take_view() if self._followed is not None else None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return a record in full, where the journal is followed."""
+        return self._followed.record(seq) if self._followed is not None else None
 
     def close(self) -> None:
         """Read no more from the journal."""
-        if self._catching_up is not None:
-            self._catching_up.close()
+        for feed in (self._first, self._followed):
+            if feed is not None:
+                feed.close()
+
+
+def nobody() -> None:
+    """Nobody listens yet."""
+
+
+def _follow(journal: Path) -> Feed:
+    """Return what follows a journal of which a view is shown already."""
+    from aeon_core.journal.awaiting import Awaited
+    from aeon_tui.watching import WatchFeed
+
+    return WatchFeed(Awaited(journal, journal.parent), fast=True)

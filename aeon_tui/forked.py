@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_tui.approvals import about, approvals
+from aeon_tui.approvals import approvals
 from aeon_tui.feed import LiveFeed
 from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled, new_journal
@@ -61,6 +61,7 @@ class ForkRun:
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
         from aeon_core.forking import Fork
+        from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):
             return Fork(

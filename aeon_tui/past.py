@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
-from aeon_tui.feed import failure
+from aeon_tui.feed import Listener, failure, nobody
 
 if TYPE_CHECKING:
     from aeon_core.journal.following import Place
@@ -25,6 +25,8 @@ PAUSE_SECONDS = 0.001
 OPENING_SECONDS = 0.2
 FIRST_SECONDS = 0.5
 """How long the screen has to itself when it has taken the view of the end: it is being drawn for the first time."""
+LEFT = 128 * 1024
+"""Bytes that may have come by the time the whole was read."""
 FREEZE_SECONDS = 0.25
 """How often what was read is taken out of the collector's sight: going over it would keep a key waiting."""
 
@@ -47,12 +49,15 @@ class PastFeed:
         self.reading = ""
         self.place: Place | None = None
         """Where the view of a long journal ends, once it is there."""
+        self._say: Listener = nobody
         self._views: deque[RunView] = deque()
         self._pages: Pages | None = None
         self._index: OffsetIndex | None = None
         self._first = threading.Event()
         self._taken = threading.Event()
         self._closed = threading.Event()
+        self._may_read = threading.Event()
+        self._may_read.set()
         self._finished = threading.Event()
         threading.Thread(target=self._work, name="aeon-past-feed", daemon=True).start()
 
@@ -77,6 +82,13 @@ class PastFeed:
         self._taken.set()
         return self._views.popleft()
 
+    def pause(self, paused: bool) -> None:
+        """Read no further for now, or go on."""
+        if paused:
+            self._may_read.clear()
+        else:
+            self._may_read.set()
+
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read."""
         try:
@@ -85,10 +97,16 @@ class PastFeed:
             return None
         return entry.record if entry is not None else None
 
+    def listen(self, listener: Listener) -> bool:
+        """Have it called on the reading thread."""
+        self._say = listener
+        return True
+
     def close(self) -> None:
         """Read no more, and release the file."""
         self._closed.set()
         self._taken.set()
+        self._may_read.set()
         if self._finished.is_set() and self._index is not None:
             self._index.close()
 
@@ -102,6 +120,7 @@ class PastFeed:
             self._first.set()
             self.reading = ""
             self._finished.set()
+            self._say()
             if self._closed.is_set() and self._index is not None:
                 self._index.close()
 
@@ -109,6 +128,7 @@ class PastFeed:
         """Give the view of the journal's end; return whether that is the whole."""
         view, whole = view_of_end(self.journal)
         self._views.append(view)
+        self._say()
         self._first.set()
         return whole
 
@@ -116,6 +136,7 @@ class PastFeed:
         from aeon_core.journal.long_fold import LongFold
         from aeon_core.journal.offsets import OffsetIndex
         from aeon_core.journal.paging import Pages
+        from aeon_core.journal.taken_back import taken_back
         from aeon_core.journal.text_places import TextPlaces
 
         self.reading = "reading 0 %"
@@ -124,14 +145,21 @@ class PastFeed:
         self._index = OffsetIndex(self.journal)
         places = TextPlaces(self._index)
         self._pages = Pages(self._index, places)
-        self._do(self._index.extend)
-        self._do(places.extend)
-        whole = LongFold(self._index, places)
-        for _ in self._pieces(whole.step):
-            self.reading = f"reading {100 * whole.read_to // max(1, self._index.indexed)} %"
+        whole, grown = LongFold(self._index, places), True
+        while grown and not self._closed.is_set():
+            self._do(self._index.extend)
+            self._do(places.extend)
+            if whole.place is not None and taken_back(self.journal) != whole.place.gone:
+                whole = LongFold(self._index, places)
+            before = whole.read_to
+            for _ in self._pieces(whole.step):
+                self.reading = f"reading {100 * whole.read_to // max(1, self._index.indexed)} %"
+            # What came meanwhile may be as much again: only a little of it is left to those who follow the journal.
+            grown = whole.read_to > before and self._index.size - whole.read_to > LEFT
         if not self._closed.is_set():
             self.place = whole.place
             self._views.append(whole.view)
+            self._say()
 
     def _do(self, work: Callable[[float], bool]) -> None:
         for _ in self._pieces(work):
@@ -142,6 +170,7 @@ class PastFeed:
         froze = time.perf_counter()
         while not self._closed.is_set() and work(PIECE_SECONDS):
             yield
+            self._may_read.wait()
             if time.perf_counter() - froze > FREEZE_SECONDS:
                 gc.freeze()
                 froze = time.perf_counter()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
-from aeon_tui.approvals import about, approvals
+from aeon_tui.approvals import approvals, approvals_anew
 from aeon_tui.feed import JournalFeed, LiveFeed, Records, read_journal
 from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from aeon_core.effects.approval import Approver
     from aeon_core.tools.registry import ToolRegistry
 
-_WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "project_root", "runs_dir"})
+_WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
 """What may be said anew beside what the kernel takes: it changes nothing that is recorded."""
 
 
@@ -57,8 +58,12 @@ class ResumeRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what goes on with the run; its journal is locked from here on."""
+        from aeon_core.inbox import forget_left
         from aeon_core.resuming import Resumption
+        from aeon_core.waiting import about
 
+        with contextlib.suppress(OSError):
+            forget_left(journal)
         with assembled(self.config, self.tools) as (model, tools, listener):
             return Resumption(
                 journal,
@@ -111,13 +116,15 @@ class Ended:
 def ended_for_good(path: Path) -> Ended | None:
     """Return how a run has ended that has nothing to go on with, None where it has. Raises UsageError."""
     from aeon_core.entities import EXIT_CODES
+    from aeon_core.journal.values import dict_of, int_of
 
     last = _last_told(path)
     result = last.get("result")
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None or not isinstance(result, dict):
         return None
     status = str(result.get("status"))
-    return Ended(status, int((result.get("error") or {}).get("exit_code", EXIT_CODES.get(status, 1))))
+    error = dict_of(result.get("error")) or {}
+    return Ended(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
 def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeRun:
@@ -125,6 +132,7 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
 
     In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
     configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer.
+    What the run stopped over is asked about again, unless `said` leaves it out.
     What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
     knows.
     """
@@ -133,7 +141,8 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
 
     started = started_of(path)
     options = {name: value for name, value in said.items() if name in OPTIONS}
-    options["approve"] = approvals(today, in_app=in_app)
+    anew = "approve" not in said
+    options["approve"] = approvals_anew(today, path, in_app=in_app) if anew else approvals(today, in_app=in_app)
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     return ResumeRun(

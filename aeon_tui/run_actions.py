@@ -1,33 +1,33 @@
-"""What can be done with a past run from the screens that show it: resume, replay, fork."""
+"""What can be done with runs from the screens that show them: start one, resume, replay or fork a past one."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 
 from aeon_core.errors import AeonError
+from aeon_tui.errands import Errands, reason
 
 if TYPE_CHECKING:
     from aeon_core.config_files import LoadedConfig
     from aeon_tui.app import AeonApp
     from aeon_tui.forked import ForkRun
+    from aeon_tui.new_run import NewRun
     from aeon_tui.resumed import ResumeRun
     from aeon_tui.screens.fork import ForkAnswer, Parent
+    from aeon_tui.work import StartRun
 
 RUN_ACTIONS: list[BindingType] = [
-    Binding("R", "app.past_run('resume')", "Resume"),
-    Binding("P", "app.past_run('replay')", "Replay"),
-    Binding("F", "app.past_run('fork')", "Fork"),
+    Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
+    Binding("P", "app.past_run('replay')", "Replay", tooltip="Show it once more from its journal", id="run.replay"),
+    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start anew where one of its passes started", id="run.fork"),
 ]
 """The keys of a screen that has a `chosen_run`."""
-PROBLEM_SECONDS = 20
 Today = Callable[[], "LoadedConfig"]
 """Gives the configuration of all layers as it is now."""
 
@@ -38,66 +38,118 @@ class RunActions:
 
     app: AeonApp
     today: Today
+    draft: NewRun | None = None
+    """A new run that was begun to be filled in, and left."""
+
+    def __post_init__(self) -> None:
+        self._errands = Errands(self.app, "actions")
 
     def resume(self, path: Path) -> None:
         """Go on with a run, and show it."""
         if not self._busy():
-            self._on_thread(partial(self._resume, path))
+            self._errands.do(partial(self._resume, path))
 
     def replay(self, path: Path) -> None:
         """Show a run once more from its journal."""
-        self._on_thread(partial(self._replay, path))
+        self._errands.do(partial(self._replay, path))
 
     def fork(self, path: Path) -> None:
         """Ask from which pass on and how, and run the fork."""
         if not self._busy():
-            self._on_thread(partial(self._ask_for_fork, path))
+            self._errands.do(partial(self._ask_for_fork, path))
 
-    def commands(self, path: Path) -> Iterator[SystemCommand]:
-        """Yield the palette's commands for a run."""
-        yield SystemCommand("Resume", "Go on with this run where it was cut off", partial(self.resume, path))
-        yield SystemCommand("Replay", "Show this run once more from its journal", partial(self.replay, path))
-        yield SystemCommand("Fork", "Start a new run where a pass of this one started", partial(self.fork, path))
+    async def new_run(self) -> None:
+        """Ask for a task and how it is to be run, and run it."""
+        from aeon_tui.screens.new_run import NewRunScreen
+
+        # The key may have been pressed more than once.
+        if not isinstance(self.app.screen, NewRunScreen):
+            await self.app.push_screen(NewRunScreen(self.draft))
+
+    def new_workflow(self) -> None:
+        """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
+        from aeon_tui.screens.workflow_task import WorkflowTaskScreen
+        from aeon_tui.workflow import WorkflowRequest
+        from aeon_tui.workflow_files import root_of_project
+
+        if not isinstance(self.app.screen, WorkflowTaskScreen):
+            self.app.push_screen(WorkflowTaskScreen(WorkflowRequest(root_of_project())))
+
+    def demo(self) -> None:
+        """Start the guided run on the simulated model."""
+        if not self._busy():
+            self._errands.do(self._demo)
+
+    def start(self, form: NewRun) -> str | None:
+        """Start a new run as it was asked for, or return why not. Called from a thread."""
+        try:
+            work = form.work(self.today())
+        except (AeonError, OSError) as error:
+            return reason(error)
+        self._errands.in_app(lambda: self._start_new(work))
+        return None
+
+    def _start_new(self, work: StartRun) -> None:
+        self.draft = None
+        self._start(work)
+
+    def _demo(self) -> None:
+        from aeon_tui.demo import demo_run
+
+        work = demo_run(self.today())
+        self._errands.in_app(lambda: self._start(work))
+
+    def busy(self) -> str | None:
+        """Return why no run can be started here now, None where one can."""
+        runner = self.app.runner
+        if runner is None or not runner.running:
+            return None
+        return f"The run {runner.run_id} goes on in this app; wait for its end, or start another in a new terminal."
 
     def _busy(self) -> bool:
         """Say so where a run of this app goes on, and return whether one does."""
-        runner = self.app.runner
-        if runner is None or not runner.running:
-            return False
-        self._say(f"The run {runner.run_id} goes on in this app; wait for its end, or start another in a new terminal.")
-        return True
-
-    def _on_thread(self, work: Callable[[], None]) -> None:
-        self.app.run_worker(lambda: self._told(work), thread=True, exit_on_error=False, group="actions")
-
-    def _told(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except AeonError as error:
-            self._say_from_thread(error.message)
-        except OSError as error:
-            self._say_from_thread(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        why = self.busy()
+        if why is not None:
+            self._errands.say(why, warn=True)
+        return why is not None
 
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
         from aeon_tui.resumed import ended_for_good, resumed
+        from aeon_tui.workflow_files import is_workflow
 
+        if is_workflow(path):
+            self._resume_workflow(path)
+            return
         if ended := ended_for_good(path):
-            self._say_from_thread(f"{ended}; F forks it")
+            self._errands.tell(f"{ended}; F forks it", warn=True)
             return
         make_sure_nobody_writes(path)
         self._begin(resumed(path, self.today(), {}, in_app=True))
 
+    def _resume_workflow(self, path: Path) -> None:
+        from aeon_core.journal.recovery import make_sure_nobody_writes
+        from aeon_tui.workflow_resumed import request_of
+
+        make_sure_nobody_writes(path)
+        request = request_of(path)
+        request.check()
+        self._errands.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
+
     def _replay(self, path: Path) -> None:
         from aeon_tui.replayed import make_sure_it_is_over
         from aeon_tui.screens.replay import replay_screen
+        from aeon_tui.workflow_files import refuse_workflow
 
+        refuse_workflow(path, "replayed")
         make_sure_it_is_over(path)
-        self._in_app(lambda: self.app.show_run(replay_screen(path)))
+        self._errands.in_app(lambda: self.app.show_run(replay_screen(path)))
 
     def _ask_for_fork(self, path: Path) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of
+        from aeon_tui.workflow_files import refuse_workflow
 
+        refuse_workflow(path, "forked")
         parent = parent_of(path)
 
         def ask() -> None:
@@ -106,11 +158,11 @@ class RunActions:
                 self.app.clear_notifications()
                 self.app.push_screen(ForkDialog(parent), partial(self._fork, parent))
 
-        self._in_app(ask)
+        self._errands.in_app(ask)
 
     def _fork(self, parent: Parent, answer: ForkAnswer | None) -> None:
         if answer is not None and not self._busy():
-            self._on_thread(lambda: self._begin_fork(parent, answer))
+            self._errands.do(lambda: self._begin_fork(parent, answer))
 
     def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
         from aeon_tui.forked import forked
@@ -124,24 +176,11 @@ class RunActions:
 
     def _begin(self, work: ResumeRun | ForkRun) -> None:
         work.prepare()
-        self._in_app(lambda: self._start(work))
+        self._errands.in_app(lambda: self._start(work))
 
-    def _start(self, work: ResumeRun | ForkRun) -> None:
+    def _start(self, work: ResumeRun | ForkRun | StartRun) -> None:
         # Another one may have begun while this one was made ready.
         if not self._busy():
             self.app.start_work(work)
         elif work.tools is not None:
             work.tools.close()
-
-    def _in_app(self, act: Callable[[], object]) -> None:
-        # The app may have ended meanwhile.
-        with contextlib.suppress(RuntimeError):
-            self.app.call_from_thread(act)
-
-    def _say_from_thread(self, text: str) -> None:
-        self._in_app(lambda: self._say(text))
-
-    def _say(self, text: str) -> None:
-        # One at a time: several would hide the screen that they are about.
-        self.app.clear_notifications()
-        self.app.notify(text, severity="warning", timeout=PROBLEM_SECONDS, markup=False)

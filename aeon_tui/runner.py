@@ -71,7 +71,7 @@ class Runner:
         self.journal = journal
         self.feed = work.feed(journal)
         self.stream = Stream()
-        self.desk = Desk()
+        self.desk = Desk(journal)
         self.result: RunResult | None = None
         self.error: AeonError | None = None
         self.aborting = False

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
 """Options that are taken from today's configuration: a journal holds no secrets."""
+_OF_TODAY = ("wait",)
+"""Options that say who is there today, whoever was when the journal was begun."""
 
 
 def started_of(path: Path) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def options_anew(
     """
     from aeon_core.config import providers_of
 
-    kept = {name: getattr(today, name) for name in _NEVER_WRITTEN}
+    kept = {name: getattr(today, name) for name in (*_NEVER_WRITTEN, *_OF_TODAY)}
     hidden = recorded.base_url is None and started["config"].get("base_url") is not None
     elsewhere = "model" in said and providers_of(said["model"]) != providers_of(recorded.model)
     if "base_url" not in said and (hidden or elsewhere):

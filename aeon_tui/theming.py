@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
+from aeon_core.app_settings import THEME_VARIABLE, AppSettings
 from aeon_core.checks import nearest
 from aeon_core.places import find_project_root
 from aeon_core.visible import visible
@@ -18,7 +19,6 @@ from aeon_themes.folders import theme_files, theme_folders
 if TYPE_CHECKING:
     from pathlib import Path
 
-VARIABLE = "AEON_THEME"
 NOTICE_SECONDS = 20
 _NOTICES = 2
 """As many problems are shown; all of them are logged."""
@@ -26,26 +26,34 @@ _NOTICES = 2
 logger = logging.getLogger("aeon")
 
 
-def wanted_theme() -> str | None:
-    """Return the name of the theme that the environment asks for, None where it asks for none."""
-    return os.environ.get(VARIABLE, "").strip() or None
+def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
+    """Return the name of the theme that is asked for, None where none is, and what asks for it."""
+    if from_environment := os.environ.get(THEME_VARIABLE, "").strip():
+        return from_environment, THEME_VARIABLE
+    return settings.theme, settings.sources.get("theme", "the configuration")
 
 
 def add_themes(app: App[Any]) -> None:
-    """Give the app Aeon's themes. It opens with the wanted one, where that is known before any file was read."""
+    """Give the app Aeon's themes."""
     for palette in PALETTES:
         app.register_theme(palette.theme())
-    wanted = wanted_theme()
-    app.theme = wanted if wanted in app.available_themes else PALETTES[0].name
+    app.theme = PALETTES[0].name
 
 
-def add_own_themes(app: App[Any]) -> None:
+def open_with_theme(app: App[Any], settings: AppSettings) -> None:
+    """Let the app open with the wanted theme, where that is known before its file was read."""
+    wanted, _ = wanted_theme(settings)
+    if wanted is not None and wanted in app.available_themes:
+        app.theme = wanted
+
+
+def add_own_themes(app: App[Any], settings: AppSettings) -> None:
     """Give the app the themes of the person and of the project, and say what is wrong with them.
 
     Called from a thread, since this reads files.
     """
     palettes, problems = _read(theme_files(theme_folders(find_project_root())))
-    app.call_from_thread(_add, app, palettes, problems)
+    app.call_from_thread(_add, app, palettes, problems, settings)
 
 
 def _read(files: list[Path]) -> tuple[Iterable[Palette], list[str]]:
@@ -57,17 +65,21 @@ def _read(files: list[Path]) -> tuple[Iterable[Palette], list[str]]:
     return loaded.palettes, [*loaded.problems, *loaded.warnings]
 
 
-def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str]) -> None:
+def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settings: AppSettings) -> None:
+    opened_with = app.theme
     for palette in palettes:
         if palette.name in app.available_themes:
             problems.append(f"the theme {palette.name!r} is left out: Textual has one of that name; rename it")
         else:
             app.register_theme(palette.theme())
-    if (wanted := wanted_theme()) in app.available_themes:
-        app.theme = wanted
+    wanted, source = wanted_theme(settings)
+    if wanted is not None and wanted in app.available_themes:
+        # A theme that a person has chosen meanwhile stays.
+        if opened_with == PALETTES[0].name:
+            app.theme = wanted
     elif wanted is not None:
         known = tuple(app.available_themes)
-        problems.insert(0, f"{VARIABLE} asks for the theme {wanted!r}, which is unknown{nearest(wanted, known)}")
+        problems.insert(0, f"{source} asks for the theme {wanted!r}, which is unknown{nearest(wanted, known)}")
     _tell(app, problems)
 
 

@@ -15,8 +15,10 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.following import Follower, Place, Standing
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import RunView
-from aeon_tui.feed import Feed, failure
-from aeon_tui.past import PastFeed, view_of_end
+from aeon_tui.behind import Behind
+from aeon_tui.feed import Feed, Listener, failure, nobody
+from aeon_tui.pace import Pace
+from aeon_tui.past import PastFeed
 
 POLL_SECONDS = 0.05
 """How often it is looked whether the file has grown, or its writer has ended."""
@@ -26,8 +28,6 @@ BEHIND = 1024 * 1024
 """Bytes that are yet to be read, from which on it is told how far the reading is."""
 LONG = 16 * 1024 * 1024
 """Bytes from which on a journal is shown by its end first."""
-END_SECONDS = 1.0
-"""How often the end of a long journal that grows is shown anew, until the whole is there."""
 AHEAD = 2_000
 GONE = "the journal was deleted, or moved to another place"
 
@@ -45,10 +45,11 @@ class WatchFeed:
 
     A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal goes on with the
     same journal. What such a resume takes back is left out of the view that `take_view` then gives. A long journal is
-    shown by its end, as it grows, until the whole has been read behind it.
+    shown by its end, as it grows, until the whole has been read behind it; so is one that grows `fast`, too fast for
+    its records to be taken one by one.
     """
 
-    def __init__(self, awaited: Awaited, ahead: int = AHEAD) -> None:
+    def __init__(self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.journal: Path | None = None
@@ -56,8 +57,10 @@ class WatchFeed:
         self._ahead = ahead
         self._told = self._last_told = _Told("reading")
         self._follower: Follower | None = None
-        self._past: PastFeed | None = None
-        """What reads, or has read, the long beginning of the journal."""
+        self._behind: Behind | None = None
+        """What reads, or has read, the beginning of a journal that is long or grew fast."""
+        self._pace, self._too_fast = Pace(), fast
+        self._say: Listener = nobody
         self._generation = 0
         self._damage_read = 0
         self._ready: deque[dict[str, Any] | RunView | _Told] = deque()
@@ -92,20 +95,20 @@ class WatchFeed:
         follower = self._follower
         if self.waiting:
             return f"waiting for {self._awaited.words} …"
-        if self._past is not None and self._past.reading:
-            return self._past.reading
+        if self._behind is not None and self._behind.reading:
+            return self._behind.reading
         behind = follower is not None and follower.size - follower.offset >= BEHIND
         return f"reading {100 * follower.offset // follower.size} %" if follower is not None and behind else ""
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time, up to where a view is to be taken."""
-        deadline = time.perf_counter() + seconds
+        deadline, ready = time.perf_counter() + seconds, self._ready
         records: list[dict[str, Any]] = []
-        while self._ready and time.perf_counter() < deadline:
-            item = self._ready[0]
+        while ready and time.perf_counter() < deadline:
+            item = ready[0]
             if isinstance(item, RunView):
                 break
-            self._ready.popleft()
+            ready.popleft()
             if isinstance(item, _Told):
                 self._told = item
             else:
@@ -114,14 +117,20 @@ class WatchFeed:
 
     def take_view(self) -> RunView | None:
         """Return, once, the view without what a resume took back, or of another file in the journal's place."""
-        if self._ready and isinstance(view := self._ready[0], RunView):
-            self._ready.popleft()
+        ready = self._ready
+        if ready and isinstance(view := ready[0], RunView):
+            ready.popleft()
             return view
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record of a long journal's beginning; else None: the view holds all there is."""
-        return self._past.record(seq) if self._past is not None else None
+        return self._behind.record(seq) if self._behind is not None else None
+
+    def listen(self, listener: Listener) -> bool:
+        """Have it called on the reading thread."""
+        self._say = listener
+        return True
 
     def close(self) -> None:
         """Follow no more."""
@@ -135,9 +144,10 @@ class WatchFeed:
         except (AeonError, OSError) as error:
             self.error = failure(self.journal, error)
         finally:
-            if self._past is not None:
-                self._past.close()
+            if self._behind is not None:
+                self._behind.close()
             self._finished.set()
+            self._say()
 
     def _found(self) -> Path | None:
         """Wait until there is such a run; return its journal, None where nobody wants it any more."""
@@ -153,7 +163,7 @@ class WatchFeed:
         """Return what reads the journal; where it is long, from behind what was read behind the screen."""
         shown = self._follower is not None
         place = None
-        if _size(path) >= LONG:
+        if self._too_fast or _size(path) >= LONG:
             place, shown = self._read_past(path), True
         self._generation = -1 if shown and place is None else 0
         self._damage_read = 0
@@ -161,23 +171,17 @@ class WatchFeed:
         return self._follower
 
     def _read_past(self, path: Path) -> Place | None:
-        """Give the journal's end again and again, then the whole; return where that ends, None where it failed."""
-        if self._past is not None:
-            self._past.close()
-        past = self._past = PastFeed(path)
-        past.wait()
-        size, looked = _size(path), time.monotonic()
-        while not self._closed.is_set():
-            while (view := past.take_view()) is not None:
-                self._put(view)
-            if past.ended:
-                break
-            self._tell(_Told("running" if _is_live(path) else "reading"))
-            if time.monotonic() - looked > END_SECONDS and _size(path) != size:
-                self._put(view_of_end(path)[0])
-                size, looked = _size(path), time.monotonic()
-            self._closed.wait(POLL_SECONDS)
-        return past.place
+        """Give the last states again and again, then the whole; return where that ends, None where it failed."""
+        if self._behind is not None:
+            self._behind.close()
+        self._behind = Behind(path, self._show, self._closed, fast=self._too_fast)
+        self._too_fast = False
+        return self._behind.read(lambda: self._tell(_Told("running" if _is_live(path) else "reading")))
+
+    def _show(self, view: RunView) -> None:
+        """Give a view that takes the place of all that waits to be taken, but for what was told."""
+        self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, _Told)), view])
+        self._say()
 
     def _follow(self, follower: Follower) -> None:
         """Hand over what comes, until a long journal is to be read anew."""
@@ -187,7 +191,7 @@ class WatchFeed:
                 standing = follower.standing
                 if standing != "reading":
                     self._tell(_Told(standing, said_of(standing, self._awaited.argument(follower.path))))
-                self._closed.wait(POLL_SECONDS)
+                self._closed.wait(self._pace.pause(POLL_SECONDS))
         finally:
             follower.close()
 
@@ -208,6 +212,9 @@ class WatchFeed:
                 fresh.apply(record)
             else:
                 self._put(record)
+                if self._pace.too_fast(1):
+                    self._too_fast = True
+                    return False
         if fresh is not None:
             self._put(fresh)
         return True
@@ -227,6 +234,7 @@ class WatchFeed:
         while len(self._ready) >= self._ahead and not self._closed.wait(0.02):
             pass
         self._ready.append(item)
+        self._say()
 
 
 def _size(path: Path) -> int:

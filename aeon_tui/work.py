@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from aeon_tui.approvals import about
 from aeon_tui.feed import LiveFeed
 
 if TYPE_CHECKING:
@@ -90,6 +89,7 @@ class StartRun:
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
         from aeon_core.orchestrator import Orchestrator
+        from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):
             if self.paced:

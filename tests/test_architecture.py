@@ -57,7 +57,10 @@ def test_light_commands_stay_light(arguments: list[str]) -> None:
 FIRST_SCREEN = """
 import asyncio, os, sys
 import aeon_tui.app, aeon_tui.cli, aeon_tui.cli.app
+from aeon_tui.screens import first_start
 from aeon_tui.screens.browser import BrowserScreen, BrowserTitle
+
+first_start.LOOK_SECONDS = 3600  # the models are looked for after the first paint, and need the data's
 
 def run(app):
     async def first_paint():

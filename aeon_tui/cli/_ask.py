@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aeon_core.effects.approval import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
+from aeon_core.inbox import POLL_SECONDS, Inbox
+from aeon_core.journal.question import NOBODY
 from aeon_core.journal.records import Decision
 from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import Output
@@ -18,11 +22,14 @@ from aeon_tui.signals import handled
 from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
 
 if TYPE_CHECKING:
-    from aeon_tui.plan_reviews import PlanReviews
+    from aeon_tui.edits import Edits
 
 QUESTION = "approve, reject or abort? [a, r, r and why, q] "
+_EDITABLE = "approve, edit, reject or abort? [a, e, r, r and why, q] "
 QUESTIONS = {
-    "plan": "approve, edit, reject or abort? [a, e, r, r and why, q] ",
+    "tool": _EDITABLE,
+    "budget": _EDITABLE,
+    "plan": _EDITABLE,
     "pass": "approve, edit, reject, replay, accept and stop, or abort? [a, e, r, r and why, p, c, q] ",
 }
 STYLES = {
@@ -39,14 +46,14 @@ _WORDS: dict[str, Decision] = {
     **dict.fromkeys(("r", "d", "reject", "n", "no"), "reject"),
     **dict.fromkeys(("q", "abort"), "abort"),
 }
-_REVIEW_WORDS: dict[str, Decision] = {**_WORDS, **dict.fromkeys(("e", "edit"), "edit")}
+_EDIT_WORDS: dict[str, Decision] = {**_WORDS, **dict.fromkeys(("e", "edit"), "edit")}
 _PASS_WORDS: dict[str, Decision] = {
-    **_REVIEW_WORDS,
+    **_EDIT_WORDS,
     **dict.fromkeys(("p", "replay"), "replay"),
     **dict.fromkeys(("c", "accept"), "accept"),
 }
-_TAKEN: dict[str, dict[str, Decision]] = {"plan": _REVIEW_WORDS, "pass": _PASS_WORDS}
-"""What an answer means, by the point; at every other one it is what calls take."""
+_TAKEN: dict[str, dict[str, Decision]] = {**dict.fromkeys(("plan", "tool", "budget"), _EDIT_WORDS), "pass": _PASS_WORDS}
+"""What an answer means, by the point; a call whose outcome is unknown cannot be edited."""
 
 
 class _Interrupted(BaseException):
@@ -56,75 +63,103 @@ class _Interrupted(BaseException):
 class TerminalApprover:
     """Shows the question on stderr and reads the answer from standard input, both a terminal.
 
-    `view` gives the run up to here: a pass is shown against those before it.
+    While it waits it also takes a decision from another terminal, through the inbox of `journal`. `view` gives the run
+    up to here: a pass is shown against those before it.
     """
 
-    def __init__(self, out: Output, view: Callable[[], RunView] = RunView) -> None:
+    def __init__(self, out: Output, view: Callable[[], RunView] = RunView, journal: Path | None = None) -> None:
         self._out = out
         self._view = view
-        self._reviews: PlanReviews | None = None
+        self._journal = journal
+        self._edits: Edits | None = None
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
-        self._out.line((title(request.point, request.subject), "bold yellow"))
-        blocks = (
-            review_lines(request, self._view())
-            if request.point in REVIEWED
-            else approval_blocks(request.point, request.subject)
-        )
-        for style, text in blocks:
-            self._out.block(text, STYLES.get(style, ""), indent="  ")
+        show(self._out, request, self._view())
         sys.stderr.write("\a")
         _forget_what_was_typed()
-        try:
-            return self._decided(request)
-        except _Interrupted:
-            sys.stderr.write("\n")
-            return ApprovalDecision(decision="abort")
+        with Inbox(self._journal, request) as inbox:
+            try:
+                return inbox.settle(self._decided(request, inbox))
+            except _Interrupted:
+                sys.stderr.write("\n")
+                return inbox.settle(ApprovalDecision(decision="abort"))
 
-    def _decided(self, request: ApprovalRequest) -> ApprovalDecision:
+    def _decided(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision:
         while True:
             with _interruptible():
-                decision = _answer(request.point)
-            if decision.decision != "edit":
+                decision = _answer(request.point, inbox)
+            if decision is None:
+                continue
+            if decision.decision != "edit" or decision.edited is not None:
                 return decision
-            if (edited := self._edited(request)) is not None:
+            edited = self._edited(request)
+            if (elsewhere := _elsewhere(inbox)) is not None:
+                return elsewhere
+            if edited is not None:
                 return edited
 
     def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Return the decision with the plan that the person made of it in their editor; None, said why, without one."""
-        from aeon_tui.plan_reviews import PlanReviews
+        """Return the decision with what the person made of it in their editor; None, said why, without one."""
+        from aeon_tui.edits import UNCHANGED, Edits
 
-        self._reviews = self._reviews or PlanReviews()
-        decision, problem = None, "the plan is as it was; nothing was decided"
+        self._edits = self._edits or Edits(self._view().tools)
+        decision, problem = None, UNCHANGED
         try:
-            decision = self._reviews.edit(request)
+            decision = self._edits.edit(request)
         except AeonError as error:
             problem = error.message
         except OSError as error:
-            problem = f"the plan cannot be edited: {error.strerror}"
+            problem = f"it cannot be edited: {error.strerror}"
         if decision is None:
             self._out.line(problem)
         return decision
 
 
-def _answer(point: str) -> ApprovalDecision:
-    taken = _TAKEN.get(point, _WORDS)
-    while True:
-        sys.stderr.write(QUESTIONS.get(point, QUESTION))
-        sys.stderr.flush()
-        line = sys.stdin.readline()
-        if not line:
-            # A rejected plan would be refined and asked about again, without end.
-            why = NOBODY if point in REVIEWED else "the input ended before an answer"
-            return ApprovalDecision(decision="reject", feedback=why)
-        word, _, more = line.strip().partition(" ")
-        decision, more = taken.get(word.lower()), more.strip()
-        if decision == "reject":
-            return ApprovalDecision(decision="reject", feedback=more or None)
-        # With more words it is no plain yes: `a but not the last file` must not run anything.
-        if decision is not None and not more:
-            return ApprovalDecision(decision=decision)
+def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
+    """Print what a person decides about; `view` is the run up to here."""
+    out.line((title(request.point, request.subject), "bold yellow"))
+    blocks = (
+        review_lines(request, view) if request.point in REVIEWED else approval_blocks(request.point, request.subject)
+    )
+    for style, text in blocks:
+        out.block(text, STYLES.get(style, ""), indent="  ")
+
+
+def _answer(point: str, inbox: Inbox) -> ApprovalDecision | None:
+    """Return the answer that the next line is, or what was decided elsewhere before it; None where it is no answer."""
+    sys.stderr.write(QUESTIONS.get(point, QUESTION))
+    sys.stderr.flush()
+    while not _has_line():
+        if (elsewhere := _elsewhere(inbox)) is not None:
+            return elsewhere
+    line = sys.stdin.readline()
+    if not line:
+        # A rejected plan would be refined and asked about again, without end.
+        why = NOBODY if point in REVIEWED else "the input ended before an answer"
+        return ApprovalDecision(decision="reject", feedback=why)
+    word, _, more = line.strip().partition(" ")
+    decision, more = _TAKEN.get(point, _WORDS).get(word.lower()), more.strip()
+    if decision == "reject":
+        return ApprovalDecision(decision="reject", feedback=more or None)
+    # With more words it is no plain yes: `a but not the last file` must not run anything.
+    return ApprovalDecision(decision=decision) if decision is not None and not more else None
+
+
+def _has_line() -> bool:
+    """Wait a moment for a line that the terminal has; return whether it has one, or cannot be asked."""
+    try:
+        return bool(select.select([sys.stdin], [], [], POLL_SECONDS)[0])
+    except (OSError, ValueError):
+        return True
+
+
+def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
+    """Return what was decided in another terminal, None where nothing was; what is typed here meanwhile is dropped."""
+    if (decision := inbox.take()) is not None:
+        sys.stderr.write(f"\r\x1b[Kdecided in another terminal: {decision.decision}\n")
+        _forget_what_was_typed()
+    return decision
 
 
 def _forget_what_was_typed() -> None:

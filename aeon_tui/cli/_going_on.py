@@ -1,16 +1,18 @@
-"""What `resume`, `fork` and `run` have in common: where they are shown, what was said anew, how they run headless."""
+"""What `resume`, `fork` and `run` have in common: where they are shown, what was said anew, who is asked headless."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.config import RunConfig
-from aeon_core.config_files import KEYS
+from aeon_core.config_values import KEYS
 from aeon_core.entities import RunResult
 from aeon_core.policy import PolicyRules
+from aeon_core.waiting import Waiting
 from aeon_tui.cli._diagnostics import diagnostics
 from aeon_tui.cli._output import can_answer, has_screen, stderr
 from aeon_tui.cli._progress import Progress
@@ -18,7 +20,7 @@ from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
 
 if TYPE_CHECKING:
-    from aeon_core.effects.approval import Approver
+    from aeon_tui.cli._ask import TerminalApprover
     from aeon_tui.forked import ForkRun
     from aeon_tui.resumed import ResumeRun
 
@@ -36,21 +38,53 @@ def said_anew(args: Namespace, config: RunConfig) -> dict[str, Any]:
     return said
 
 
-def approver_at_terminal(progress: Progress) -> Approver | None:
-    """Return who asks the person at the terminal of a headless run, None where nobody is there."""
-    if not can_answer():
+def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> TerminalApprover | Waiting | None:
+    """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
+
+    None where there is neither.
+    """
+    if can_answer():
+        from aeon_tui.cli._ask import TerminalApprover
+
+        return TerminalApprover(stderr(), lambda: progress.view, journal)
+    if not wait:
         return None
-    from aeon_tui.cli._ask import TerminalApprover
+    from aeon_tui.cli._ask import show
 
-    return TerminalApprover(stderr(), lambda: progress.view)
+    err = stderr()
+    return Waiting(
+        journal,
+        wait,
+        run_argument(args, journal),
+        lambda line: err.line((line, "bold yellow")),
+        lambda request: show(err, request, progress.view),
+    )
 
 
-def run_headless(work: ResumeRun | ForkRun, journal: Path, progress: Progress, *, debug: bool) -> RunResult:
+def run_argument(args: Namespace, journal: Path) -> str:
+    """Return what names the run on the command line: its id, or the journal where options say where runs live."""
+    elsewhere = any(getattr(args, name, None) is not None for name in ("runs_dir", "config", "project_root"))
+    return str(journal.absolute()) if elsewhere else journal.stem
+
+
+def aborting(abort: Callable[[], None], approver: TerminalApprover | Waiting | None) -> Callable[[], None]:
+    """Return what ends a headless run, with its waiting for a decision from another terminal."""
+
+    def end() -> None:
+        if isinstance(approver, Waiting):
+            approver.abort()
+        abort()
+
+    return end
+
+
+def run_headless(args: Namespace, work: ResumeRun | ForkRun, journal: Path, progress: Progress) -> RunResult:
     """Do the work to its end, with its progress on stderr, and return how it ended."""
-    with diagnostics(debug), prints_on_stderr():
-        kernel = work.build(journal, lambda line: progress(json.loads(line)), None, approver_at_terminal(progress))
+    with diagnostics(args.debug), prints_on_stderr():
+        approver = asked(args, work.config.wait, journal, progress)
+        kernel = work.build(journal, lambda line: progress(json.loads(line)), None, approver)
         try:
-            with passed_on(kernel.abort):
+            with passed_on(aborting(kernel.abort, approver)):
                 return kernel.run()
         finally:
             kernel.close()

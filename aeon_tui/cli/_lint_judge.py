@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from aeon_core.budget import Budget, money, request_tokens_at_most
+from aeon_core.amounts import money
+from aeon_core.budget import Budget, request_tokens_at_most
 from aeon_core.config import RunConfig
 from aeon_core.effects.known import KnownModel, adapters_of, known_models
 from aeon_core.effects.perform import call_model

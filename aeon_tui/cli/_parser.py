@@ -4,95 +4,31 @@ from __future__ import annotations
 
 import argparse
 
+from aeon_tui.cli._argument_parser import Parser, Version
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
 APPROVE = (
     "what you are asked about: plan (before it runs), pass (when it has ended), tool (calls that need it), or none "
     "(default: none; app: pass,tool)"
 )
-WAIT = "without the app: how long a decision from another terminal is waited for, in seconds (default: 0)"
+WAIT = (
+    "without the app, where no terminal can answer: how many seconds to wait for `aeon-tui decide` or `watch` "
+    "where --approve asks; for a tool's call only with --approve tool (default: 0)"
+)
 RUN = "a run id, the unique beginning of one, a path to a journal, or 'last'"
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and knows the nearest name for a misspelt one."""
-
-    def __init__(self, fill: Callable[[_Parser], None] | None = None, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
-        self._fill = fill
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._fill is not None:
-            self._fill(self)
-            self._fill = None
-        return super().parse_known_args(args, namespace)
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        parsed, rest = self.parse_known_args(args, namespace)
-        if rest:
-            self.error(_unknown(rest[0], self._known_options()))
-        return parsed
-
-    def error(self, message: str) -> NoReturn:
-        from aeon_core.errors import UsageError
-
-        raise UsageError(f"{message} (`{self.prog} --help` shows what there is)")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            what = "command" if isinstance(action, argparse._SubParsersAction) else "value"
-            self.error(f"unknown {what} {value!r}{_near(str(value), list(action.choices))}")
-
-    def _known_options(self) -> list[str]:
-        names = set(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    names.update(parser._option_string_actions)
-        return sorted(names)
-
-
-class _Help(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=100)
-
-
-class _Version(argparse.Action):
-    def __init__(self, option_strings: list[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from aeon_core.versions import versions
-
-        print(f"aeon-tui {versions()['aeon']}")
-        parser.exit()
-
-
-def _unknown(argument: str, options: list[str]) -> str:
-    if argument.startswith("-"):
-        name = argument.partition("=")[0]
-        return f"unknown option {name!r}{_near(name, options)}"
-    return f"unexpected argument {argument!r}; put a task of several words in quotes"
-
-
-def _near(name: str, known: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser; what it parses has `module`, the command's module in this package."""
-    parser = _Parser(
+    parser = Parser(
         prog="aeon-tui",
         description="Run a task as a plan: watched live, repaired, journaled. Without a command: the app.",
         epilog=f"RUN is {RUN}.",
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action=Version)
     parser.set_defaults(module="app", command=None)
     _common(parser, None)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
@@ -103,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _common(parser: _Parser, default: Any = argparse.SUPPRESS) -> None:
+def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
     def add(name: str, **options: Any) -> None:
         parser.add_argument(name, default=default, **options)
 
@@ -113,21 +49,21 @@ def _common(parser: _Parser, default: Any = argparse.SUPPRESS) -> None:
     add("--debug", action="store_true", help="show tracebacks and diagnostics")
 
 
-def _tools(parser: _Parser) -> None:
+def _tools(parser: Parser) -> None:
     text = "further tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; may be repeated"
     parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
 
 
-def _json(parser: _Parser, text: str = "as JSON") -> None:
+def _json(parser: Parser, text: str = "as JSON") -> None:
     parser.add_argument("--json", action="store_true", help=text)
 
 
-def _run(parser: _Parser) -> None:
+def _run(parser: Parser) -> None:
     parser.add_argument("task", nargs="?", metavar="TASK", help="what is to be done; '-' reads standard input")
     _demo(parser)
 
 
-def _demo(parser: _Parser) -> None:
+def _demo(parser: Parser) -> None:
     add = parser.add_argument
     add("--headless", action="store_true", help="without the app: progress on stderr, the result on stdout")
     _json(parser, "with --headless: the RunResult as JSON, alone on stdout")
@@ -135,7 +71,7 @@ def _demo(parser: _Parser) -> None:
     _options(parser)
 
 
-def _options(parser: _Parser) -> None:
+def _options(parser: Parser) -> None:
     """Add the options of a run that its configuration takes."""
     add = parser.add_argument
     _model(parser)
@@ -158,7 +94,7 @@ def _options(parser: _Parser) -> None:
     _common(parser)
 
 
-def _batch(parser: _Parser) -> None:
+def _batch(parser: Parser) -> None:
     parser.epilog = (
         'A line of TASKS is {"id": "a", "task": "what is to be done"} and any fields of RunConfig. Each task is a run '
         "of its own, named after the batch and its id: a second call goes on with what is missing. Exit code: 0 where "
@@ -178,17 +114,17 @@ def _batch(parser: _Parser) -> None:
     _options(parser)
 
 
-def _model(parser: _Parser) -> None:
+def _model(parser: Parser) -> None:
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="the model (else AEON_MODEL, else the config)")
     parser.add_argument("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
 
 
-def _runs(parser: _Parser) -> None:
+def _runs(parser: Parser) -> None:
     _json(parser)
     _common(parser)
 
 
-def _show(parser: _Parser) -> None:
+def _show(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
     _json(parser, "the ExecutionHistory as JSON")
     add = parser.add_argument
@@ -198,7 +134,7 @@ def _show(parser: _Parser) -> None:
     _common(parser)
 
 
-def _replay(parser: _Parser) -> None:
+def _replay(parser: Parser) -> None:
     parser.epilog = "In the app: space pauses, + and - change the speed, . shows one more record, End all the rest."
     parser.add_argument("run", metavar="RUN", help=RUN)
     text = "without the app, as where there is no terminal: progress on stderr, result on stdout"
@@ -212,7 +148,7 @@ def _replay(parser: _Parser) -> None:
     _common(parser)
 
 
-def _resume(parser: _Parser) -> None:
+def _resume(parser: Parser) -> None:
     parser.epilog = "What a run began with, such as its plan, its criteria and its policy, stays; `fork` changes it."
     _headless(parser)
     add = parser.add_argument
@@ -235,7 +171,7 @@ def _resume(parser: _Parser) -> None:
     _common(parser)
 
 
-def _fork(parser: _Parser) -> None:
+def _fork(parser: Parser) -> None:
     parser.epilog = "What is not said is as in the run that is forked; that one is left as it is."
     _headless(parser)
     add = parser.add_argument
@@ -247,7 +183,7 @@ def _fork(parser: _Parser) -> None:
     _options(parser)
 
 
-def _headless(parser: _Parser) -> None:
+def _headless(parser: Parser) -> None:
     """Add RUN, and where what is done with it is shown."""
     parser.add_argument("run", metavar="RUN", help=RUN)
     text = "without the app, as where there is no terminal: progress on stderr, result on stdout"
@@ -255,7 +191,7 @@ def _headless(parser: _Parser) -> None:
     _json(parser, "without the app: the RunResult as JSON, alone on stdout")
 
 
-def _watch(parser: _Parser) -> None:
+def _watch(parser: Parser) -> None:
     text = f"{RUN}; it need not be there yet (default: the newest that is running, else the newest)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=text)
     parser.add_argument("--headless", action="store_true", help="without the app: progress on stderr, result on stdout")
@@ -263,18 +199,54 @@ def _watch(parser: _Parser) -> None:
     _common(parser)
 
 
-def _list_tools(parser: _Parser) -> None:
+def _decide(parser: Parser) -> None:
+    parser.epilog = (
+        "A plan and a call take approve, edit, reject and abort, a pass also replay (run it once more) and accept (end "
+        "with the result as it is). Exit code: 0 once the run has taken the decision, 1 where it was decided elsewhere "
+        "first or its process has ended, 2 where it waits for nothing or for something else."
+    )
+    add = parser.add_argument
+    add("run", metavar="RUN", help=RUN)
+    answers = ("approve", "edit", "reject", "replay", "accept", "abort")
+    add("decision", metavar="DECISION", choices=answers, help=", ".join(answers))
+    add("--feedback", metavar="TEXT", help="with reject: why, for the plan to be refined by")
+    text = "with edit: the plan, or the arguments of the call, as JSON or YAML; '-' reads standard input"
+    add("--edited", metavar="FILE", help=text)
+    _json(parser, "what was decided as JSON, alone on stdout")
+    _common(parser)
+
+
+def _workflow(parser: Parser) -> None:
+    parser.epilog = (
+        "Without the app: python -m system2. Exit code: 0 all gates approved, 1 aborted or a fatal error, 2 bad "
+        "arguments, 3 no usable model or refused credentials, 4 the cost ceiling was reached and not lifted."
+    )
+    add = parser.add_argument
+    add("task", nargs="?", metavar="TASK", help="what is to be done; '-' reads standard input (default: the app asks)")
+    add("--resume", metavar="RUN", help="go on with a workflow: its transcript, its id, or 'last'")
+    add("--model", metavar="PROVIDER:NAME", help="another model than that of Bedrock, such as simulated:default")
+    add("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
+    add("--unsafe-bash", action="store_true", help="run commands without asking, but for blocklisted ones")
+    add("--auto-approve", action="store_true", help="approve every gate without asking")
+    text = "the project (default: the git root, else the working directory)"
+    add("--project-root", metavar="DIR", default=None, help=text)
+    add("--config", metavar="FILE", default=None, help="the settings (default: .system2/config.yml of the project)")
+    add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="where runs live, for the app's list")
+    add("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks and diagnostics")
+
+
+def _list_tools(parser: Parser) -> None:
     _json(parser, "as JSON, as a model gets them")
     _tools(parser)
     _common(parser)
 
 
-def _schema(parser: _Parser) -> None:
+def _schema(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="an entity, or a type of journal record")
     _common(parser)
 
 
-def _lint(parser: _Parser) -> None:
+def _lint(parser: Parser) -> None:
     add = parser.add_argument
     add("plan_file", metavar="PLAN", help="a plan, JSON or YAML")
     _json(parser, "the SemanticValidationReport as JSON")
@@ -287,7 +259,7 @@ def _lint(parser: _Parser) -> None:
     _common(parser)
 
 
-def _serve(parser: _Parser) -> None:
+def _serve(parser: Parser) -> None:
     parser.epilog = "Each tab is an app of its own. Ctrl-C ends them all; runs that are going on are aborted."
     add = parser.add_argument
     add("--host", metavar="ADDRESS", help="where it is served (default: 127.0.0.1, this machine alone)")
@@ -296,7 +268,7 @@ def _serve(parser: _Parser) -> None:
     _common(parser)
 
 
-def _doctor(parser: _Parser) -> None:
+def _doctor(parser: Parser) -> None:
     _model(parser)
     _common(parser)
 
@@ -306,11 +278,13 @@ _COMMANDS = {
     "demo": ("run", "a guided run on the built-in simulated model: no key, no network", _demo),
     "batch": ("batch", "run many tasks, over processes or a Dask cluster", _batch),
     "watch": ("watch", "follow a run that another process is writing, or will be", _watch),
+    "decide": ("decide", "answer what a run is waiting for, from another terminal", _decide),
     "runs": ("runs", "list past and live runs", _runs),
     "show": ("show", "show one run's execution history", _show),
     "replay": ("replay", "re-run from the journal; no model is called", _replay),
     "resume": ("resume", "go on after a crash or an abort, or with more cycles or a larger budget", _resume),
     "fork": ("fork", "a new run that starts where a pass of another one started", _fork),
+    "workflow": ("workflow", "thirteen agents, gates between them; headless: python -m system2", _workflow),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
     "lint": ("lint", "check a plan file by rules, with --judge by a model too", _lint),

@@ -7,9 +7,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config_files import KEYS, LoadedConfig, load_config, load_values
+from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load_values
+from aeon_core.config_values import KEYS
 from aeon_core.errors import UsageError
-from aeon_core.places import default_runs_directory
+from aeon_core.places import default_runs_directory, expanded
 
 
 def load(args: Namespace) -> LoadedConfig:
@@ -19,7 +20,17 @@ def load(args: Namespace) -> LoadedConfig:
 
 def runs_dir(args: Namespace) -> Path:
     """Return the runs directory that the options and the configuration say. Raises UsageError."""
-    values = load_values(_options(args), config_file=_config_file(args)).values
+    return runs_dir_of(load_light(args))
+
+
+def load_light(args: Namespace) -> LoadedValues:
+    """Return the values of all layers without what checks them as a whole: it loads much. Raises UsageError."""
+    return load_values(_options(args), config_file=_config_file(args))
+
+
+def runs_dir_of(loaded: LoadedValues) -> Path:
+    """Return the runs directory that these values say."""
+    values = loaded.values
     return values["runs_dir"] if "runs_dir" in values else default_runs_directory(values["project_root"])
 
 
@@ -44,7 +55,7 @@ def _rule(rule: str) -> str:
 
 
 def _config_file(args: Namespace) -> Path | None:
-    return Path(args.config).expanduser() if args.config is not None else None
+    return expanded(args.config, "the option --config") if args.config is not None else None
 
 
 def pass_number(text: str) -> int:

@@ -12,9 +12,10 @@ from aeon_tui.served import is_served
 
 def execute(args: Namespace) -> int:
     """Open the app and return its exit code. Raises UsageError without a terminal."""
-    directory = _settings.runs_dir(args)
+    loaded = _settings.load_light(args)
     if not (is_served() or has_screen()):
         raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
     from aeon_tui.app import run_app
 
-    return run_app(directory, today=lambda: _settings.load(args))
+    directory, app_settings = _settings.runs_dir_of(loaded), loaded.app
+    return run_app(directory, None, lambda: _settings.load(args), lambda app: app.wear(app_settings))

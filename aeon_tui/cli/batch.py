@@ -93,8 +93,10 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
         config = task.config
         if config.model is None:
             raise ModelUnavailableError(f"{where}, line {task.line}: {NO_MODEL}")
-        if asked := [point for point in ("plan", "pass") if point in config.approve]:
-            told = f"nobody can be asked about a {asked[0]} in a batch; leave it out of --approve"
+        if (asked := [point for point in ("plan", "pass") if point in config.approve]) and not config.wait:
+            told = (
+                f"nobody can be asked about a {asked[0]} in a batch; leave it out of --approve, or give --wait SECONDS"
+            )
             raise UsageError(f"{where}, line {task.line}: {told}")
         for check, what in _checks(config) if here else ():
             if what in seen:

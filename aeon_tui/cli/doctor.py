@@ -14,8 +14,8 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.versions import versions
 from aeon_tui.cli import _settings
-from aeon_tui.cli._findings import Finding, extras, providers
 from aeon_tui.cli._output import Output, stdout
+from aeon_tui.findings import Finding, extras, providers
 
 
 def execute(args: Namespace) -> int:

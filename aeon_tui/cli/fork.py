@@ -10,7 +10,6 @@ from pathlib import Path
 from aeon_core.config import runs_directory
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.forking import starting_plan
-from aeon_core.journal.history import find_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
 from aeon_core.plan.models import Plan
@@ -22,6 +21,7 @@ from aeon_tui.cli._progress import Progress
 from aeon_tui.forked import ForkRun, forked
 from aeon_tui.plan_editing import edit_plan, load_edited_plan
 from aeon_tui.prints import prints_on_stderr
+from aeon_tui.workflow_files import find_journal, refuse_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -29,7 +29,8 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
     """
-    path = find_run(args.run, _settings.runs_dir(args))
+    path = find_journal(args.run, _settings.runs_dir(args))
+    refuse_workflow(path, "forked")
     number = _pass_number(args.pass_number, path)
     before = starting_plan(path, number)
     loaded = _settings.load(args)
@@ -84,5 +85,5 @@ def _in_app(args: Namespace, work: ForkRun, directory: Path) -> int:
 
 def _headless(args: Namespace, work: ForkRun, directory: Path) -> int:
     progress = Progress(stderr())
-    result = run_headless(work, work.journal_in(directory), progress, debug=args.debug)
+    result = run_headless(args, work, work.journal_in(directory), progress)
     return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)

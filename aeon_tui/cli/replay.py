@@ -16,6 +16,7 @@ from aeon_tui.cli._output import Output, stderr, stdout
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
 from aeon_tui.replayed import make_sure_it_is_over, speed_of
+from aeon_tui.workflow_files import find_journal, refuse_workflow
 
 DIFFERS = 1
 NO_RESULT = 1
@@ -29,6 +30,7 @@ def execute(args: Namespace) -> int:
     such run, or its journal cannot be gone over.
     """
     speed, path = _speed(args.speed), _path(args)
+    refuse_workflow(path, "replayed")
     if not args.check and in_app(args):
         return _in_app(args, path, speed)
     progress = Progress(stderr())
@@ -65,7 +67,7 @@ def _path(args: Namespace) -> Path:
     """Return the run's journal. A path needs no configuration, so that a check works in any folder."""
     if is_path(args.run):
         return find_run(Path(args.run))
-    return find_run(args.run, _settings.runs_dir(args))
+    return find_journal(args.run, _settings.runs_dir(args))
 
 
 def _check(out: Output, done: Replay) -> int:

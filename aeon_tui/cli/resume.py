@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from aeon_core.config_files import KEYS
-from aeon_core.journal.history import find_run
+from aeon_core.config_values import KEYS
 from aeon_core.journal.reader import read_records
 from aeon_core.resuming import finished_result
 from aeon_tui.cli import _settings
@@ -16,6 +15,7 @@ from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
 from aeon_tui.prints import prints_on_stderr
 from aeon_tui.resumed import Ended, ResumeRun, check_said, ended_for_good, resumed
+from aeon_tui.workflow_files import find_journal, refuse_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -24,7 +24,8 @@ def execute(args: Namespace) -> int:
     Raises UsageError where there is no such run or it cannot be gone on with, ModelUnavailableError without its model.
     """
     check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
-    path = find_run(args.run, _settings.runs_dir(args))
+    path = find_journal(args.run, _settings.runs_dir(args))
+    refuse_workflow(path, "resumed with this command")
     return _in_app(args, path) if in_app(args) else _headless(args, path)
 
 
@@ -34,7 +35,7 @@ def _headless(args: Namespace, path: Path) -> int:
         progress.view.apply(record)
     result = finished_result(path)
     if result is None:
-        result = run_headless(_work(args, path), path, progress, debug=args.debug)
+        result = run_headless(args, _work(args, path), path, progress)
     else:
         _say_ended(Ended(result.status, result.exit_code))
     return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)

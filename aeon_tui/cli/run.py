@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.errors import UsageError
-from aeon_tui.approvals import about, approvals
+from aeon_core.waiting import about
+from aeon_tui.approvals import approvals
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._going_on import approver_at_terminal
+from aeon_tui.cli._going_on import aborting, asked
 from aeon_tui.cli._output import has_screen, is_terminal, stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
 from aeon_tui.cli._signals import passed_on
+from aeon_tui.demo import DEMO_MODEL, DEMO_TASK
 from aeon_tui.prints import prints_on_stderr
-from aeon_tui.work import GUIDE, StartRun
+from aeon_tui.work import GUIDE, StartRun, new_journal
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
-    from aeon_core.orchestrator import Orchestrator
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
 
-DEMO_MODEL = "simulated:missing-tool"
-DEMO_TASK = "design a REST API for invoices"
 DEMO_GUIDE = (
     "A guided run on a simulated model, without key and network. Its plan names a tool that does not exist: watch",
     "validation find that and the planner mend it. The first pass falls short, so the plan is refined for a second.",
@@ -70,8 +69,7 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
     with diagnostics(args.debug):
-        orchestrator = _orchestrator(config, llm, registry, guided=demo)
-        return _headless(task, plan, *orchestrator, as_json=args.json, guided=demo)
+        return _headless(args, StartRun(task, config, plan, tools=registry), llm, new_journal(directory))
 
 
 def _check(args: Namespace) -> None:
@@ -131,31 +129,26 @@ def _live(args: Namespace, start: StartRun, directory: Path) -> int:
     return run_app(directory, start, lambda: _settings.load(args))
 
 
-def _orchestrator(
-    config: RunConfig, llm: LLMAdapter, registry: ToolRegistry, *, guided: bool
-) -> tuple[Orchestrator, Progress]:
+def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:
     from aeon_core.journal.listening import as_dicts
     from aeon_core.orchestrator import Orchestrator
 
+    guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)
+    approver = asked(args, start.config.wait, journal, progress)
     orchestrator = Orchestrator(
         llm,
-        tools=registry,
-        config=config,
-        approver=about(config.approve, approver_at_terminal(progress)),
-        on_record=telemetry(config),
+        tools=start.tools,
+        config=start.config,
+        approver=about(start.config.approve, approver),
+        journal=journal,
+        on_record=telemetry(start.config),
         on_line=as_dicts(progress),
     )
-    return orchestrator, progress
-
-
-def _headless(
-    task: str, plan: Plan | None, orchestrator: Orchestrator, progress: Progress, *, as_json: bool, guided: bool
-) -> int:
-    with passed_on(orchestrator.abort), prints_on_stderr():
-        result = orchestrator.run(task, plan)
+    with passed_on(aborting(orchestrator.abort, approver)), prints_on_stderr():
+        result = orchestrator.run(start.task, start.plan)
         orchestrator.close()
-    code = print_result(result, progress.view, f"journal {result.journal}", as_json=as_json, steps=not guided)
-    if guided and not as_json:
+    code = print_result(result, progress.view, f"journal {result.journal}", as_json=args.json, steps=not guided)
+    if guided and not args.json:
         stderr().line(DEMO_NEXT)
     return code

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 
 from aeon_core.journal.family import at_pass
-from aeon_core.journal.listing import list_runs
 from aeon_core.journal.log_text import brief
-from aeon_core.journal.summary import RunSummary
+from aeon_core.journal.summary import WORKFLOW, RunSummary
 from aeon_core.timing import local_time
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.listed import Listed
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
@@ -18,7 +18,7 @@ STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
     directory = _settings.runs_dir(args)
-    found = list_runs(directory)
+    found = Listed(directory).runs()
     out = stdout()
     if args.json:
         out.json([run.as_dict() for run in found])
@@ -33,6 +33,7 @@ def execute(args: Namespace) -> int:
 
 
 def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:
+    kind = "workflow: " if run.kind == WORKFLOW else ""
     cost = "" if not run.cost_usd else f"  ${run.cost_usd:.4f}"
     fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"
     out.line(
@@ -42,6 +43,7 @@ def _print(out: Output, run: RunSummary, status_width: int, model_width: int) ->
         "  ",
         (local_time(run.started, "%Y-%m-%d %H:%M"), "dim"),
         f"  {brief(run.model, MODEL_CELLS).ljust(model_width)}  ",
+        (kind, "dim"),
         brief(run.task[:400], TASK_CELLS),
         cost,
         (fork, "dim"),

@@ -7,9 +7,9 @@ import shlex
 import socket
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.places import expanded
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stderr
 
@@ -48,7 +48,8 @@ def command(args: Namespace) -> str:
     parts = [sys.executable, "-P", "-m", "aeon_tui"]
     for name in ("project_root", "runs_dir", "config"):
         if (value := getattr(args, name)) is not None:
-            parts += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute())]
+            option = f"--{name.replace('_', '-')}"
+            parts += [option, str(expanded(value, f"the option {option}").absolute())]
     return shlex.join([*parts, *(["--debug"] if args.debug else [])])
 
 

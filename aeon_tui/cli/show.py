@@ -8,16 +8,17 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.family import Family, family_of
-from aeon_core.journal.history import find_run, open_end, open_run
+from aeon_core.journal.history import open_end, open_run
 from aeon_core.journal.log_text import message
 from aeon_core.journal.view import RunView
+from aeon_core.places import expanded
 from aeon_tui.cli import _settings
+from aeon_tui.cli._export import Form, put
 from aeon_tui.cli._file import write_file
-from aeon_tui.cli._html import html_page
-from aeon_tui.cli._markdown import markdown
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import print_answer, print_sections, print_steps
+from aeon_tui.workflow_files import find_journal, is_workflow
 
 DAMAGE_SHOWN = 20
 LONG = 64 * 1024 * 1024
@@ -29,31 +30,33 @@ def execute(args: Namespace) -> int:
     kind = _kind(args)
     number = _settings.pass_number(args.pass_number) if args.pass_number is not None else None
     runs_dir = _settings.runs_dir(args)
-    path = find_run(args.run, runs_dir)
+    path = find_journal(args.run, runs_dir, newest_of_all=True)
+    if is_workflow(path):
+        from aeon_tui.cli import _workflow_show
+
+        return _workflow_show.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
     view, history = open_end(path) if at_once else open_run(path, pass_number=number)
     family = Family() if kind == "json" else family_of(path, cache=path.parent == runs_dir)
     report = Report(view, history, number, family)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
-    if kind == "json":
-        out.json(history.model_dump(mode="json"))
-    elif kind == "md":
-        out.block(markdown(report))
-    elif kind == "html":
-        out.block(html_page(report))
+    if kind is not None:
+        put(out, kind, report, history)
     else:
         _print(out, report)
     if args.output is not None:
-        write_file(Path(args.output).expanduser(), buffer.getvalue())
+        write_file(expanded(args.output, "the option -o"), buffer.getvalue())
     _report_damage(view)
+    if view.asked and kind is None:
+        _report_question(path, args.run)
     return 0
 
 
-def _kind(args: Namespace) -> str | None:
+def _kind(args: Namespace) -> Form | None:
     if args.json and args.export not in (None, "json"):
         raise UsageError(f"--json and --export {args.export} are two forms; name one of them")
-    kind: str | None = "json" if args.json else args.export
+    kind: Form | None = "json" if args.json else args.export
     return kind
 
 
@@ -83,3 +86,14 @@ def _report_damage(view: RunView) -> None:
         err.line(("damaged: ", "yellow"), text)
     if len(view.damage) > DAMAGE_SHOWN:
         err.line(("damaged: ", "yellow"), f"{len(view.damage) - DAMAGE_SHOWN} more places")
+
+
+def _report_question(path: Path, run: str) -> None:
+    """Say what the run waits for and how to decide it, where another terminal can."""
+    from aeon_core.waiting import how_to_decide
+    from aeon_tui.asked import waiting_request
+    from aeon_widgets.approval_text import title
+
+    if (request := waiting_request(path)) is not None:
+        how = how_to_decide(run, request.point)
+        stderr().line((f"waiting: {title(request.point, request.subject)} To decide it: {how}", "bold yellow"))

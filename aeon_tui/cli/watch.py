@@ -10,11 +10,15 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.following import Follower
 from aeon_core.journal.reader import head
+from aeon_core.waiting import how_to_decide
+from aeon_tui.asked import waiting_request
 from aeon_tui.cli import _settings
+from aeon_tui.cli._ask import show
 from aeon_tui.cli._output import Output, has_screen, stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
 from aeon_tui.watching import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
+from aeon_tui.workflow_files import is_workflow, transcript_of
 
 NO_RESULT = 1
 """A run that has not ended has no exit code of its own."""
@@ -31,7 +35,11 @@ def execute(args: Namespace) -> int:
         raise UsageError("following a run in the app needs a terminal; add --headless to follow it without one")
     directory = _settings.runs_dir(args)
     awaited = Awaited(args.run, directory)
-    path = awaited.find()
+    path = awaited.find() or transcript_of(args.run)
+    if path is not None and is_workflow(path):
+        from aeon_tui.cli import _workflow_show
+
+        return _workflow_show.watch(args, path)
     if args.headless:
         return _headless(awaited, path, as_json=args.json)
     if path is not None:
@@ -73,6 +81,7 @@ def _follow(followed: _Followed, awaited: Awaited, err: Output, *, as_json: bool
         standing, path = followed.follower.standing, followed.follower.path
         if standing == "ended":
             return _print(followed.progress, path, as_json=as_json)
+        followed.tell_question(awaited.argument(path))
         if said := said_of(standing, awaited.argument(path)):
             err.line(f"aeon-tui: {said}")
             return NO_RESULT
@@ -104,6 +113,7 @@ class _Followed:
         self._first: object = None
         self._last_seq = -1
         self._damage_told = 0
+        self._asked_told = -1
 
     def read_on(self) -> None:
         """Print what has come."""
@@ -121,6 +131,19 @@ class _Followed:
         for problem in self.follower.damage[self._damage_told :]:
             self._damage_told += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
+
+    def tell_question(self, run: str) -> None:
+        """Print what the run waits for, and how to decide it, once; `run` names the run on the command line.
+
+        Only where its process takes decisions from elsewhere: it makes an inbox for them a moment later.
+        """
+        view = self.progress.view
+        if not view.asked or self._asked_told == view.last_seq:
+            return
+        if (request := waiting_request(self.follower.path)) is not None:
+            self._asked_told = view.last_seq
+            show(self._err, request, view)
+            self._err.line((f"to decide it: {how_to_decide(run, request.point)}", "bold yellow"))
 
     def _begin_anew(self, *, same_run: bool) -> None:
         """Keep silent about what was told of the run before, where it is still the same."""

@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
@@ -58,9 +59,9 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
 
     HELP_TITLE = "Fork"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("down", "app.focus_next", "Next", show=False),
-        Binding("up", "app.focus_previous", "Previous", show=False),
+        Binding("escape", "cancel", "Cancel", id="fork.cancel"),
+        Binding("down", "app.focus_next", "Next", show=False, id="fork.next"),
+        Binding("up", "app.focus_previous", "Previous", show=False, id="fork.previous"),
     ]
     DEFAULT_CSS = """
     ForkDialog {
@@ -86,7 +87,7 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
     def compose(self) -> ComposeResult:
         of = self._of
         with Vertical() as box:
-            box.border_title = f"Fork {visible(of.path.stem[:40])}"
+            box.border_title = Content(f"Fork {visible(of.path.stem[:40])}")
             box.border_subtitle = "enter forks · tab next · esc cancels"
             with Grid():
                 yield Label("Pass")

@@ -20,11 +20,9 @@ SHOWN = {
     "right": "→",
     "question_mark": "?",
     "escape": "esc",
-    "ctrl+p": "ctrl+p",
     "pagedown": "page down",
     "pageup": "page up",
     "enter": "enter",
-    "upper_g": "G",
 }
 LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
 """Our words for what Textual binds."""
@@ -55,6 +53,8 @@ LEGEND: list[Block] = [
 class KeysScreen(ModalScreen[None]):
     """The key help: what each key does in the focused pane, on the screen, and everywhere."""
 
+    HELP_TITLE = "Key help"
+
     DEFAULT_CSS = """
     KeysScreen {
         align: center middle;
@@ -66,7 +66,10 @@ class KeysScreen(ModalScreen[None]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter", "dismiss", "Close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q,enter", "dismiss", "Close", show=False, id="keys.close"),
+        Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
+    ]
 
     def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:
         super().__init__()
@@ -80,12 +83,24 @@ class KeysScreen(ModalScreen[None]):
             return  # the app is ending before the screen was made
         text = self.query_one(TextView)
         text.border_title = "Keys"
-        text.border_subtitle = "esc closes"
+        text.border_subtitle = "K changes them · esc closes"
         text.show(self._blocks)
         text.focus()
 
+    async def action_edit_keys(self) -> None:
+        """Go on to where keys are changed."""
+        self.dismiss()
+        await self.app.run_action("edit_keys")
 
-def _label(action: str, description: str) -> str:
+
+def shown_key(key: str) -> str:
+    """Return a key as it stands on a keyboard."""
+    *modifiers, last = key.split("+")
+    return "+".join([*modifiers, SHOWN.get(last) or format_key(last)])
+
+
+def label_of(action: str, description: str) -> str:
+    """Return what an action is called in the help and in the palette."""
     if action.startswith("pane("):
         return f"Go to {description}"
     return LABELS.get(action, description)
@@ -99,11 +114,14 @@ def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
         action, description = active.binding.action, active.binding.description
         if description and action not in SIDEWAYS:
             title = getattr(active.node, "HELP_TITLE", None) or type(active.node).__name__
-            groups.setdefault(title, {}).setdefault(action, []).append(SHOWN.get(key) or format_key(key))
-            labels.setdefault(f"{title} {action}", _label(action, description))
+            groups.setdefault(title, {}).setdefault(action, []).append(shown_key(key))
+            labels.setdefault(f"{title} {action}", label_of(action, description))
     blocks: list[Block] = []
     for title, actions in groups.items():
         blocks += [("accent bold", title)]
-        blocks += [("", f"  {'  '.join(keys):<22} {labels[f'{title} {action}']}") for action, keys in actions.items()]
+        blocks += [
+            ("", f"  {'  '.join(dict.fromkeys(keys)):<22} {labels[f'{title} {action}']}")
+            for action, keys in actions.items()
+        ]
         blocks.append(("", ""))
     return [*blocks, *LEGEND]

@@ -6,21 +6,27 @@ from collections.abc import Callable, Sequence
 
 from textual.screen import Screen
 
+from aeon_core.journal.left_out import RecordOf
 from aeon_core.journal.view import CallView, RunView
-from aeon_tui.feed import Feed
+from aeon_tui.screens.latest import Latest
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.opened import Opened, opened
+
+Take = Callable[[], None]
 
 
 class OpenedStep:
     """Holds in full what the selected row stands for. `has_come` is called when it has been read."""
 
-    def __init__(self, screen: Screen[None], feed: Feed, has_come: Callable[[], None]) -> None:
-        self._screen, self._feed, self._has_come = screen, feed, has_come
+    def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
+        self._has_come = has_come
+        self._reading = Latest(screen, "opened")
         self._wanted: tuple[RunView, int, RowKey | None] | None = None
         self._filled: Opened | None = None
 
-    def filled(self, view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> Opened | None:
+    def filled(
+        self, view: RunView, key: RowKey | None, calls: Sequence[CallView], record_of: RecordOf
+    ) -> Opened | None:
         """Return the row's step or calls in full; None where the view holds all, or until they have been read."""
         found = opened(view, key, calls)
         if not found.lean:
@@ -28,14 +34,12 @@ class OpenedStep:
         wanted = (view, view.last_seq, key)
         if self._wanted is None or self._wanted[0] is not view or self._wanted[1:] != wanted[1:]:
             self._wanted, self._filled = wanted, None
-            self._screen.run_worker(
-                lambda: self._read(wanted, found), thread=True, exclusive=True, group="opened", exit_on_error=False
-            )
+            self._reading.do(lambda: self._read(wanted, found, record_of))
         return self._filled
 
-    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: Opened) -> None:
-        filled = found.filled(self._feed.record)
-        self._screen.app.call_from_thread(self._take, wanted, filled)
+    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: Opened, record_of: RecordOf) -> Take:
+        filled = found.filled(record_of)
+        return lambda: self._take(wanted, filled)
 
     def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: Opened) -> None:
         if wanted is self._wanted:

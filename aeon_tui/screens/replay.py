@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 from typing_extensions import override
@@ -15,19 +14,20 @@ from aeon_tui.replayed import Check, ReplayFeed, speed_words
 from aeon_tui.screens.run import RunScreen
 
 FINDING_SECONDS = 30
+_player = partial(Binding, priority=True)
 
 
 class ReplayScreen(RunScreen):
     """Shows a journal at its own pace. Nothing is called, and nothing is written."""
 
     HELP_TITLE = "Replay"
-    # Before a pane's own keys: what is pressed here goes for the replay.
+    # With priority, before a pane's own keys: what is pressed here goes for the replay.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", "Pause", priority=True),
-        Binding("plus,equals_sign,greater_than_sign", "faster", "Faster", key_display="+", priority=True),
-        Binding("minus,less_than_sign", "slower", "Slower", key_display="-", priority=True),
-        Binding("full_stop", "step", "One record", key_display=".", priority=True),
-        Binding("end", "jump_to_end", "To the end", show=False, priority=True),
+        _player("space", "pause", "Pause", tooltip="Stop, or go on", id="replay.pause"),
+        _player("plus,equals_sign,greater_than_sign", "faster", "Faster", key_display="+", id="replay.faster"),
+        _player("minus,less_than_sign", "slower", "Slower", key_display="-", id="replay.slower"),
+        _player("full_stop", "step", "One record", key_display=".", tooltip="Show one more", id="replay.step"),
+        _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
     ]
 
     def __init__(self, feed: ReplayFeed, check: Check | None = None) -> None:
@@ -40,6 +40,11 @@ class ReplayScreen(RunScreen):
     def chosen_run(self) -> Path | None:
         """The journal once it has been shown to its end: until then the keys are the player's."""
         return super().chosen_run if self._replay.ended else None
+
+    @property
+    def journal(self) -> Path | None:
+        """The journal once it has been shown to its end: before that, what comes next is not the past."""
+        return super().journal if self._replay.ended else None
 
     @property
     def status(self) -> str:
@@ -56,8 +61,8 @@ class ReplayScreen(RunScreen):
         return f"REPLAY {speed_words(self._replay.speed)} {what}"
 
     @override
-    def tick(self) -> None:
-        super().tick()
+    def show_rest(self) -> None:
+        super().show_rest()
         if self._check is not None and self._check.finding is not None and not self._finding_told:
             self._finding_told = True
             if self._replay.error is not None:
@@ -69,15 +74,6 @@ class ReplayScreen(RunScreen):
         if action in ("pause", "faster", "slower", "step", "jump_to_end"):
             return not self._replay.ended and not isinstance(self.focused, Input)
         return super().check_action(action, parameters)
-
-    def palette(self) -> Iterator[SystemCommand]:
-        """Yield the palette's commands for the player."""
-        if not self._replay.ended:
-            yield SystemCommand("Pause the replay, or go on", "Stop at this record", self.action_pause)
-            yield SystemCommand("Replay faster", "Take the next higher speed", self.action_faster)
-            yield SystemCommand("Replay slower", "Take the next lower speed", self.action_slower)
-            yield SystemCommand("Replay one record", "Pause, and show one more", self.action_step)
-            yield SystemCommand("Replay to the end", "Show all the rest at once", self.action_jump_to_end)
 
     def action_pause(self) -> None:
         """Pause, or go on."""

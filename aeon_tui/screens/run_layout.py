@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from textual.containers import Container
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 
@@ -55,6 +56,9 @@ so with a short TTL."""
 CSS = """
     RunScreen {
         background: $background;
+        #timeline { height: 1; display: none; background: $background; }
+        #timeline > PassLine { width: 1fr; }
+        Scrubber { display: none; }
         #body {
             layout: grid; grid-size: 2 1; grid-columns: 2fr 3fr; grid-gutter: 0;
             height: 1fr; min-height: 6; background: $background;
@@ -75,6 +79,7 @@ CSS = """
     RunScreen.-low.-ended LogPane { height: 5; }
     RunScreen.-narrow { LogPane { height: 5; } Outcome { max-height: 5; } }
     RunScreen.-wide #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
+    RunScreen.-wide Scrubber.-there { display: block; }
     RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
     RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
     RunScreen.-adaptive.-tall {
@@ -82,6 +87,7 @@ CSS = """
         &.-ended Outcome { max-height: 9; }
     }
     RunScreen.-adaptive {
+        #timeline { display: block; }
         TTLGauge { max-height: 46%; }
         RepairsPane { max-height: 3; }
         &.-spacious RepairsPane { max-height: 7; }
@@ -93,8 +99,10 @@ CSS = """
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }
+        #guide { display: none; }
         &.-low LogPane { display: none; }
-        &.-low #guide { display: none; }
+        &.-tall LogPane { height: 4; }
+        &.-very-tall LogPane { height: 9; }
     }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
@@ -117,6 +125,8 @@ class Layout:
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
         self._told: dict[int, str] = {}
+        self._seen: tuple[object, ...] = ()
+        """What the panes were arranged for."""
         self.turn = STEP
 
     def pane(self, number: int) -> Pane:
@@ -145,11 +155,18 @@ class Layout:
         self.arrange(view)
 
     def arrange(self, view: RunView) -> None:
-        """Show the panes that there is room for."""
+        """Show the panes that there is room for, where that may have changed."""
         size = self._screen.size
+        rows = self._screen.query_one(Body).size.height
+        guided = any(child.id == "guide" for child in self._screen.children)
+        seen = (size, rows, guided, self.turn, view.adaptive, len(view.issues), len(view.repairs))
+        if seen != self._seen:
+            self._seen = seen
+            self._arrange(view, size, rows, guided=guided)
+
+    def _arrange(self, view: RunView, size: Size, rows: int, *, guided: bool) -> None:
         column = size.width >= _WIDE
         having = [number for number in _SIDE if self.has(number, view)]
-        rows = self._screen.query_one(Body).size.height
         there = self._fitting(having, view, rows) if column else self._turns(having, column=False)
         three = len(there) > 1 and view.adaptive and rows < _ROOM_FOR_FOUR
         all_of_them = there == having
@@ -162,8 +179,7 @@ class Layout:
         self._screen.set_class(rows >= _SPACIOUS, "-spacious")
         self._screen.query_one(TTLGauge).short = three and rows < _ROOM_FOR_THREE
         self._screen.set_class(size.width >= _ROOMY, "-roomy")
-        guides = self._screen.query("#guide")
-        self._screen.set_class(size.height < _TINY + _GUIDE * len(guides), "-tiny")
+        self._screen.set_class(size.height < _TINY + _GUIDE * guided, "-tiny")
         self._screen.set_class(view.adaptive, "-adaptive")
         self._screen.set_class(not view.adaptive, "-plain")
         self._tell(view, there, all_of_them=all_of_them)

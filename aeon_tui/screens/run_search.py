@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
+from aeon_tui.run_filter import STATUSES
 from aeon_widgets.run_tree import as_tree
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
+    from aeon_tui.run_filter import RunFilter
 
 TASK_CHARACTERS = 2_000
 """Of a task that a filter looks at; a search of the full text knows all of it."""
@@ -28,15 +31,26 @@ class Runs:
         ]
         self.tree = as_tree(runs)
         """All of them."""
+        self.models = [model for model, _ in Counter(run.model.casefold() for run in runs).most_common()]
+        """In lower case, the most frequent first."""
+        there = {run.status for run in runs} | {"waiting" for run in runs if run.status == "running" and run.waits_for}
+        self.statuses = [status for status in STATUSES if status in there]
+        """As a filter names them."""
+        self.forks: dict[str, list[RunSummary]] = {}
+        """By their parent's id, in the order given."""
+        for run in runs:
+            if run.parent is not None:
+                self.forks.setdefault(run.parent, []).append(run)
 
-    def matching(self, text: str) -> Sequence[RunSummary]:
-        """Return the runs of which task, status, model or run id hold every word, upper and lower case alike.
+    def matching(self, asked: RunFilter) -> Sequence[RunSummary]:
+        """Return the runs that pass a filter; its words count for task, status, model and run id.
 
         Where these are all runs, it is `all` itself.
         """
-        words = text.casefold().split()
+        if asked.is_empty:
+            return self.all
         pairs = zip(self.all, self._texts, strict=True)
-        found = [run for run, about in pairs if all(word in about for word in words)]
+        found = [run for run, about in pairs if asked.passes(run, about)]
         return found if len(found) < len(self.all) else self.all
 
 
@@ -48,6 +62,8 @@ class Found:
     type: str
     """Of the record that holds it."""
     excerpt: str
+    seq: int | None = None
+    """Of the record; None where its line is damaged."""
 
 
 class RunSearch:
@@ -98,4 +114,4 @@ class RunSearch:
             self.unreadable += 1
         else:
             if match is not None:
-                self.found.append(Found(run.run_id, match.type or "damaged", match.excerpt))
+                self.found.append(Found(run.run_id, match.type or "damaged", match.excerpt, match.seq))

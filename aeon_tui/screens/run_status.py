@@ -8,6 +8,8 @@ from aeon_core.journal.view import RunView
 from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
 
+WAITING = "waiting for a decision"
+
 
 def utc_now() -> datetime:
     """Return the current time, UTC."""
@@ -43,12 +45,19 @@ def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
     if runner is not None and runner.desk.waiting is not None:
         return "waiting for you"
     if is_live(view, feed):
-        return "waiting for a decision" if runner is None and view.asked else "running"
+        return WAITING if runner is None and view.asked else "running"
     if feed.waiting:
         return "waiting"
     if is_being_read(view, feed):
         return "reading …"
     return "unreadable" if feed.error is not None and view.last_seq < 0 else "interrupted"
+
+
+def status_then(view: RunView) -> str:
+    """Return what a run's status was at a moment of its past."""
+    if view.result is not None:
+        return str(view.result.status)
+    return view.status if view.status != "running" else WAITING if view.asked else "running"
 
 
 def elapsed_s(view: RunView, now: datetime | None) -> float:

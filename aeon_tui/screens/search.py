@@ -47,10 +47,10 @@ class SearchScreen(Screen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "next(1)", "Next"),
-        Binding("N,upper_n", "next(-1)", "Previous", key_display="N"),
-        Binding("slash", "type", "Search"),
-        Binding("escape", "back", "Back"),
+        Binding("n", "next(1)", "Next", id="search.next"),
+        Binding("N", "next(-1)", "Previous", id="search.previous"),
+        Binding("slash", "type", "Search", id="search.type"),
+        Binding("escape", "back", "Back", id="search.back"),
     ]
 
     def __init__(self, feed: Feed, journal: Path) -> None:

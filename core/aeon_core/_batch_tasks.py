@@ -11,9 +11,10 @@ from typing import Any
 
 from aeon_core.checks import nearest, shown
 from aeon_core.config import RunConfig
-from aeon_core.config_files import KEYS, PATH_KEYS
+from aeon_core.config_values import KEYS, PATH_KEYS
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
+from aeon_core.places import expanded
 from aeon_core.plain import clean_text, parse_json
 from aeon_core.redaction import redact_text
 
@@ -146,14 +147,7 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
 def _value(key: str, told: Any, before: Any, folder: Path, place: str) -> Any:
     """Return what the line and the batch say together: rules and named entries add up, else the line's stands."""
     if key in PATH_KEYS:
-        return _path(told, folder, f"{place}: {key!r}")
+        return folder / expanded(told, f"{place}: {key!r}")
     if hasattr(before, "joined"):
         return before.joined(told)
     return {**before, **told} if isinstance(before, Mapping) else told
-
-
-def _path(path: Path, folder: Path, what: str) -> Path:
-    try:
-        return folder / path.expanduser()
-    except RuntimeError:
-        raise UsageError(f"{what}: the home folder in {str(path)!r} is not known; write the path out") from None

@@ -31,6 +31,7 @@ from aeon_core.redaction import redact_text
 from aeon_core.resuming import Resumption
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.waiting import Waiting, about
 
 _POLL = 0.2
 """Seconds between two looks at whether the batch is to stop."""
@@ -80,16 +81,36 @@ def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
         set_aside(path, "interrupted")
         return _run(path, job, config)
     with _model_and_tools(path, config) as (llm, registry):
-        going_on = Resumption(path, llm, registry, on_record=telemetry(config))
-        with contextlib.closing(going_on), _stopped_by(Path(job["stop"]), going_on.abort):
+        waiting = _waiting(path, config)
+        approver = about(config.approve, waiting)
+        going_on = Resumption(path, llm, registry, approver=approver, on_record=telemetry(config))
+        with contextlib.closing(going_on), _stopped_by(Path(job["stop"]), going_on.abort, waiting):
             return going_on.run()
 
 
 def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
     with _model_and_tools(path, config) as (llm, registry):
-        orchestrator = Orchestrator(llm, tools=registry, config=config, journal=path, on_record=telemetry(config))
-        with contextlib.closing(orchestrator), _stopped_by(Path(job["stop"]), orchestrator.abort):
+        waiting = _waiting(path, config)
+        orchestrator = Orchestrator(
+            llm,
+            tools=registry,
+            config=config,
+            approver=about(config.approve, waiting),
+            journal=path,
+            on_record=telemetry(config),
+        )
+        with contextlib.closing(orchestrator), _stopped_by(Path(job["stop"]), orchestrator.abort, waiting):
             return orchestrator.run(job["task"])
+
+
+def _waiting(path: Path, config: RunConfig) -> Waiting | None:
+    """Return who waits for decisions from another terminal; None where nobody is to."""
+
+    def say(line: str) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"run {path.stem}: {line}\n")
+
+    return Waiting(path, config.wait, str(path.absolute()), say) if config.wait else None
 
 
 @contextlib.contextmanager
@@ -108,7 +129,7 @@ def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter
 
 
 @contextlib.contextmanager
-def _stopped_by(stop: Path, abort: Callable[[], None]) -> Iterator[None]:
+def _stopped_by(stop: Path, abort: Callable[[], None], waiting: Waiting | None) -> Iterator[None]:
     """Abort the run when the file appears: it reaches a worker on another machine too, as a signal would not."""
     ended = threading.Event()
 
@@ -116,6 +137,8 @@ def _stopped_by(stop: Path, abort: Callable[[], None]) -> Iterator[None]:
         while not ended.wait(_POLL):
             if stop.exists():
                 abort()
+                if waiting is not None:
+                    waiting.abort()
                 return
 
     watching = threading.Thread(target=watch, name="aeon-batch-stop", daemon=True)

@@ -10,13 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from aeon_core.amounts import LEAST_SHOWN, money, up_to_four_decimals
 from aeon_core.errors import RunEnding, UsageError
 
 _ZERO = Decimal(0)
 _EXACT = Decimal("1e-9")
 """Amounts are kept to a billionth of a dollar; the cheapest token costs several."""
 
-_LEAST_SHOWN = Decimal("0.0001")
 _WIDE = Context(prec=400)
 """Has room for every float."""
 _WARN_SHARE = Decimal("0.8")
@@ -204,26 +204,8 @@ class Budget:
         )
 
 
-def money(usd: float) -> str:
-    """Return an amount in US dollars for people: "$1,204.50", "$1.38", below a dollar "$0.50" or "$0.0042".
-
-    Only nothing is "$0.00"; what is too small to show is "<$0.0001". Raises ValueError for what is not finite.
-    """
-    if not math.isfinite(usd):
-        raise ValueError(f"{usd!r} is no amount of money")
-    sign, size = ("-" if usd < 0 else ""), abs(usd)
-    if 0 < size < _LEAST_SHOWN:
-        return f"{sign}<${_LEAST_SHOWN}"
-    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}{_up_to_four_decimals(Decimal(repr(usd)).copy_abs())}"
-
-
 def _up(amount: Decimal) -> str:
-    return _up_to_four_decimals(amount.quantize(_LEAST_SHOWN, ROUND_CEILING, _WIDE))
-
-
-def _up_to_four_decimals(amount: Decimal) -> str:
-    shown = f"{amount:,.4f}"
-    return f"${shown.removesuffix('00')}"
+    return up_to_four_decimals(amount.quantize(LEAST_SHOWN, ROUND_CEILING, _WIDE))
 
 
 def _checked(usd: float, what: str) -> Decimal:

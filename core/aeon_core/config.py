@@ -18,7 +18,7 @@ from pydantic import (
 
 from aeon_core.budget import PriceEntry
 from aeon_core.checks import is_server_url, nearest
-from aeon_core.config_files import KEYS, listed, wrong
+from aeon_core.config_values import KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory
 from aeon_core.places import find_project_root as find_project_root

@@ -16,9 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from aeon_core.plan.models import NonBlank, Plan, StepStatus
-
-ExecutionMode = Literal["tool", "llm", "fallback"]
+from aeon_core.plan.models import NonBlank, Plan
+from aeon_core.step_words import ExecutionMode, StepStatus
 
 
 def _iso_8601(value: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from aeon_core.errors import UsageError
+
 PROJECT_FOLDER = ".aeon"
 
 
@@ -17,13 +19,21 @@ def find_project_root(start: Path | None = None) -> Path:
     return here
 
 
+def expanded(path: str | Path, where: str) -> Path:
+    """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError(f"{where}: the home folder in {str(path)!r} is not known; write the path out") from None
+
+
 def default_runs_directory(project_root: Path | None = None) -> Path:
     """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
     default the one of the working directory) has a `.aeon`, else the platform's user state directory. The folder may
-    not exist yet.
+    not exist yet. Raises UsageError where the variable names an unknown home folder.
     """
     if from_environment := os.environ.get("AEON_RUNS_DIR"):
-        return Path(from_environment).expanduser()
+        return expanded(from_environment, "the environment variable AEON_RUNS_DIR")
     root = project_root if project_root is not None else find_project_root()
     if (root / PROJECT_FOLDER).is_dir():
         return root / PROJECT_FOLDER / "runs"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 DELEGATION_MAP = (
     "repo-governor",
     "spec-coordinator",
@@ -18,3 +20,42 @@ DELEGATION_MAP = (
     "mcp-toolsmith",
 )
 """The agents in the order in which work is delegated to them."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A quality gate: what is decided on, and whose work it is (REQ-042)."""
+
+    number: int
+    title: str
+    agent: str | None
+    """The agent that is sent back to work; None for the last gate, which is about the work of all."""
+    artifact: str
+    """The file that is decided on, relative to the project root."""
+
+
+GATES = (
+    Gate(0, "scope", "repo-governor", "spec/scope.md"),
+    Gate(1, "context", "spec-coordinator", "spec/context.md"),
+    Gate(2, "requirements", "requirements-engineer", "spec/requirements.md"),
+    Gate(3, "design", "design-architect", "spec/design.md"),
+    Gate(4, "tasks", "task-planner", "spec/tasks.md"),
+    Gate(5, "summary", None, "spec/post-execution-log.md"),
+)
+"""The quality gates by number."""
+
+DEFAULT_MODEL = "us.anthropic.claude-sonnet-4-20250514-v1:0"
+"""On Bedrock."""
+DEFAULT_CONTEXT_WINDOW_TOKENS = 200_000
+DEFAULT_MAX_OUTPUT_TOKENS = 8192
+DEFAULT_MAX_TOOL_TURNS = 200
+DEFAULT_COST_CEILING_USD = 5.00
+DEFAULT_COST_WARNING_USD = 2.00
+DEFAULT_TRANSCRIPT_DIR = ".system2/runs"
+
+TASK_FILE = GATES[4].artifact
+LOG_FILE = GATES[5].artifact
+POST_EXECUTION = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
+"""Who checks the executor's work, in this order; the blockers that they report go back to it (REQ-045)."""
+MAX_CYCLES = 3
+"""How often the executor repairs what one agent reports."""

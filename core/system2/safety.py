@@ -55,7 +55,10 @@ INJECTION_PATTERNS: dict[str, tuple[tuple[str, str], ...]] = {
             "run execute act operate continue start",
             r"\s+(?:[^\s,;:]+\s+){0,4}as\s+(?:(?:the|an?)\s+)?(?:root|super-?user|administrator)\b",
         ),
-        ("run use execute prefix invoke try retry do", r"\s+(?:[^\s,;:]+\s+){0,5}[\"'`(]{0,2}sudo\b"),
+        (
+            "run use execute prefix invoke try retry do",
+            r"\s+(?:(?!(?:without|no|not)\b)[^\s,;:]+\s+){0,5}[\"'`(]{0,2}sudo\b",
+        ),
         ("sudo", rf"\s+(?:-\S+|(?:{_COMMANDS})\b)"),
     ),
     "sets earlier instructions aside": (
@@ -81,7 +84,7 @@ def scan_for_injection(text: str) -> list[str]:
     for sentence in _sentences(text):
         for kind, patterns in _COMPILED.items():
             if kind not in found and any(
-                _is_order(hit, sentence) for each in patterns for hit in each.finditer(sentence.text)
+                _is_order(hit, sentence, kind) for each in patterns for hit in each.finditer(sentence.text)
             ):
                 found[kind] = f"{kind}: {_excerpt(sentence.text)!r}"
     return list(found.values())
@@ -139,7 +142,7 @@ _OTHERS = (
     r"attack\w*|adversar\w+|intruders?|hackers?|malicious|hostile|untrusted|compromised|users?|clients?|callers?|guests?|tenants?"
     r"|customers?|visitors?|requests?|process(?:es)?|containers?|services?|daemons?|programs?|roles?|accounts?|plugins?"
     r"|packages?|dependenc\w+|scripts?|code|bugs?|flaws?|vulnerabilit\w+|exploits?|payloads?|inputs?|anyone|someone|who|which"
-    r"|they|pods?|workers?|jobs?|tokens?|models?|libraries|modes?|flags?|options?|parameters?|headers?|functions?|methods?|middleware|endpoints?|handlers?|routes?"
+    r"|they|operators?|admin(?:istrator)?s?|maintainers?|installers?|pods?|workers?|jobs?|tokens?|models?|libraries|modes?|flags?|options?|parameters?|headers?|functions?|methods?|middleware|endpoints?|handlers?|routes?"
 )
 _AT_THE_READER = r"you|please|we|i|me|must|should|now|so|then"
 _TAKEN_BACK = [
@@ -170,9 +173,16 @@ _TAKEN_BACK = [
     ),
     re.compile(r"\A(?!.*\b(?:you|please)\b).*\b(?:injections?|patterns?|phrases?)\b[^.]*[:(]", re.I),
 ]
+_NEEDS_IT = re.compile(
+    r"\b(?:the|an?|this|that|its|each|every)\s+(?:[\w-]+\s+){0,3}"
+    r"(?!(?:agents?|assistants?|models?|orchestrator|executor|coordinator|reviewer)\b)[\w-]+"
+    r"\s+(?:must|should|shall|will|may|can|could|would|has\s+to|needs\s+to)\s*\Z",
+    re.IGNORECASE,
+)
+"""Something that runs with more rights by its nature, as a requirement says it: "the installer must run as root"."""
 _REPORTS = re.compile(
     r"\b(?:patterns?|phrases?|strings?|text|words?|say(?:s|ing)?|said|reads?|contain\w*|match\w*|detect\w*|flag\w*|like|such\s+as"
-    r"|e\.g\.|examples?|injections?|attempt\w*|tries|includ\w*|found|embedded|quot\w*)\b",
+    r"|e\.g\.|examples?|injections?|attempt\w*|tries|includ\w*|found|embedded|quot\w*|uses|runs|calls|invokes|needs|requires)\b",
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(
@@ -189,10 +199,12 @@ class _Sentence:
     """Whether it stands below a heading, or an opening that ends in a colon, which announces threats or findings."""
 
 
-def _is_order(hit: re.Match[str], sentence: _Sentence) -> bool:
+def _is_order(hit: re.Match[str], sentence: _Sentence, kind: str) -> bool:
     before = sentence.text[max(0, hit.start() - 300) : hit.start()]
     form = str(hit.lastgroup)
     if _DIRECTED[form].search(before) is None or any(each.search(before) for each in _TAKEN_BACK):
+        return False
+    if kind == "escalates privileges" and _NEEDS_IT.search(before):
         return False
     if before.rstrip()[-1:] in tuple(_QUOTES) and _REPORTS.search(before):
         return False

@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.config import RunConfig, find_project_root, runs_directory
-from aeon_core.config_files import (
-    KEYS,
-    MAPPINGS,
-    PLAINLY_RIGHT,
-    LoadedConfig,
-    load_config,
-    load_values,
-    read_config_file,
-)
+from aeon_core.config_files import LoadedConfig, load_config, load_values, read_config_file
+from aeon_core.config_values import KEYS, MAPPINGS, PLAINLY_RIGHT
 from aeon_core.errors import UsageError
 from aeon_core.policy import PolicyRules
 

@@ -175,7 +175,7 @@ def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule:
     tool.own = None if by_rule else Verdict("ask", "it is destructive")
     result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
     reason = "the rule ask: Run" if by_rule else "it is destructive"
-    how = "no --allow lifts that; answer it at a terminal with --approve tool"
+    how = "no --allow lifts that; answer it with --approve tool, at a terminal or with --wait SECONDS"
     assert result.steps[0].errors == [f"the call of 'Run' was not approved: {reason} and nobody could be asked; {how}"]
 
 

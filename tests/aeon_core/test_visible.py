@@ -22,6 +22,8 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
         ("\ud800 alone", r"\ud800 alone"),
         ("tag\U000e0041", r"tag\U000e0041"),
         ("grüße 日本 👩‍💻", "grüße 日本 👩‍💻"),
+        ("❤️\u200d🔥 👩🏽\u200d🚀 क\u200dष", "❤️\u200d🔥 👩🏽\u200d🚀 क\u200dष"),
+        ("a\u200db \u200d🚀 👩\u200d", r"a\u200db \u200d🚀 👩\u200d"),
     ],
 )
 def test_control_characters_become_escapes_and_all_else_stays(text: str, shown: str) -> None:

@@ -7,19 +7,34 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
+import aeon_widgets
+from aeon_core.effects.approval import ApprovalRequest
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
+from aeon_tui.desk import Desk
+from aeon_tui.screens.asking import Asking
 from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.export_run import ExportDialog
 from aeon_tui.screens.fork import ForkDialog, Parent
+from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run_preview import PreviewPane
+from tests.aeon_tui.compared import one_run, two_runs
 from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.frame import frame_app
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run
 from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run, live_run
-from tests.aeon_tui.test_browser import summary
+from tests.aeon_tui.test_browser import NOW, summary
+from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")
 """Borders, bars and gauges, and what has colours of its own."""
@@ -29,6 +44,23 @@ RUNS = [
         ("running", "converged", "failed", "ttl_expired", "aborted", "interrupted", "not_converged", "cost_ceiling")
     )
 ]
+
+CALL = {
+    "tool_name": "edit_file",
+    "arguments": {"file_path": "sums.py", "old_string": "x = 1\ny = 2", "new_string": "x = 1\ny = 3"},
+    "description": "mend the sum",
+    "reason": "a rule",
+}
+MONEY = {"spent_usd": 1.1, "held_usd": 0.04, "reserved_usd": 0.31, "limit_usd": 1.2, "proposed_usd": 2.4}
+PASS = {
+    "plan": {"goal": "sums", "steps": [{"step_id": "s1", "description": "Add", "status": "complete"}]},
+    "issues": [{"issue_id": "i", "type": "specificity", "severity": "high", "description": "too vague"}],
+    "questions": ["For whom?"],
+    "ttl": {"remaining": 20},
+    "answer": "15",
+    "convergence": {"converged": False, "completeness_score": 0.6, "coherence_score": 0.9, "reason_codes": []},
+    "ended": None,
+}
 
 
 @dataclass(frozen=True)
@@ -82,13 +114,75 @@ def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], 
     return make
 
 
-def browser(runs: list[object]) -> Callable[[], AeonApp]:
+def with_a_past() -> AeonApp:
+    """Make the app on a run whose journal is there."""
+    app, journal = AeonApp(Path("runs")), Path(aeon_widgets.__file__).parent / "demo_run.jsonl"
+    feed = ListFeed(list(read_records(journal, plans=False)))
+    feed.journal = journal
+    app.first_screen = RunScreen(feed, clock=lambda: START)
+    return app
+
+
+def replays() -> AeonApp:
+    """Make the app on a run that is shown once more."""
+    app = AeonApp(Path("runs"))
+    app.first_screen = replay_screen(Path(aeon_widgets.__file__).parent / "demo_run.jsonl")
+    return app
+
+
+async def go_back(app: AeonApp) -> None:
+    assert isinstance(app.screen, RunScreen)
+    app.screen.action_pass_moment(-1)
+    app.screen.action_pass_moment(-1)
+    await app.workers.wait_for_complete()
+
+
+async def differ(app: AeonApp) -> None:
+    assert isinstance(app.screen, RunScreen)
+    app.screen.action_changes_of_plan()
+    await app.workers.wait_for_complete()
+
+
+def asks(point: ApprovalPoint, subject: dict[str, Any]) -> Callable[[], AeonApp]:
+    """Make the app on a run that waits with a question."""
+
     def make() -> AeonApp:
-        app = AeonApp(Path("runs"))
-        app.first_screen = BrowserScreen(Path("runs"), lambda directory: runs)  # type: ignore[arg-type]
+        app, desk = AeonApp(Path("runs")), Desk()
+        desk._waiting = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
+        records = first_pass().records[:-2]
+        asked = {**records[-1], "type": "approval", "point": point, "pass": 1, "state": "asked", "subject": subject}
+        feed = ListFeed([*records, {**asked, "seq": records[-1]["seq"] + 1, "digest": "d"}], live=True)
+        screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=41))
+        screen._asking = Asking(screen, desk)
+        app.first_screen = screen
         return app
 
     return make
+
+
+def browser(runs: list[object]) -> Callable[[], AeonApp]:
+    def make() -> AeonApp:
+        app = AeonApp(Path("runs"))
+        app.first_screen = BrowserScreen(Path("runs"), lambda directory: runs, lambda: NOW)  # type: ignore[arg-type]
+        return app
+
+    return make
+
+
+def show_a_preview(app: AeonApp) -> None:
+    """Show a text in every style that a preview has."""
+    pane = app.screen.query_one(PreviewPane)
+    pane.forget()
+    styles = ("bold", "accent", "muted", "medium", "high", "running", "complete", "failed")
+    pane.start([("", "plain"), *((style, f"in {style}") for style in styles)], follow=False)
+
+
+def ask_to_delete(app: AeonApp) -> Awaitable[object]:
+    return app.push_screen(ConfirmDialog("Delete this run?", ["add 5 and 10", "1 kB"], "Delete", no="Keep"))
+
+
+def ask_for_a_file(app: AeonApp) -> Awaitable[object]:
+    return app.push_screen(ExportDialog("20261121-120000-a1b2c3", Path("/home/ann")))
 
 
 def ask_for_a_fork(app: AeonApp) -> Awaitable[object]:
@@ -113,13 +207,43 @@ SCENES = [
     Scene("issues", run(first_pass, live=True), ("7", "s")),
     Scene("given-up", run(given_up_run), ("8",)),
     Scene("narrow", run(first_pass), size=(60, 20)),
+    Scene("decide-a-call", asks("tool", CALL), shows="ApprovalText"),
+    Scene("decide-a-pass", asks("pass", PASS), shows="ApprovalText"),
+    Scene("decide-a-plan", asks("plan", PASS), shows="ApprovalText"),
+    Scene("search", with_a_past, ("slash", *"invoices", "enter"), shows="MatchList"),
+    Scene("replay", replays, ("space", "end"), shows="PlanTree"),
+    Scene("decide-the-budget", asks("budget", MONEY), ("1",), size=(60, 20), shows="ApprovalText"),
+    Scene("past", with_a_past, (), go_back, shows="MomentLine"),
+    Scene("differences", with_a_past, (), differ),
     Scene("runs", browser(list(RUNS))),
-    Scene("runs-filter", browser(list(RUNS)), ("slash",)),
+    Scene("runs-filter", browser(list(RUNS)), ("slash", *"status:f")),
+    Scene("runs-problem", browser(list(RUNS)), ("slash", *"is:blue")),
+    Scene("runs-marked", browser(list(RUNS)), ("j", "m", "o")),
+    Scene("runs-preview", browser(list(RUNS)), (), show_a_preview),
+    Scene("runs-delete", browser(list(RUNS)), (), ask_to_delete),
+    Scene("runs-export", browser(list(RUNS)), ("tab",), ask_for_a_file),
     Scene("no-runs", browser([])),
     Scene("keys", run(finished_run), ("question_mark",)),
     Scene("palette", browser(list(RUNS)), ("ctrl+p", *"theme"), anew=True, shows="CommandList"),
     Scene("fork", browser(list(RUNS)), (), ask_for_a_fork),
     Scene("fork-problem", browser(list(RUNS)), ("0", "enter"), ask_for_a_fork, shows="#problem"),
+    Scene("compare", two_runs, ("n", "n")),
+    Scene("compare-below", two_runs, ("n", "tab"), size=(60, 20)),
+    Scene("compare-one", one_run),
+    Scene("first-start", partial(frame_app, "first"), shows="#models"),
+    Scene("new-run", partial(frame_app, "new"), shows="ModelList"),
+    Scene("new-run-ticks", partial(frame_app, "new"), (*["tab"] * 3, "space"), shows="ModelList"),
+    Scene("new-run-problems", partial(frame_app, "new-problems"), ("f5",), shows="#problem-model"),
+    Scene("new-run-left", partial(frame_app, "new"), ("a", "escape"), shows="#said"),
+    Scene("settings", partial(frame_app, "settings"), ("j", "j")),
+    Scene("settings-filter", partial(frame_app, "settings"), ("slash", *"zz")),
+    Scene("all-keys", partial(frame_app, "keys"), ("j",)),
+    Scene("a-key-is-asked-for", partial(frame_app, "keys"), ("j", "enter"), shows="PressDialog Static"),
+    Scene("workflow-at-work", lambda: app_on(at_work(), live=True), ("2", "o")),
+    Scene("workflow-at-a-gate", lambda: app_on(at_a_gate(), live=True, asked=GATE), shows="WorkflowPanel ApprovalText"),
+    Scene("workflow-blocklisted", lambda: app_on(at_work(), live=True, asked=BLOCKLISTED), shows="ApprovalText"),
+    Scene("workflow-choices", lambda: app_on(at_work(), live=True, asked=CEILING), shows="ChoiceRows"),
+    Scene("workflow-failed", lambda: app_on(failed()), ("o",), size=(60, 20)),
     Scene("notices", browser(list(RUNS)), (), notify, shows="Toast"),
 ]
 

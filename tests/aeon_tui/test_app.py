@@ -29,6 +29,7 @@ from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.runner import Runner
 from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.quit import QuitDialog
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.terminal import sized
 from aeon_tui.work import StartRun
@@ -85,10 +86,42 @@ async def test_a_started_run_is_followed_live_to_its_answer() -> None:
     assert live.runner.exit_code == 0
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.screens.confirm.GRACE_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
+async def test_in_the_middle_of_a_run_quitting_is_asked_about(key: str) -> None:
+    async with running() as (live, pilot):
+        await pilot.press(key)
+        assert isinstance(live.app.screen, QuitDialog)
+        assert not live.runner.aborting
+        await pilot.press("escape")
+        assert live.app.screen is live.screen
+        await pilot.press(key, "enter")
+        assert live.app.screen is live.screen, "the answer that is lit is to stay"
+        assert not live.runner.aborting
+
+
+async def test_a_key_that_repeats_does_not_quit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.screens.confirm.GRACE_SECONDS", 3_600.0)
+    async with running() as (live, pilot):
+        await pilot.press("q", "q", "y", "q")
+        assert not live.runner.aborting
+
+
+async def test_a_signal_is_not_asked_back() -> None:
+    async with running() as (live, pilot):
+        live.app.quit_soon()
+        await until(pilot, lambda: not live.app.is_running)
+    assert live.kernels[0].aborted
+
+
 @pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
 async def test_quitting_in_a_model_call_aborts_the_run_and_waits_for_its_end(key: str) -> None:
     async with running() as (live, pilot):
-        await pilot.press(key)
+        await pilot.press(key, key)
         await until(pilot, lambda: not live.app.is_running)
     assert live.kernels[0].aborted
     assert live.runner.result is not None
@@ -99,7 +132,7 @@ async def test_quitting_in_a_model_call_aborts_the_run_and_waits_for_its_end(key
 async def test_while_it_ends_the_run_is_said_to_be_aborting(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
-        await pilot.press("q")
+        await pilot.press("q", "y")
         await until(pilot, lambda: live.screen.status == "aborting")
         live.kernels[0].release()
         await until(pilot, lambda: not live.app.is_running)
@@ -109,7 +142,7 @@ async def test_quitting_a_second_time_waits_for_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(app_module, "ABORT_SECONDS", 3_600.0)
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
-        await pilot.press("q")
+        await pilot.press("q", "y")
         assert live.app.is_running
         await pilot.press("q")
         await until(pilot, lambda: not live.app.is_running)
@@ -119,7 +152,7 @@ async def test_a_run_that_does_not_end_does_not_hold_the_app(monkeypatch: pytest
     monkeypatch.setattr(app_module, "ABORT_SECONDS", 0.05)
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
-        await pilot.press("q")
+        await pilot.press("q", "y")
         await until(pilot, lambda: not live.app.is_running)
     assert live.runner.running
 
@@ -132,7 +165,7 @@ async def test_ctrl_c_copies_where_text_is_selected_and_quits_elsewhere() -> Non
         assert live.app.clipboard == "aeon"
         assert not live.runner.aborting
         live.screen.clear_selection()
-        await pilot.press("ctrl+c")
+        await pilot.press("ctrl+c", "ctrl+c")
         await until(pilot, lambda: not live.app.is_running)
     assert live.runner.result is not None
     assert live.runner.result.status == "aborted"
@@ -143,7 +176,7 @@ async def test_the_key_help_says_what_ctrl_c_does() -> None:
         await pilot.press("question_mark")
         text = "\n".join(block for _, block in live.app.screen._blocks)  # type: ignore[attr-defined]
         assert [line.split(maxsplit=1) for line in text.splitlines() if "ctrl+c" in line] == [
-            ["ctrl+c", "Copy the selected text, else quit"]
+            ["ctrl+c", "Copy selection, else quit"]
         ]
 
 
@@ -288,7 +321,7 @@ def test_closing_the_terminal_ends_the_process_and_the_run_is_journaled_as_abort
 def test_a_tool_that_outlasts_the_app_is_waited_for(tmp_path: Path) -> None:
     with terminal(tmp_path, 5) as program:
         program.until(program.began)
-        os.write(program.master, b"q")
+        os.write(program.master, b"q\x11")
         program.until(lambda: "waiting for the running tool" in program.shown)
         assert program.shown.index("\x1b[?1049l") < program.shown.index("waiting for"), "not on the app's screen"
         assert not program.done()
@@ -301,7 +334,7 @@ def test_a_tool_that_outlasts_the_app_is_waited_for(tmp_path: Path) -> None:
 def test_the_wait_for_a_tool_can_be_interrupted(tmp_path: Path, how: str) -> None:
     with terminal(tmp_path, 60) as program:
         program.until(program.began)
-        os.write(program.master, b"qq")
+        os.write(program.master, b"q\x11q")
         program.until(lambda: "waiting for the running tool" in program.shown)
         if how == "key":
             os.write(program.master, b"\x03")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
@@ -119,19 +120,32 @@ async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
         await pilot.press("a", "d", "ctrl+x")
         await pilot.pause()
         assert erasing.runner.desk.waiting is not None
-        await pilot.press("w", "n", "o", "enter")
+        await pilot.press("w", "n", "w", "q", "enter")
         assert erasing.runner.desk.waiting is not None
+        assert isinstance(pilot.app.screen, RunScreen)
         assert not pilot.app.screen.query_one(Input).display
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []
 
 
+async def test_words_that_are_typed_faster_than_the_screen_follows_are_no_answers(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        for letter in "wadq":
+            erasing.app.post_message(Key(letter, letter))
+        await until(pilot, lambda: screen.query_one(Input).value == "adq")
+        assert erasing.runner.desk.waiting is not None
+        erasing.runner.abort()
+        await until(pilot, lambda: erasing.runner.result is not None)
+
+
 async def test_quitting_while_the_run_waits_aborts_it(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
-        await pilot.press("q")
+        await pilot.press("q", "ctrl+q")
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.runner.result is not None
     assert (erasing.runner.result.status, erasing.erased) == ("aborted", [])

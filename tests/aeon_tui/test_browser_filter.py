@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 from aeon_core.journal import searching
@@ -15,6 +16,7 @@ from aeon_core.journal.searching import Match
 from aeon_tui.screens.browser import BrowserScreen, BrowserTitle
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.run_columns import STATUS_CELLS, task_cells
 from aeon_widgets.run_list import RunList
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.test_browser import browsing, settle, summary, text
@@ -41,7 +43,8 @@ def shown(screen: BrowserScreen) -> list[str]:
 
 
 def tasks(screen: BrowserScreen) -> list[str]:
-    return [line.split("09:", 1)[1][3:] for line in shown(screen)]
+    rows, end = screen.query_one(RunList), STATUS_CELLS + task_cells(80)
+    return [text(rows, line, 80)[STATUS_CELLS:end].strip() for line in range(rows.line_count)]
 
 
 def title(screen: BrowserScreen) -> str:
@@ -57,7 +60,7 @@ async def searched(pilot: Pilot[None], screen: BrowserScreen, *keys: str) -> Non
     await pilot.press("slash", *keys, "enter")
     for _ in range(200):
         await pilot.pause(0.01)
-        if screen._search is None or screen._search.ended:
+        if screen.search is None or screen.search.ended:
             break
     await pilot.pause(0.15)
 
@@ -109,10 +112,20 @@ async def test_keys_of_the_screen_are_letters_in_the_filter() -> None:
         assert pilot.app.screen is screen
 
 
+async def test_letters_that_are_typed_faster_than_the_screen_follows_are_no_keys() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        for key in ("slash", *"nDq"):
+            pilot.app.post_message(Key(key, key if len(key) == 1 else "/"))
+        await settle(pilot)
+        assert pilot.app.screen is screen
+        assert screen.query_one(FilterLine).value == "nDq"
+
+
 async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
-        assert [line.split()[-1] if number % 2 == 0 else line for number, line in enumerate(shown(screen))] == [
+        lines = enumerate(zip(tasks(screen), shown(screen), strict=True))
+        assert [task if number % 2 == 0 else line for number, (task, line) in lines] == [
             "three",
             "ttl needle of old",
             "one",
@@ -153,14 +166,21 @@ async def test_typing_on_leaves_what_was_found(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
         await typed(pilot, "slash", *["backspace"] * 6, *"tw")
-        assert [line.split()[-1] for line in shown(screen)] == ["two"]
+        assert tasks(screen) == ["two"]
 
 
 async def test_enter_without_words_goes_to_the_list() -> None:
     async with browsing(lambda directory: RUNS) as (pilot, screen):
         await typed(pilot, "slash", "space", "enter")
         assert screen.focused is screen.query_one(RunList)
-        assert screen._search is None
+        assert screen.search is None
+
+
+async def test_enter_stays_in_a_line_that_does_not_hold() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        await typed(pilot, "slash", *"status:bogus", "enter", *"x")
+        assert screen.query_one(FilterLine).value == "status:bogusx"
+        assert screen.query_one(FilterLine).has_focus
 
 
 async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_meanwhile(

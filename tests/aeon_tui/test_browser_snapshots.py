@@ -1,4 +1,4 @@
-"""The list of runs as pictures: families, a filter, and what a search has found."""
+"""The list of runs as pictures: families, live runs, filters, a search, the preview, a damaged run, dialogs."""
 
 from __future__ import annotations
 
@@ -10,47 +10,57 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.journal.listing import list_runs
+from aeon_core.journal.records import ConvergenceRecord
 from aeon_core.journal.summary import RunSummary
+from aeon_core.plain import clean_text
 from aeon_tui.app import AeonApp
+from aeon_tui.screens import run_preview
 from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.export_run import ExportDialog
+from aeon_tui.screens.run_preview import PreviewPane
 from aeon_widgets.filter_line import FilterLine
-from tests.aeon_core.journal.build import finished, started, ttl, write
+from tests.aeon_core.journal.build import finished, lines, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE
-from tests.aeon_tui.test_browser import settle, summary
+from tests.aeon_tui.test_browser import NOW, settle, summary
 
 Compare = Callable[..., bool]
 SIZES = [
     pytest.param((60, 20), id="60x20"),
     pytest.param((80, 24), id="80x24"),
     pytest.param((120, 40), id="120x40"),
+    pytest.param((200, 60), id="200x60"),
 ]
+TASK = "design a REST API for invoices with customers and payments"
 
 
 def fork(number: int, parent: int, status: str, at: int = 1) -> RunSummary:
-    run = summary(number, "design a REST API for invoices with customers and payments", status)
-    return replace(run, parent=summary(parent).run_id, forked_at=at)
+    return replace(summary(number, TASK, status), parent=summary(parent).run_id, forked_at=at)
 
 
 FAMILIES = [
     fork(55, 30, "completed", 2),
-    summary(50, "publish the report", "failed"),
+    replace(summary(50, "publish the report", "failed"), model="anthropic:claude-sonnet-4-5", cost_usd=1.25),
     fork(45, 40, "running", 3),
     fork(42, 30, "not_converged"),
-    summary(41, HOSTILE, "aborted"),
+    replace(summary(41, HOSTILE, "aborted"), damaged=True),
     fork(40, 30, "interrupted", 2),
-    fork(35, 5, "converged"),
-    summary(30, "design a REST API for invoices with customers and payments"),
-    summary(20, "summarise the report", "ttl_expired"),
+    replace(fork(35, 5, "converged"), completeness=0.829, coherence=0.91, cost_usd=0.0123, passes=12),
+    summary(30, TASK),
+    replace(summary(20, "summarise the report", "ttl_expired"), completeness=0.4, cost_usd=None),
+    replace(summary(10, "translate the report", "running"), waits_for="pass", passes=1),
 ]
 
 
-def browser_app(runs: Sequence[RunSummary]) -> AeonApp:
+def browser_app(runs: Sequence[RunSummary], *, preview: bool | None = False) -> AeonApp:
     app = AeonApp(Path("runs"))
-    app.first_screen = BrowserScreen(Path("/home/ann/invoices/.aeon/runs"), lambda directory: runs)
+    screen = BrowserScreen(Path("/home/ann/invoices/.aeon/runs"), lambda directory: runs, lambda: NOW)
+    screen.preview_wanted = preview
+    app.first_screen = screen
     return app
 
 
-def then(*keys: str) -> Callable[[Pilot[None]], object]:
+def then(*keys: str, until: str = "") -> Callable[[Pilot[None]], object]:
     async def settled(pilot: Pilot[None]) -> None:
         await settle(pilot)
         pilot.app.screen.query_one(FilterLine).cursor_blink = False
@@ -59,6 +69,10 @@ def then(*keys: str) -> Callable[[Pilot[None]], object]:
         screen = pilot.app.screen
         assert isinstance(screen, BrowserScreen)
         screen.look_at_search()
+        for _ in range(500):
+            if until in screen.query_one(PreviewPane).text:
+                break
+            await pilot.pause(0.01)
         await pilot.pause()
 
     return settled
@@ -68,9 +82,11 @@ def then(*keys: str) -> Callable[[Pilot[None]], object]:
 @pytest.mark.parametrize(
     "keys",
     [
-        pytest.param(("down", "down"), id="all"),
+        pytest.param(("down", "down", "m"), id="all"),
         pytest.param(("slash", *"rest inv"), id="filtered"),
         pytest.param(("slash", *"nothing like it"), id="none"),
+        pytest.param(("slash", *"-status:f"), id="completing"),
+        pytest.param(("o", "slash", *"is:blue"), id="problem"),
     ],
 )
 def test_families(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int, int]) -> None:
@@ -86,3 +102,69 @@ def test_found(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> 
     write(tmp_path, started(), ttl(1), run="20261120-100000-cccccc")
     app = browser_app(list_runs(tmp_path))
     assert snap_compare(app, terminal_size=size, run_before=then("slash", *"customers", "enter", "down"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run_preview, "REST_SECONDS", 0.01)
+    scores = [
+        ConvergenceRecord(
+            pass_number=number,
+            completeness_score=score,
+            coherence_score=0.9,
+            reason_codes=["incomplete", "failed_step"],
+        )
+        for number, score in ((1, 0.25), (2, 0.5), (3, 0.75))
+    ]
+    run = whole_run()
+    write(tmp_path, *run[:-1], *scores, finished("not_converged", passes=3), run="20261120-093000-cccccc")
+    parent = {"run_id": "20261120-093000-cccccc", "pass": 2}
+    write(tmp_path, started(task=clean_text(HOSTILE), parent=parent), ttl(1), run="20261120-093000-bbbbbb")
+    broken = lines(started(task="write a poem"), *[ttl(number) for number in range(9)], finished())
+    broken[4:6] = [b"\x00\xff no record\n"]
+    (tmp_path / "20261120-093000-aaaaaa.jsonl").write_bytes(b"".join(broken))
+    return tmp_path
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("keys", "until"),
+    [
+        pytest.param((), "Plan · 3 of 3", id="whole"),
+        pytest.param(("down",), "fork of", id="hostile-fork"),
+        pytest.param(("end",), "⚠ damaged", id="damaged"),
+    ],
+)
+def test_preview(snap_compare: Compare, folder: Path, keys: tuple[str, ...], until: str, size: tuple[int, int]) -> None:
+    app = browser_app(list_runs(folder), preview=True)
+    assert snap_compare(app, terminal_size=size, run_before=then(*keys, until=until))
+
+
+@pytest.mark.parametrize("size", SIZES[:3])
+@pytest.mark.parametrize(("key", "kind"), [("D", ConfirmDialog), ("x", ExportDialog)], ids=["delete", "export"])
+def test_dialogs(
+    snap_compare: Compare, folder: Path, monkeypatch: pytest.MonkeyPatch, key: str, kind: type, size: tuple[int, int]
+) -> None:
+    runs = list_runs(folder)
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ann/invoices"))
+
+    async def ask(pilot: Pilot[None]) -> None:
+        await settle(pilot)
+        await pilot.press(key)
+        for _ in range(500):
+            if isinstance(pilot.app.screen, kind):
+                break
+            await pilot.pause(0.01)
+        for line in pilot.app.screen.query("Input"):
+            line.cursor_blink = False  # type: ignore[attr-defined]
+        await pilot.pause()
+
+    assert snap_compare(browser_app(runs), terminal_size=size, run_before=ask)
+
+
+def test_without_colours_everything_can_still_be_told(
+    snap_compare: Compare, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = browser_app([*FAMILIES, *list_runs(folder)])
+    assert snap_compare(app, terminal_size=(80, 24), run_before=then("down", "m"))

@@ -3,11 +3,16 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aeon_core.errors import UsageError
+import pytest
+
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.journal.view import RunView
 from aeon_tui import feed as feed_module
+from aeon_tui import pace
 from aeon_tui.feed import JournalFeed, LiveFeed
 from tests.aeon_tui.recordings import finished_run
 
@@ -46,6 +51,30 @@ def test_live_records_come_out_as_they_went_in() -> None:
     assert feed.take(1) == []
 
 
+def test_who_listens_is_told_of_each_line_and_of_the_end() -> None:
+    feed, told = LiveFeed(Path("unused")), []
+    assert feed.listen(lambda: told.append(len(told)))
+    for record in RECORDS[:3]:
+        feed.put(line(record))
+    assert len(told) == 3
+    feed.finish()
+    assert len(told) == 4
+
+
+def test_who_listens_is_told_by_what_follows_the_journal_too() -> None:
+    followed, told = Followed([]), []
+    feed = LiveFeed(Path("unused"), capacity=1, follow=lambda path: followed)
+    feed.listen(lambda: told.append(""))
+    for record in RECORDS[:2]:
+        feed.put(line(record))
+    feed.take(1)
+    told.clear()
+    feed.put(line(RECORDS[2]))
+    assert told == []  # the journal has it
+    followed.listener()
+    assert told == [""]
+
+
 def test_a_live_feed_ends_when_the_last_of_a_finished_run_is_taken() -> None:
     feed = LiveFeed(Path("unused"))
     feed.put(line(RECORDS[0]))
@@ -56,27 +85,89 @@ def test_a_live_feed_ends_when_the_last_of_a_finished_run_is_taken() -> None:
     assert (feed.live, feed.ended) == (False, True)
 
 
-def test_what_overflows_is_read_from_the_journal_once_and_in_order() -> None:
-    feed = LiveFeed(Path("unused"), capacity=5, read=reader(RECORDS[:-2]))
-    feed.put(line(RECORDS[0]))
-    assert feed.take(1) == RECORDS[:1]
-    for record in RECORDS[1:]:
-        feed.put(line(record))
-    assert drain(feed, len(RECORDS) - 1) == RECORDS[1:]
+@dataclass
+class Followed:
+    """A journal that is followed, in place of its file."""
+
+    views: list[RunView]
+    ended: bool = False
+    waiting: bool = False
+    live: bool = True
+    error: AeonError | None = None
+    damage: list[str] = field(default_factory=lambda: ["line 3: no JSON"])
+    journal: Path | None = None
+    notice: str = "the journal was deleted"
+    reading: str = "reading 7 %"
+    closed: bool = False
+    listener: feed_module.Listener = feed_module.nobody
+
+    def listen(self, listener: feed_module.Listener) -> bool:
+        self.listener = listener
+        return True
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        return [RECORDS[-1]]
+
+    def take_view(self) -> RunView | None:
+        return self.views.pop() if self.views else None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        return RECORDS[seq]
+
+    def close(self) -> None:
+        self.closed = True
 
 
-def test_an_overflow_that_the_journal_cannot_fill_does_not_stop_the_feed() -> None:
-    feed = LiveFeed(Path("unused"), capacity=2, read=reader([]))
-    for record in RECORDS:
+def test_when_lines_overflow_the_journal_is_followed_instead() -> None:
+    followed = Followed([view := RunView()])
+    feed = LiveFeed(Path("unused"), capacity=5, follow=lambda path: followed)
+    for record in RECORDS[:5]:
         feed.put(line(record))
-    assert drain(feed, 2) == RECORDS[-2:]
+    assert feed.take(1) == RECORDS[:5]
+    for record in RECORDS[5:11]:
+        feed.put(line(record))
+    assert feed.take_view() is None
+    assert feed.take(1) == []
+    assert feed.take_view() is view
+    assert feed.take(1) == [RECORDS[-1]]
+    assert (feed.reading, feed.damage, feed.record(3)) == ("reading 7 %", ["line 3: no JSON"], RECORDS[3])
+    assert feed.notice == ""
+    feed.close()
+    assert followed.closed
+
+
+def test_when_lines_come_too_fast_the_journal_is_followed_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "FAST", 20)
+    feed = LiveFeed(Path("unused"), follow=lambda path: Followed([]))
+    for record in RECORDS[:10]:
+        feed.put(line(record))
+    assert feed.take(1) == RECORDS[:10]
+    feed.put(line(RECORDS[10]))
+    assert feed.take(1) == []
+    assert feed.reading == "reading 7 %"
+
+
+def test_a_feed_whose_journal_is_followed_ends_when_the_kernel_and_the_journal_have() -> None:
+    followed = Followed([])
+    feed = LiveFeed(Path("unused"), capacity=1, follow=lambda path: followed)
+    for record in RECORDS[:2]:
+        feed.put(line(record))
+    feed.take(1)
+    followed.ended = True
+    assert (feed.live, feed.ended) == (True, False)
+    feed.finish()
+    assert (feed.live, feed.ended) == (False, True)
+    followed.ended, followed.waiting = False, True  # there is no such file
+    assert feed.ended
 
 
 def test_putting_never_waits_for_taking() -> None:
-    feed = LiveFeed(Path("unused"), capacity=10, read=reader([]))
+    feed = LiveFeed(Path("unused"), capacity=10, follow=lambda path: Followed([]))
     for seq in range(1_000):
         feed.put(line({"seq": seq}))
-    assert drain(feed, 10)[-1] == {"seq": 999}
+    assert feed.take(1) == []
+    feed.put(line({"seq": 1_000}))
+    assert len(feed._lines) == 0
 
 
 def test_a_take_ends_when_its_time_is_up() -> None:

@@ -98,14 +98,14 @@ async def test_the_convergence_pane_shows_trend_flags_and_reasons() -> None:
         pane = run.screen.query_one(ConvergencePane)
         assert pane.pane_title == "Convergence · pass 1 not yet"
         assert pane.text.splitlines()[:4] == [
-            "complete ▃ 0.40 of 0.80",
-            "coherent ▅ 0.60 of 0.80",
+            "✖ complete ▃ 0.40",
+            "✖ coherent ▅ 0.60",
             "✔ plan ✔ step ✖ answer ✔ memory",
             "disagreeing: answer",
         ]
-        assert "✖ the goal is not covered" in pane.text.splitlines()
+        assert "✖ the goal is not covered," in pane.text.splitlines()
         await run.go_on(converged_run().records[len(first_pass().records) :])
-        assert pane.text.splitlines()[0] == "complete ▃█ 0.40 → 1.00"
+        assert pane.text.splitlines()[0] == "✔ complete ▃█ 1.00 +0.60"
         assert "✔ complete, coherent, consistent" in pane.text.splitlines()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +12,17 @@ import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.config_files import LoadedConfig
+from aeon_core.effects.approval import NOBODY
 from aeon_core.errors import UsageError
+from aeon_core.inbox import inbox_of
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view import fold
 from aeon_core.replaying import replay
-from aeon_tui.resumed import check_said, ended_for_good, resumed, resumed_feed, what_holds
+from aeon_tui.resumed import Ended, check_said, ended_for_good, resumed, resumed_feed, what_holds
 from aeon_tui.runner import Runner
+from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, add, steps
 
 TODAY = LoadedConfig(RunConfig(model="simulated:default"))
@@ -205,6 +210,16 @@ def test_an_ending_counts_behind_which_a_resume_died_before_its_first_word(
     assert ended_for_good(run.path) is not None
 
 
+@pytest.mark.parametrize("error", [[None], "x", {"exit_code": "x"}])
+def test_an_ending_with_an_odd_error_is_one_all_the_same(tmp_path: Path, error: Any) -> None:
+    path = tmp_path / "r.jsonl"
+    Asking(path).end()
+    ended = {"v": 1, "seq": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
+    with path.open("a") as file:
+        file.write(json.dumps({**ended, "result": {"status": "failed", "error": error}}) + "\n")
+    assert ended_for_good(path) == Ended("failed", 1)
+
+
 def test_what_a_run_began_with_cannot_be_said_anew() -> None:
     check_said(
         [
@@ -239,3 +254,56 @@ def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) ->
         records += feed.take(0.05)
     last = list(read_records(path))[-1]
     assert records[-1]["seq"] == last["resumes_at"] - 1
+
+
+def ended_over(path: Path, point: ApprovalPoint, decision: ApprovalDecision, padding: int) -> None:
+    """Write a run that asked, and ended with the decision and a result of some length."""
+    asking = Asking(path)
+    asking.ask(point)
+    asking.decide(decision)
+    asking.end()
+    ended = {"v": 1, "seq": 3, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
+    with path.open("a") as file:
+        file.write(json.dumps({**ended, "result": {"answer": "x" * padding}, "resumes_at": 1}) + "\n")
+
+
+@pytest.mark.parametrize(("point", "asked"), [("plan", "plan"), ("pass", "pass"), ("budget", "tool"), ("tool", "tool")])
+@pytest.mark.parametrize("padding", [None, 10, 100_000])
+def test_what_a_run_stopped_over_is_asked_about_again(
+    tmp_path: Path, point: ApprovalPoint, asked: str, padding: int | None
+) -> None:
+    """Whether its process died over the question, or a person aborted it."""
+    path = tmp_path / "r.jsonl"
+    if padding is None:
+        asking = Asking(path)
+        asking.ask(point)
+        asking.end()
+    else:
+        ended_over(path, point, ApprovalDecision(decision="abort"), padding)
+    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == [asked]
+    assert asked in resumed(path, TODAY, {}, in_app=True).options["approve"]
+    assert resumed(path, TODAY, {"approve": ["none"]}, in_app=False).options["approve"] == ["none"]
+
+
+def test_what_nobody_could_be_asked_about_is_asked_about_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    ended_over(path, "plan", ApprovalDecision(decision="reject", feedback=NOBODY), 10)
+    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
+
+
+def test_the_inbox_that_a_process_left_goes_when_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    inbox_of(run.path).touch()
+    assert run.go_on({"on_unknown": "fail"}).wait(20)
+    assert not inbox_of(run.path).exists()
+
+
+def test_what_was_decided_is_not_asked_about_again(tmp_path: Path) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    asking.ask("plan")
+    asking.decide(ApprovalDecision(decision="approve"))
+    asking.end()
+    assert resumed(asking.path, TODAY, {}, in_app=False).options["approve"] == ["none"]

@@ -29,6 +29,7 @@ from tests.fakes import ScriptedModel
 @pytest.fixture(autouse=True)
 def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_tui.screens.confirm.GRACE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -109,6 +110,8 @@ async def test_a_pass_is_decided_by_a_key(
         first = await reviewed.question(pilot)
         assert pilot.app.screen.status == "waiting for you"  # type: ignore[attr-defined]
         await pilot.press(key)
+        if status == "aborted":
+            await pilot.press("y")
         if status is None:
             assert (await reviewed.question(pilot, first)).pass_number == passes
             await reviewed.end(pilot)
@@ -228,7 +231,7 @@ async def test_a_plan_that_was_left_as_it_is_decides_nothing(
         first = await reviewed.question(pilot)
         await pilot.press("e")
         text = pilot.app.screen.query_one(ApprovalText)
-        await until(pilot, lambda: text.text.startswith("✖ the plan is as it was; nothing was decided\n"))
+        await until(pilot, lambda: text.text.startswith("✖ nothing was changed, so nothing is decided\n"))
         assert reviewed.runner.desk.waiting is first
         await pilot.press("a")
         await until(pilot, lambda: reviewed.runner.desk.waiting is not first)
@@ -256,7 +259,7 @@ async def test_a_key_behind_the_edit_decides_nothing(
         panel = pilot.app.screen.query_one(ApprovalPanel)
         panel.action_edit()
         panel.action_answer("abort")
-        await until(pilot, lambda: pilot.app.screen.query_one(ApprovalText).text.startswith("✖ the plan is as it was"))
+        await until(pilot, lambda: pilot.app.screen.query_one(ApprovalText).text.startswith("✖ nothing was changed"))
         await pilot.pause()
         assert reviewed.runner.desk.waiting is first
         assert reviewed.told == []

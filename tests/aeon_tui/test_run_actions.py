@@ -25,6 +25,7 @@ from aeon_tui.screens.run import RunScreen
 from aeon_tui.screens.search import SearchScreen
 from aeon_widgets.approval_text import approval_blocks, title
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
+from tests.aeon_tui.test_browser import NOW, summary
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -251,17 +252,6 @@ async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.
         assert len(app.runners) == 1
 
 
-async def test_the_palette_has_what_the_keys_do(runs: Path) -> None:
-    async with browsing(runs) as (app, pilot):
-        names = [command.title for command in app.get_system_commands(app.screen)]
-        assert names[:3] == ["Resume", "Replay", "Fork"]
-        await pilot.press("P")
-        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
-        assert isinstance(app.screen, ReplayScreen)
-        if not app.screen._replay.ended:
-            assert "Replay to the end" in [command.title for command in app.get_system_commands(app.screen)]
-
-
 async def test_the_key_help_names_the_keys_as_they_are_typed(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("question_mark")
@@ -281,7 +271,9 @@ async def test_a_key_that_is_pressed_twice_asks_once(runs: Path) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_the_dialog_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
     app = AeonApp(Path("runs"))
-    app.first_screen = BrowserScreen(Path("/home/ann/runs"), lambda _: [])
+    screen = BrowserScreen(Path("/home/ann/runs"), lambda _: [summary(30)], lambda: NOW)
+    screen.preview_wanted = False
+    app.first_screen = screen
 
     async def ask(pilot: Pilot[None]) -> None:
         await pilot.app.workers.wait_for_complete()

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import RunSummary
+from aeon_tui.run_filter import RunFilter, read_filter
 from aeon_tui.screens.run_search import TASK_CHARACTERS, Found, Runs, RunSearch
 from tests.aeon_core.journal.build import finished, started, text, ttl, write
 
@@ -12,11 +14,15 @@ def run(run_id: str, task: str = "add", status: str = "completed", model: str = 
     return RunSummary(run_id, task, status, model, 1, 0.0, "2026-11-20T09:30:00Z", "x")
 
 
+def asked(line: str) -> RunFilter:
+    return read_filter(line, datetime(2026, 11, 21, tzinfo=UTC))
+
+
 def test_every_word_must_be_in_task_status_model_or_id() -> None:
     runs = Runs([run("aa1", "Write the REPORT"), run("bb2", "add", "not_converged"), run("cc3", model="bedrock:large")])
 
     def matching(text: str) -> list[str]:
-        return [each.run_id for each in runs.matching(text)]
+        return [each.run_id for each in runs.matching(asked(text))]
 
     assert matching("report") == ["aa1"]
     assert matching("  the  WRITE ") == ["aa1"]
@@ -24,12 +30,12 @@ def test_every_word_must_be_in_task_status_model_or_id() -> None:
     assert matching("large") == ["cc3"]
     assert matching("b2") == ["bb2"]
     assert matching("report converged") == []
-    assert runs.matching("") is runs.matching(":") is runs.all
+    assert runs.matching(asked("")) is runs.matching(asked(":")) is runs.all
 
 
 def test_words_are_looked_for_in_the_beginning_of_a_long_task() -> None:
     runs = Runs([run("a", "x" * TASK_CHARACTERS + " needle")])
-    assert list(runs.matching("needle")) == []
+    assert list(runs.matching(asked("needle"))) == []
 
 
 def test_a_search_finds_runs_in_their_order_by_their_last_place(tmp_path: Path) -> None:
@@ -42,9 +48,9 @@ def test_a_search_finds_runs_in_their_order_by_their_last_place(tmp_path: Path) 
     assert search.told() == "0 of 4 hold it; searched 0 …"
     search.work()
     assert search.found == [
-        Found("c", "ttl", "needle?"),
+        Found("c", "ttl", "needle?", 2),
         Found("d", "damaged", "a broken needle"),
-        Found("b", "run_finished", "a NEEDLE, at last"),
+        Found("b", "run_finished", "a NEEDLE, at last", 2),
     ]
     assert search.told() == "3 of 4 hold it"
 

@@ -15,26 +15,15 @@ from aeon_core.config import RunConfig
 from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.runner import Runner
-from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.work import StartRun
 from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
-from tests.aeon_tui.test_browser import summary
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
-RUNS = [
-    summary(50, "add 5 and 10, and say it nicely", "running"),
-    summary(40, "design a REST API for invoices with customers and payments, and write the schema for it"),
-    summary(30, "publish the report", "failed"),
-    summary(20, "summarise the report", "ttl_expired"),
-    summary(10, HOSTILE, "aborted"),
-    summary(5, "translate the report", "interrupted"),
-    summary(1, "compare two reports", "not_converged"),
-]
 
 
 def run_app(run: Recording, live: bool = False, theme: str | None = None) -> AeonApp:
@@ -42,13 +31,6 @@ def run_app(run: Recording, live: bool = False, theme: str | None = None) -> Aeo
     if theme is not None:
         app.theme = theme
     screen = RunScreen(ListFeed(run.records, live), clock=lambda: START + timedelta(seconds=41))
-    app.first_screen = screen
-    return app
-
-
-def browser_app(runs: list[object]) -> AeonApp:
-    app = AeonApp(Path("runs"))
-    screen = BrowserScreen(Path("/home/ann/invoices/.aeon/runs"), lambda directory: runs)  # type: ignore[arg-type]
     app.first_screen = screen
     return app
 
@@ -137,12 +119,6 @@ def test_passes_otherwise(
     snap_compare: Compare, run: Callable[[], Recording], size: tuple[int, int], keys: tuple[str, ...]
 ) -> None:
     assert snap_compare(run_app(run(), live=True), terminal_size=size, run_before=then(*keys))
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("runs", [pytest.param([], id="empty"), pytest.param(RUNS, id="runs")])
-def test_browser(snap_compare: Compare, runs: list[object], size: tuple[int, int]) -> None:
-    assert snap_compare(browser_app(runs), terminal_size=size, run_before=then())
 
 
 @pytest.mark.parametrize(

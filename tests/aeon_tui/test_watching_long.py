@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view import RunView, fold
-from aeon_tui import watching
+from aeon_tui import behind, watching
 from aeon_tui.past import PastFeed
 from aeon_tui.watching import WatchFeed
 from tests.aeon_tui.recordings import RUN_ID
@@ -101,8 +101,7 @@ def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, m
             self.reading = "reading 0 %"
             self._closed.wait(20)
 
-    monkeypatch.setattr(watching, "PastFeed", Endless)
-    monkeypatch.setattr(watching, "END_SECONDS", 0.0)
+    monkeypatch.setattr(behind, "PastFeed", Endless)
     writer.write(*RUNNING)
     watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
     watcher.until(lambda: watcher.views_taken == 1 and watcher.feed.live)

@@ -12,10 +12,10 @@ from aeon_core.journal.adaptive_text import reasons
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view import RunView, fold
 from aeon_themes import fallback_variables
-from aeon_widgets.convergence import ConvergencePane, convergence_blocks, trend
+from aeon_widgets.convergence import ConvergencePane, change, convergence_blocks, score_level, trend
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.lines import LinesView
-from aeon_widgets.marks import VARIABLES
+from aeon_widgets.marks import SCORE_ICONS, VARIABLES
 from tests.aeon_core.journal.adaptive import (
     REMARK,
     VAGUE,
@@ -107,8 +107,8 @@ async def test_foreign_text_stays_text_on_one_line() -> None:
 
 def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     assert list(convergence_blocks(view_of(*two_adaptive_passes()))) == [
-        ("", "complete ▄█ 0.50 → 1.00"),
-        ("", "coherent ██ 1.00 → 1.00"),
+        ("", "  complete ▄█ 1.00 +0.50"),
+        ("", "  coherent ██ 1.00 ±0"),
         ("complete", "✔ plan ✔ step ✔ answer ✔ memory"),
         ("complete", "✔ complete, coherent, consistent"),
         ("muted", "pass 1 not converged: incomplete, failed_step"),
@@ -127,14 +127,14 @@ def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> Non
     ]
 
 
-def test_a_score_that_is_too_low_stands_beside_the_one_that_was_asked() -> None:
+def test_a_score_is_told_by_icon_and_style_and_what_was_asked_stands_with_the_reason() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
     blocks = list(convergence_blocks(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
-    assert [text for style, text in blocks if not style] == ["complete ▄ 0.50 of 0.80", "coherent ▅ 0.69 of 0.70"]
+    assert blocks[:2] == [("score-poor", "✖ complete ▄ 0.50"), ("score-fair", "~ coherent ▅ 0.69")]
     assert [text for style, text in blocks if style == "medium"] == [
-        "✖ the goal is not covered",
-        "✖ the parts do not hold together",
+        "✖ the goal is not covered, completeness is 0.50 of 0.80",
+        "✖ the parts do not hold together, coherence is 0.69 of 0.70",
         "✖ plan, steps, answer and memory disagree",
         "✖ criterion 'tone' is not met",
         "✖ another pass could change nothing",
@@ -142,17 +142,63 @@ def test_a_score_that_is_too_low_stands_beside_the_one_that_was_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passes", "line"),
+    ("reached", "asked", "level"),
     [
-        (2, "complete ▄▄ 0.50 → 0.50 of 0.80"),
-        (4, "complete ▄▄▄▄ 0.50 → 0.50 of 0.80"),
-        (5, "complete ▄▄▄▄▄ 0.50 of 0.80"),
+        (0.8, 0.8, "score-good"),
+        (1.0, 0.8, "score-good"),
+        (0.799, 0.8, "score-fair"),
+        (0.64, 0.8, "score-fair"),
+        (0.6, 0.8, "score-poor"),
+        (0.0, 0.0, "score-good"),
+        (None, 0.8, ""),
+        (0.5, None, ""),
     ],
 )
-def test_a_trend_and_what_was_asked_fit_one_line_of_the_narrowest_column(passes: int, line: str) -> None:
+def test_a_score_is_good_where_it_is_what_was_asked_and_fair_near_to_it(
+    reached: float | None, asked: float | None, level: str
+) -> None:
+    assert score_level(reached, asked) == level
+    assert level in VARIABLES or not level
+    assert level in SCORE_ICONS or not level
+
+
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [
+        ([0.5, 0.62], " +0.12"),
+        ([0.62, 0.5], " -0.12"),
+        ([0.5, 0.5], " ±0"),
+        ([0.501, 0.509], " ±0"),
+        ([0.499, 0.5], " +0.01"),
+        ([None, 0.5], ""),
+        ([0.5, None], ""),
+        ([0.5], ""),
+        ([], ""),
+    ],
+)
+def test_a_change_is_that_of_the_numbers_that_are_shown(scores: list[float | None], text: str) -> None:
+    assert change(scores) == text
+
+
+def test_additional_criteria_are_told_by_name_once() -> None:
+    told = {"additional": {"tone_of_voice": {"met": False, "by": "judge"}, "length": {"met": True, "by": "rule"}}}
+    blocks = list(convergence_blocks(view_of(assessment(1, 0.5, "incomplete", "tone_of_voice", metadata=told))))
+    assert blocks[3:6] == [
+        ("medium", "✖ tone of voice: not met"),
+        ("complete", "✔ length"),
+        ("medium", "✖ the goal is not covered"),
+    ]
+    assert len([text for _, text in blocks if "tone" in text]) == 1
+    odd = {"additional": {"a": {"met": "yes"}, "b": 3}}
+    assert fold(parsed(assessment(1, 0.5, "incomplete", metadata=odd))).assessments[0].additional == {}
+
+
+@pytest.mark.parametrize("passes", [1, 2, 8, 9, 30])
+def test_a_trend_of_any_length_fits_one_line_of_the_narrowest_column(passes: int) -> None:
     asked = {"criteria": {"completeness": 0.8}}
-    records = (assessment(number, 0.5, "incomplete", metadata=asked) for number in range(1, passes + 1))
-    assert next(convergence_blocks(view_of(*records))) == ("", line)
+    records = (assessment(number, number % 2, "incomplete", metadata=asked) for number in range(1, passes + 1))
+    blocks = convergence_blocks(view_of(*records))
+    assert all(len(text) <= 33 for _, text in (next(blocks), next(blocks)))
 
 
 def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
@@ -167,7 +213,7 @@ def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
 
 def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> None:
     blocks = list(convergence_blocks(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
-    assert blocks[0][1] == f"complete … {'▄' * 8} 0.50 → 0.50"
+    assert blocks[0][1] == f"  complete …{'▄' * 8} 0.50 ±0"
     told = [text.split()[1] for style, text in blocks if style == "muted"]
     assert told == ["11", "10", "9", "8", "7", "6", "5"]
 

@@ -29,7 +29,7 @@ def view_of(*phases: tuple[int, str, bool], scores: dict[int, float] | None = No
 
 
 def text(view: RunView, width: int, *, live: bool = True) -> str:
-    return "".join(part for part, _ in pass_parts(view, width, live=live))
+    return "".join(part.text for part in pass_parts(view, width, live=live))
 
 
 @given(PHASES, st.dictionaries(st.integers(1, 30), st.floats(0, 1)), st.integers(1, 120), st.booleans())

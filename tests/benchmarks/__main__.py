@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from tests.benchmarks import growth, scale, semantic, starts, steps
+from tests.benchmarks import floods, growth, idle, scale, scroll, semantic, starts, steps, system2
 
 PARTS: dict[str, Callable[[], None]] = {
     "steps": steps.report,
@@ -13,13 +13,20 @@ PARTS: dict[str, Callable[[], None]] = {
     "semantic": semantic.report,
     "growth": growth.report,
     "scale": scale.report,
+    "floods": floods.report,
+    "scroll": scroll.report,
+    "idle": idle.report,
+    "system2": system2.report,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("part", nargs="*", choices=[[], *PARTS], help="what to measure (default: everything)")
-    for name in parser.parse_args().part or PARTS:
+    parser.add_argument("--seconds", type=float, default=floods.SECONDS, help="how long a flood goes on (default: 30)")
+    options = parser.parse_args()
+    floods.seconds = options.seconds
+    for name in options.part or PARTS:
         PARTS[name]()
 
 

@@ -54,6 +54,15 @@ def first_paint_seconds(command: Sequence[str], sign: bytes) -> float:
         os.close(terminal)
 
 
+def past_run(folder: Path) -> Path:
+    """Return the journal of a run of the simulated model that has ended."""
+    from aeon_core import Orchestrator, RunConfig, connect
+
+    path = folder / "past.jsonl"
+    Orchestrator(connect("simulated:default"), config=RunConfig(), journal=path).run("design a REST API for invoices")
+    return path
+
+
 def medians(measures: dict[str, list[float]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in measures.items()}
 
@@ -85,6 +94,7 @@ def report() -> None:
         screens = {
             "bare five-pane Textual app": ([sys.executable, "-c", BARE_APP], b"pane 4"),
             "aeon-tui, its first screen": ([command], b"Runs"),
+            "aeon-tui watch, a past run": ([command, "watch", str(past_run(Path(folder)))], b"Log"),
         }
         paints: dict[str, list[float]] = {name: [] for name in screens}
         for words, sign in screens.values():
@@ -94,4 +104,5 @@ def report() -> None:
                 paints[name].append(first_paint_seconds(words, sign))
         median = medians(paints)
         for name, seconds in median.items():
-            print(f"{name:>28} {seconds * 1000:>7.0f} ms {seconds / median['bare five-pane Textual app']:>6.2f} ×")
+            ratio = seconds / median["bare five-pane Textual app"]
+            print(f"{name:>28} {seconds * 1000:>7.0f} ms {ratio:>6.2f} ×  limit 1.5{'  OVER' * (ratio > 1.5)}")

@@ -1,4 +1,126 @@
 """Aeon's panes for Textual: each is given a `RunView` and knows nothing of the kernel.
 
-An app that uses them registers one of Aeon's themes, or defines the variables of `aeon_themes.Palette.variables`.
+An app of your own shows a run's journal with a few lines:
+
+    from pathlib import Path
+
+    from aeon_core.journal.reader import read_records
+    from aeon_core.journal.view import fold
+    from aeon_themes import PALETTES
+    from aeon_widgets import PlanTree
+    from textual.app import App, ComposeResult
+
+
+    class Plan(App[None]):
+        def __init__(self, journal: Path) -> None:
+            super().__init__()
+            self.view = fold(read_records(journal))
+            self.register_theme(PALETTES[0].theme())
+            self.theme = PALETTES[0].name
+
+        def compose(self) -> ComposeResult:
+            yield PlanTree()
+
+        def on_mount(self) -> None:
+            self.query_one(PlanTree).update_view(self.view)
+
+
+    Plan(Path("20261120-093000-a1b2c3.jsonl")).run()
+
+A run that goes on is shown by `view.apply(record)` and another `update_view`, as often as records come. In a theme that
+is not Aeon's, `get_theme_variable_defaults` of the app returns `aeon_themes.fallback_variables(self.current_theme)`.
+`python -m aeon_widgets.plan_tree` shows one widget on a recorded run, and so for each of them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aeon_widgets.answer_keys import AnswerKeys as AnswerKeys
+    from aeon_widgets.approval_panel import ApprovalPanel as ApprovalPanel
+    from aeon_widgets.call_rows import RowKey as RowKey
+    from aeon_widgets.compare_heads import CompareHeads as CompareHeads
+    from aeon_widgets.compare_rows import ComparedRun as ComparedRun
+    from aeon_widgets.compare_rows import compare as compare
+    from aeon_widgets.compare_view import CompareView as CompareView
+    from aeon_widgets.convergence import ConvergencePane as ConvergencePane
+    from aeon_widgets.filter_line import FilterLine as FilterLine
+    from aeon_widgets.footer import KeyFooter as KeyFooter
+    from aeon_widgets.issues import IssuesPane as IssuesPane
+    from aeon_widgets.lines import LinesView as LinesView
+    from aeon_widgets.lines import RowsView as RowsView
+    from aeon_widgets.log_pane import LogPane as LogPane
+    from aeon_widgets.match_list import MatchList as MatchList
+    from aeon_widgets.moment_line import MomentLine as MomentLine
+    from aeon_widgets.moment_line import Shown as Shown
+    from aeon_widgets.outcome import Outcome as Outcome
+    from aeon_widgets.pane import Pane as Pane
+    from aeon_widgets.pass_line import PassLine as PassLine
+    from aeon_widgets.plan_tree import PlanTree as PlanTree
+    from aeon_widgets.repairs import RepairsPane as RepairsPane
+    from aeon_widgets.run_head import RunHead as RunHead
+    from aeon_widgets.run_header import RunHeader as RunHeader
+    from aeon_widgets.run_list import RunList as RunList
+    from aeon_widgets.run_preview import Kin as Kin
+    from aeon_widgets.run_preview import RunPreview as RunPreview
+    from aeon_widgets.run_preview import preview_blocks as preview_blocks
+    from aeon_widgets.run_tree import RunLine as RunLine
+    from aeon_widgets.run_tree import as_tree as as_tree
+    from aeon_widgets.scrubber import Scrubber as Scrubber
+    from aeon_widgets.step_pane import StepPane as StepPane
+    from aeon_widgets.text_view import TextView as TextView
+    from aeon_widgets.ttl_gauge import TTLGauge as TTLGauge
+
+
+_PUBLIC = {
+    "AnswerKeys": "answer_keys",
+    "ApprovalPanel": "approval_panel",
+    "CompareHeads": "compare_heads",
+    "CompareView": "compare_view",
+    "ComparedRun": "compare_rows",
+    "ConvergencePane": "convergence",
+    "FilterLine": "filter_line",
+    "IssuesPane": "issues",
+    "KeyFooter": "footer",
+    "Kin": "run_preview",
+    "LinesView": "lines",
+    "LogPane": "log_pane",
+    "MatchList": "match_list",
+    "MomentLine": "moment_line",
+    "Outcome": "outcome",
+    "Pane": "pane",
+    "PassLine": "pass_line",
+    "PlanTree": "plan_tree",
+    "RepairsPane": "repairs",
+    "RowKey": "call_rows",
+    "RowsView": "lines",
+    "RunHead": "run_head",
+    "RunHeader": "run_header",
+    "RunLine": "run_tree",
+    "RunList": "run_list",
+    "RunPreview": "run_preview",
+    "Scrubber": "scrubber",
+    "Shown": "moment_line",
+    "StepPane": "step_pane",
+    "TTLGauge": "ttl_gauge",
+    "TextView": "text_view",
+    "as_tree": "run_tree",
+    "compare": "compare_rows",
+    "preview_blocks": "run_preview",
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"aeon_widgets.{_PUBLIC[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

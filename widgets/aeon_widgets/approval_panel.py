@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Literal
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.journal.view import AssessmentView
-from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
+from aeon_widgets.answer_keys import AnswerKeys
+from aeon_widgets.approval_text import approval_blocks, title
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count
 from aeon_widgets.text_view import TextView
@@ -25,11 +27,12 @@ GRACE_SECONDS = 0.5
 """Keys typed so soon after the question appeared were meant for something else."""
 KEYS = {
     "plan": "a approve · d reject · w reject, say why · e edit · ctrl+x abort",
+    "unknown": "a approve · d reject · w reject, say why · ctrl+x abort",
     "pass": "a approve · d reject · w why · e edit · r replay · c accept · ctrl+x abort",
 }
 """On two lines where the screen has 60 columns."""
-CALL_KEYS = "a approve · d reject · w reject, say why · ctrl+x abort"
-"""Of every other question; fits a screen of 60 columns."""
+CALL_KEYS = "a approve · d reject · w say why · e edit · ctrl+x abort"
+"""Of a call and of the budget; fits a screen of 60 columns."""
 
 
 class ApprovalText(TextView):
@@ -54,7 +57,7 @@ class ApprovalText(TextView):
 
     def _say_what_is_left(self) -> None:
         left = self.line_count - self.scroll_offset.y - self.size.height
-        if isinstance(self.parent, ApprovalPanel):
+        if isinstance(self.parent, Pane):
             self.parent.border_subtitle = f"↓ {count(left, 'more line')}" if left > 0 and self.size.height else ""
 
 
@@ -71,21 +74,21 @@ class ApprovalPanel(Pane):
 
     @dataclass
     class EditWanted(Message):
-        """A person wants to edit the plan that the question is about."""
+        """A person wants to edit what the question is about: a plan, arguments, a budget."""
 
         panel: ApprovalPanel
 
     HELP_TITLE = "Decision"
     ALLOW_MAXIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "answer('approve')", "Approve"),
-        Binding("d", "answer('reject')", "Reject"),
-        Binding("w", "words", "Reject, say why"),
-        Binding("e", "edit", "Edit the plan"),
-        Binding("r", "answer('replay')", "Replay the pass"),
-        Binding("c", "answer('accept')", "Accept the result, and stop"),
-        Binding("ctrl+x", "answer('abort')", "Abort the run", show=False),
-        Binding("escape", "no_words", "Back to the question"),
+        Binding("a", "answer('approve')", "Approve", id="approval.approve"),
+        Binding("d", "answer('reject')", "Reject", id="approval.reject"),
+        Binding("w", "words", "Reject, say why", id="approval.words"),
+        Binding("e", "edit", "Edit", id="approval.edit"),
+        Binding("r", "answer('replay')", "Replay the pass", id="approval.replay"),
+        Binding("c", "answer('accept')", "Accept the result, and stop", id="approval.accept"),
+        Binding("ctrl+x", "answer('abort')", "Abort the run", show=False, id="approval.abort"),
+        Binding("escape", "no_words", "Back to the question", id="approval.back"),
     ]
     DEFAULT_CSS = (
         pane_css("ApprovalPanel")
@@ -126,7 +129,7 @@ class ApprovalPanel(Pane):
     def compose(self) -> ComposeResult:
         yield ApprovalText()
         yield Input(placeholder="why not? enter sends it, esc goes back", compact=True)
-        yield Static(KEYS.get(self._point, CALL_KEYS), classes="keys", markup=False)
+        yield AnswerKeys(KEYS.get(self._point, CALL_KEYS), classes="keys")
         yield Static(f"{self.pane_key or 'tab'} leads back here, to decide", classes="away", markup=False)
 
     def on_mount(self) -> None:
@@ -140,10 +143,21 @@ class ApprovalPanel(Pane):
         """Count the first half second from now: only now can a person see the question."""
         self._asked = time.monotonic()
 
+    def wait_on(self) -> None:
+        """Take an answer again: the one that was sent came to nothing."""
+        self._answered = False
+
     def say(self, problem: str) -> None:
         """Show above the question why what was done about it came to nothing: it is still to be answered."""
-        self._answered = False
+        self.wait_on()
         self.query_one(ApprovalText).start([("high", f"✖ {problem}"), *self._blocks], follow=False)
+
+    def on_key(self, event: Key) -> None:
+        """Keep what is typed in the first half second from doing anything, here or elsewhere: it was meant for what
+        was there before. Only keys with ctrl go on to the app."""
+        if not self._answered and not self._takes_keys and not event.key.startswith("ctrl+"):
+            event.stop()
+            event.prevent_default()
 
     @property
     def _takes_keys(self) -> bool:
@@ -159,7 +173,7 @@ class ApprovalPanel(Pane):
         if action == "no_words":
             return self.has_class("-words")
         if action == "edit":
-            return self._point in REVIEWED
+            return self._point != "unknown"
         if (action, parameters) in (("answer", ("replay",)), ("answer", ("accept",))):
             return self._point == "pass"
         return super().check_action(action, parameters)
@@ -173,10 +187,11 @@ class ApprovalPanel(Pane):
         """Ask for the words of a rejection; not in the first half second."""
         if self._takes_keys:
             self.add_class("-words")
-            self.query_one(Input).focus()
+            # At once: the next key is a letter of the words, and no answer.
+            self.screen.set_focus(self.query_one(Input))
 
     def action_edit(self) -> None:
-        """Ask for the plan to be opened in an editor; not in the first half second."""
+        """Ask for an editor; not in the first half second."""
         if self._takes_keys:
             self._answered = True
             self.post_message(self.EditWanted(self))
@@ -186,8 +201,20 @@ class ApprovalPanel(Pane):
         self.remove_class("-words")
         self.query_one(ApprovalText).focus()
 
+    @on(AnswerKeys.Clicked)
+    async def _clicked(self, event: AnswerKeys.Clicked) -> None:
+        event.stop()
+        actions = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
+        await self.run_action(actions[event.key])
+
     @on(Input.Submitted)
     def _with_words(self, event: Input.Submitted) -> None:
         event.stop()
         if self._takes_keys:
             self._answer("reject", event.value.strip() or None)
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("approval_panel")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aeon_core.budget import money
+from aeon_core.amounts import money
 from aeon_core.journal.view import AssessmentView
 from aeon_widgets.review_text import pass_blocks, plan_blocks, review_title, whole
 from aeon_widgets.text import one_line
@@ -104,7 +104,7 @@ def _money_blocks(subject: Mapping[str, Any]) -> Iterable[Block]:
         usd = subject.get(key)
         if isinstance(usd, int | float) and (usd or key != "held_usd"):
             yield "bold" if key == "proposed_usd" else "", f"{words:<36} {money(usd)}"
-    yield "muted", "reject ends the run here, with what is done so far"
+    yield "muted", "edit sets another budget; reject ends the run here, with what is done so far"
 
 
 def _difference(old: str, new: str) -> Iterable[Block]:

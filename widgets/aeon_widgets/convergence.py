@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from aeon_core.journal.adaptive_text import reasons, score, too_low_score, verdict, words
+from aeon_core.journal.adaptive_text import score, scored_reasons, verdict, words
+from aeon_core.journal.values import number_of
 from aeon_core.journal.view import AssessmentView, RunView
+from aeon_widgets.marks import SCORE_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block, TextView
@@ -15,8 +17,8 @@ PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
 """Scores of the last passes that stand beside the bars as numbers."""
-_COLUMN = 33
-"""Cells of the narrowest pane in a column of its own: a trend is to fit on one line."""
+NEAR = 0.8
+"""From this share of what was asked on, a score is near to it."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -55,21 +57,40 @@ def convergence_blocks(view: RunView) -> Iterator[Block]:
 
 
 def _trends(shown: Sequence[AssessmentView], left_out: int) -> Iterator[Block]:
-    before, last = "… " if left_out > 0 else "", shown[-1]
+    before, last = "…" if left_out > 0 else "", shown[-1]
     for label, name, scores in (
         ("complete", "completeness", [each.completeness_score for each in shown]),
         ("coherent", "coherence", [each.coherence_score for each in shown]),
     ):
-        # What was asked is told of a score that does not reach it.
-        asked = too_low_score(last, name).partition(" ")[2]
-        lines = [f"{label} {before}{trend(scores, numbers)} {asked}".rstrip() for numbers in (_NUMBERS, 1)]
-        yield "", lines[0] if len(lines[0]) <= _COLUMN else lines[1]
+        level = score_level(scores[-1], number_of(last.criteria.get(name)))
+        yield level, f"{SCORE_ICONS.get(level, ' ')} {label} {before}{bars(scores)} {score(scores[-1])}{change(scores)}"
+
+
+def score_level(reached: float | None, asked: float | None) -> str:
+    """Return the style of a score: reaches what is asked, is near to it, or does not; empty where it is not known."""
+    if reached is None or asked is None:
+        return ""
+    return "score-good" if reached >= asked else "score-fair" if reached + 1e-9 >= NEAR * asked else "score-poor"
 
 
 def trend(scores: Sequence[float | None], numbers: int = _NUMBERS) -> str:
     """Return scores as bars beside each other, then the last ones as numbers; a score that is not known has no bar."""
-    bars = "".join(" " if value is None else _BARS[int(value * (len(_BARS) - 1))] for value in scores)
-    return f"{bars} {' → '.join(map(score, scores[-numbers:]))}"
+    return f"{bars(scores)} {' → '.join(map(score, scores[-numbers:]))}"
+
+
+def bars(scores: Sequence[float | None]) -> str:
+    """Return scores as bars beside each other, full only where the score is; one that is not known has none."""
+    return "".join(" " if value is None else _BARS[int(value * (len(_BARS) - 1))] for value in scores)
+
+
+def change(scores: Sequence[float | None]) -> str:
+    """Return by how much the last score differs from the one before it, as ` +0.12`; empty where there is none."""
+    before, now = scores[-2:] if len(scores) > 1 else (None, None)
+    if before is None or now is None:
+        return ""
+    # Of the numbers as they are shown, so that a person can add them up.
+    by = float(score(now)) - float(score(before))
+    return f" {by:+.2f}" if round(by, 2) else " ±0"
 
 
 def _assessment(shown: AssessmentView) -> Iterator[Block]:
@@ -78,11 +99,24 @@ def _assessment(shown: AssessmentView) -> Iterator[Block]:
         yield "complete" if all(shown.consistency.values()) else "high", told
     if disagreeing := ", ".join(words(name) for name, ok in shown.consistency.items() if not ok):
         yield "high", f"disagreeing: {disagreeing}"
+    for name, met in shown.additional.items():
+        yield ("complete", f"✔ {words(name)}") if met else ("medium", f"✖ {words(name)}: not met")
+    own = [
+        told
+        for code, told in zip(shown.reason_codes, scored_reasons(shown), strict=False)
+        if code not in shown.additional
+    ]
     if shown.converged:
-        yield "complete", f"✔ {', '.join(reasons(shown))}"
+        yield "complete", f"✔ {', '.join(own) or 'converged'}"
     else:
-        yield from (("medium", f"✖ {reason}") for reason in reasons(shown))
+        yield from (("medium", f"✖ {reason}") for reason in own)
     for issue in shown.detected_issues[:ISSUES_SHOWN]:
         yield "muted", f"· {one_line(issue)}"
     if len(shown.detected_issues) > ISSUES_SHOWN:
         yield "muted", f"… {len(shown.detected_issues) - ISSUES_SHOWN} more"
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("convergence")

@@ -5,25 +5,43 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.suggester import Suggester
 from textual.widgets import Input
 
 
 class FilterLine(Input):
-    """One line, without a frame. Down goes on to what is filtered; Enter submits, as in any input."""
+    """One line, without a frame. Down goes on to what is filtered; Enter submits, as in any input.
+
+    Where a suggester knows how the line may go on, Tab or Right takes it over.
+    """
 
     HELP_TITLE = "Filter"
 
     DEFAULT_CSS = """
     FilterLine, FilterLine.-textual-compact {
         background: $panel; color: $aeon-text; padding: 0 1;
-        &>.input--placeholder { color: $aeon-muted; }
+        &>.input--placeholder, &>.input--suggestion { color: $aeon-muted; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Search full text", key_display="⏎"),
-        Binding("down", "app.focus_next", "To the list", show=False),
+        Binding("enter", "submit", "Search full text", key_display="⏎", id="filter.submit"),
+        Binding("down", "app.focus_next", "To the list", show=False, id="filter.leave"),
+        Binding("tab", "complete", "Complete", show=False, id="filter.complete"),
     ]
 
-    def __init__(self, placeholder: str) -> None:
-        super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
+    def __init__(self, placeholder: str, suggester: Suggester | None = None) -> None:
+        super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, suggester=suggester)
+
+    def action_complete(self) -> None:
+        """Take over what is suggested; where nothing is, go on to what is filtered."""
+        if self._suggestion and self.cursor_at_end:
+            self.action_cursor_right()
+        else:
+            self.screen.focus_next()
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("filter_line")

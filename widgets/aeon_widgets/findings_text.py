@@ -32,6 +32,15 @@ def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
     return [*first, *blocks] or [("muted", "Nothing was found or changed here.")]
 
 
+def for_a_person(view: RunView, step: StepView) -> list[Block]:
+    """Return why a person should look at a step, where the run says so."""
+    return [
+        ("medium bold", f"⚠ {adaptive_text.intervention(each)}")
+        for each in view.manual_interventions
+        if each.step_id == step.step_id
+    ]
+
+
 def calls_change_blocks(view: RunView, calls: Sequence[CallView]) -> list[Block]:
     """Return what was found and changed on the replies to these calls, before another model call was made."""
     between = _from_calls_to_the_next(view, calls)

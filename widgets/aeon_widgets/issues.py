@@ -34,9 +34,9 @@ class IssuesPane(RowsView, Pane):
     RECORDS: ClassVar[frozenset[str]] = frozenset({"validation", "refinement"})
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "severity", "Severity"),
-        Binding("y", "type", "Type"),
-        Binding("a", "all", "All"),
+        Binding("s", "severity", "Severity", id="issues.severity"),
+        Binding("y", "type", "Type", id="issues.type"),
+        Binding("a", "all", "All", id="issues.all"),
     ]
 
     @dataclass
@@ -173,3 +173,9 @@ def _next(chosen: str, there: Sequence[str]) -> str:
     """Return what follows in a circle of the names and no name."""
     circle = ["", *there]
     return circle[(circle.index(chosen) + 1) % len(circle)] if chosen in circle else ""
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("issues")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -16,12 +16,18 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from typing_extensions import override
 
 from aeon_widgets.marks import VARIABLES
 from aeon_widgets.text import fit
 
 Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty: the pane's own)."""
+
+
+class _Line(NamedTuple):
+    marked: bool
+    pieces: list[Piece]
 
 
 class LinesView(ScrollView, can_focus=True):
@@ -49,18 +55,25 @@ class LinesView(ScrollView, can_focus=True):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "scroll_down", "Down", show=False),
-        Binding("up,k", "scroll_up", "Up", show=False),
-        Binding("pagedown,ctrl+d", "page_down", "Page down", show=False),
-        Binding("pageup,ctrl+u", "page_up", "Page up", show=False),
-        Binding("home,g", "scroll_home", "Top", show=False),
-        Binding("end,G", "follow", "End, and follow", show=False),
+        Binding("down,j", "scroll_down", "Down", show=False, id="lines.down"),
+        Binding("up,k", "scroll_up", "Up", show=False, id="lines.up"),
+        Binding("pagedown,ctrl+d", "page_down", "Page down", show=False, id="lines.page_down"),
+        Binding("pageup,ctrl+u", "page_up", "Page up", show=False, id="lines.page_up"),
+        Binding("home,g", "scroll_home", "Top", show=False, id="lines.top"),
+        Binding("end,G", "follow", "End, and follow", show=False, id="lines.end"),
     ]
 
     following: var[bool] = var(False)
     where_empty: Sequence[str] = ()
     """What is said where there are no lines."""
     _count = 0
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self._drawn: dict[int, _Line] = {}
+        """What stands on each line of the pane."""
+        self._base: Style | None = None
+        """The pane's own style while its lines are drawn: it takes longer to find than a line to draw."""
 
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         """Return the parts of one line, fitted to `width` cells or not; too long lines are cut."""
@@ -77,13 +90,29 @@ class LinesView(ScrollView, can_focus=True):
         return self._count
 
     def set_line_count(self, count: int) -> None:
-        """Say how many lines there are now, and that they may have changed."""
+        """Say how many lines there are now, and that they may have changed: those in sight that have are drawn anew."""
         self._count = count
         if self.virtual_size.height != count:
-            self.virtual_size = Size(1, count)
+            self._set_height(count)
         if self.following:
             self._to_end()
-        self.refresh()
+        self._draw_changed()
+
+    def _set_height(self, count: int) -> None:
+        """Let the whole screen be laid out only where the number of lines moves anything on it."""
+        size, height = Size(1, count), self.styles.height
+        barred = count > self.scrollable_content_region.height
+        if height is None or height.is_auto or barred != self.show_vertical_scrollbar:
+            self.virtual_size = size
+        else:
+            self.set_reactive(LinesView.virtual_size, size)
+            self._scroll_update(size)
+
+    def _draw_changed(self) -> None:
+        top, width = self.scroll_offset.y, self.scrollable_content_region.width
+        for y in range(self.size.height):
+            if self._drawn.get(y) != self._line(top + y, width):
+                self.refresh_line(top + y)
 
     def _to_end(self) -> None:
         self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
@@ -137,16 +166,27 @@ class LinesView(ScrollView, can_focus=True):
             return Style.null()
         return self.get_component_rich_style(*(f"aeon--{part}" for part in name.split()), partial=True)
 
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._base = None
+
     def render_line(self, y: int) -> Strip:
-        index = self.scroll_offset.y + y
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        line = self._drawn[y] = self._line(self.scroll_offset.y + y, width)
+        base = self._base if self._base is not None else self.rich_style
+        if line.marked:
+            base += self.piece_style("cursor")
+        return self._strip(line.pieces, width, base)
+
+    def _line(self, index: int, width: int) -> _Line:
         if not 0 <= index < self._count:
             told = self.where_empty[index : index + 1] if not self._count else []
-            return self._strip([(f" {text}", "muted") for text in told], width, base)
-        if index == self.marked_line:
-            base += self.piece_style("cursor")
-        return self._strip(self.pieces(index, width), width, base)
+            return _Line(False, [(f" {text}", "muted") for text in told])
+        return _Line(index == self.marked_line, list(self.pieces(index, width)))
 
     def _strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:
         segments: list[Segment] = []
@@ -164,17 +204,17 @@ class RowsView(LinesView):
     """Lines of which one is selected. Says so with `Moved`, and with `Chosen` on Enter or a second click."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "cursor(1)", "Down", show=False),
-        Binding("up,k", "cursor(-1)", "Up", show=False),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
-        Binding("home,g", "jump(0)", "First", show=False),
-        Binding("end,G", "jump(-1)", "Last", show=False),
-        Binding("enter", "choose", "Open", key_display="⏎"),
-        Binding("right,l", "choose", "Open", show=False),
+        Binding("down,j", "cursor(1)", "Down", show=False, id="lines.down"),
+        Binding("up,k", "cursor(-1)", "Up", show=False, id="lines.up"),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, id="lines.page_down"),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="lines.page_up"),
+        Binding("home,g", "jump(0)", "First", show=False, id="lines.top"),
+        Binding("end,G", "jump(-1)", "Last", show=False, id="lines.end"),
+        Binding("enter", "choose", "Open", key_display="⏎", id="lines.choose"),
+        Binding("right,l", "choose", "Open", show=False, id="lines.choose"),
     ]
 
-    cursor: reactive[int] = reactive(0)
+    cursor: reactive[int] = reactive(0, repaint=False)
 
     @dataclass
     class Moved(Message):
@@ -211,6 +251,7 @@ class RowsView(LinesView):
     def _show_cursor(self) -> None:
         if self.is_attached:
             self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, immediate=True, x_axis=False, force=True)
+            self._draw_changed()
 
     def move_to(self, index: int) -> None:
         """Select a row as the person does, kept within the rows there are."""

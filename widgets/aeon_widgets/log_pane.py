@@ -38,6 +38,9 @@ class LogPane(LinesView, Pane):
         """Lines of the run before the first one here."""
         self._not_read = 0
         """Records of the run that are not in the view yet."""
+        self._kept = False
+        """Whether the lines here are of a view that others have taken the place of."""
+        self._told = ""
         self.following = True
         self.pane_title = "Log"
 
@@ -59,12 +62,18 @@ class LogPane(LinesView, Pane):
     def _take(self) -> None:
         self._log = self._view.log[:]
         self._dropped, self._not_read = self._view.log_count - len(self._log), self._view.whole_from
+        self._kept = False
         self.set_line_count(len(self._log) + self._notices)
 
     def _take_at_the_same_line(self) -> None:
-        """Show another view's lines, with that line on top that was there."""
-        top = self.scroll_offset.y - self._notices
-        seq = self._log[max(0, top)].seq if self._log else -1
+        """Show another view's lines, with that line on top that was there; where it has it no more, keep those here."""
+        top = min(max(0, self.scroll_offset.y - self._notices), len(self._log) - 1)
+        seq = self._log[top].seq if self._log else -1
+        self._kept = bool(self._log and self._view.log) and seq < self._view.log[0].seq
+        if not self._kept:
+            self._take_from(seq)
+
+    def _take_from(self, seq: int) -> None:
         self._take()
         place = bisect_left(self._log, seq, key=lambda line: line.seq) + self._notices if seq >= 0 else 0
         self.scroll_to(y=place, animate=False, immediate=True, force=True)
@@ -78,14 +87,23 @@ class LogPane(LinesView, Pane):
         return self._view.log_count - self._dropped - len(self._log)
 
     def _say_whether_paused(self) -> None:
-        new = f" · {self._new:,} new" if self._new else ""
-        self.border_subtitle = "" if self.following else f"paused{new} · End follows"
+        new = f" · {self._new:,} new" if self._new and not self._kept else ""
+        if self._kept:
+            new = f" · {count(self._view.last_seq - self._log[-1].seq, 'record')} since"
+        told = "" if self.following else f"paused{new} · End follows"
+        if told != self._told:
+            # Only then: the whole pane is drawn anew with it.
+            self._told = self.border_subtitle = told
 
     @override
     def _follow_where_at_end(self) -> None:
         at_end = self.scroll_target_y >= self.max_scroll_y
-        if self.following or not at_end or not self._new:
+        if self.following or not at_end or not (self._new or self._kept):
             super()._follow_where_at_end()
+            return
+        if self._kept:
+            self._take_from(self._log[-1].seq)
+            self._say_whether_paused()
             return
         # The person has read to the end of what was kept: what came since then follows below it.
         top = self._dropped - self._notices + self.scroll_offset.y
@@ -108,3 +126,9 @@ class LogPane(LinesView, Pane):
         if width >= 60:
             parts.append((f"{fit(one_line(line.type, 40), TYPE_WIDTH):<{TYPE_WIDTH}} ", "muted"))
         return [*parts, (one_line(line.text), style)]
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("log_pane")

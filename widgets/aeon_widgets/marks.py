@@ -43,6 +43,9 @@ REFINED = "✎"
 SEVERITY_ICONS: dict[str, str] = {"high": "✖", "medium": "⚠", "low": "·"}
 """Of an issue, each with a shape of its own; a severity's name is the name of its style, too."""
 
+SCORE_ICONS: dict[str, str] = {"score-good": "✔", "score-fair": "~", "score-poor": "✖"}
+"""Of a score against what was asked of it: reached, near to it, far from it; each is the name of its style, too."""
+
 UNFINISHED = frozenset({"ttl_expired", "not_converged"})
 """Statuses of a run that has ended and of which the last assessment says what is wanting."""
 
@@ -54,6 +57,9 @@ VARIABLES: dict[str, str] = {
     "high": "$severity-high",
     "medium": "$severity-medium",
     "low": "$severity-low",
+    "score-good": "$score-good",
+    "score-fair": "$score-fair",
+    "score-poor": "$score-poor",
     "muted": "$aeon-muted",
     "accent": "$aeon-accent",
     "text": "$aeon-text",

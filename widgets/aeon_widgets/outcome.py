@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from aeon_core.entities import RunResult
 from aeon_core.journal.adaptive_text import intervention, scored_reasons
 from aeon_core.journal.view import AssessmentView, RunView
 from aeon_widgets.marks import UNFINISHED, run_style
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
+
+if TYPE_CHECKING:
+    from aeon_core.entities import RunResult
 
 TITLES = {
     "failed": "Error",
@@ -92,3 +94,9 @@ def _step_blocks(result: RunResult) -> list[Block]:
         steps = ", ".join(one_line(step, 40) for step in result.ttl_expired_metadata.incomplete_steps[:20])
         blocks.append(("medium", f"⚠ not run to the end: {steps}"))
     return blocks
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("outcome")

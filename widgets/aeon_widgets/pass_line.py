@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from aeon_core.journal.adaptive_text import score
+from aeon_core.journal.values import number_of
 from aeon_core.journal.view import AssessmentView, PhaseView, RunView
+from aeon_widgets.convergence import score_level
 from aeon_widgets.marks import ROW_ICONS, STATUS_ICONS, STOPPED, VARIABLES, shown_status
 from aeon_widgets.text import fit, one_line
 
 _LINK = " ─ "
 _GAP = "   "
 _MORE = "… "
+_HERE = "◆"
+"""Stands before what is shown of the past."""
 
-Part = tuple[str, str]
-"""Text that is safe to show, and the name of its style."""
+
+class Place(NamedTuple):
+    """A pass, or a phase of it."""
+
+    pass_number: int
+    phase: str = ""
+
+
+class Part(NamedTuple):
+    """Text that is safe to show, the name of its style, and the pass or phase that it stands for."""
+
+    text: str
+    style: str
+    place: Place | None = None
 
 
 class PassLine(Widget):
-    """The pass timeline. Where it gets too long, the older passes lose their phases, then the oldest are left out."""
+    """The pass timeline. Where it gets too long, the older passes lose their phases, then the oldest are left out.
+
+    A click on a pass or a phase says so with `Chosen`.
+    """
 
     RECORDS: ClassVar[frozenset[str]] = frozenset(
         {"phase", "pass", "convergence", "run_started", "run_finished", "run_resumed"}
@@ -35,29 +57,54 @@ class PassLine(Widget):
     PassLine.-adaptive { display: block; }
     """
 
+    @dataclass
+    class Chosen(Message):
+        """The person wants to see the run as a pass, or a phase of it, had ended."""
+
+        place: Place
+
     def __init__(self) -> None:
         super().__init__()
         self._view = RunView()
         self._live = True
+        self._here: Place | None = None
+        self._drawn: list[Part] = []
 
-    def update_view(self, view: RunView, live: bool) -> None:
-        """Show the passes there are by now; `live` says whether the run goes on."""
-        self._view, self._live = view, live
+    def update_view(self, view: RunView, live: bool, here: Place | None = None) -> None:
+        """Show the passes there are by now; `live` says whether the run goes on, `here` what is shown of its past."""
+        self._view, self._live, self._here = view, live, here
         self.set_class(view.adaptive, "-adaptive")
-        self.refresh()
+        if self._parts() != self._drawn:
+            self.refresh()
+
+    def _parts(self) -> list[Part]:
+        return pass_parts(self._view, self.size.width, live=self._live, here=self._here)
 
     def render(self) -> Content:
-        parts = pass_parts(self._view, self.size.width, live=self._live)
-        return Content.assemble(*((text, VARIABLES.get(style, "")) for text, style in parts))
+        self._drawn = self._parts()
+        return Content.assemble(
+            *((part.text, " ".join(VARIABLES.get(name, name) for name in part.style.split())) for part in self._drawn)
+        )
+
+    def on_click(self, event: events.Click) -> None:
+        offset, left = event.get_content_offset(self), 0
+        for part in self._parts():
+            right = left + cell_len(part.text)
+            if offset is not None and left <= offset.x < right and part.place is not None:
+                self.post_message(self.Chosen(part.place))
+            left = right
 
 
-def pass_parts(view: RunView, width: int, *, live: bool = True) -> list[Part]:
-    """Return the passes as pieces of a line of at most `width` cells."""
+def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | None = None) -> list[Part]:
+    """Return the passes as pieces of a line of at most `width` cells.
+
+    What lies behind `here` is muted, and a sign stands before the phase, or the pass, that it names.
+    """
     by_pass: dict[int, list[PhaseView]] = {}
     for phase in view.phases:
         by_pass.setdefault(phase.pass_number, []).append(phase)
     if not by_pass:
-        return _cut([("no pass has begun", "muted")], width)
+        return _cut([Part("no pass has begun", "muted")], width)
     known = {each.pass_number: each for each in view.assessments}
     plain = _told(by_pass, known, live)
     named, over = _told(by_pass, known, live, named=max(known, default=0)), _over(by_pass)
@@ -68,10 +115,30 @@ def pass_parts(view: RunView, width: int, *, live: bool = True) -> list[Part]:
         _without_the_oldest(plain),
     )
     line: list[Part] = []
-    for line in lines:
+    for line in (_marked(line, here) for line in lines):
         if _width(line) <= width:
             break
     return _cut(line, width)
+
+
+def _marked(line: list[Part], here: Place | None) -> list[Part]:
+    """Return the line with the sign of what is shown; where its phase has no room, the pass has the sign."""
+    if here is None:
+        return line
+    places = [part.place for part in line]
+    sought = here if here in places else Place(here.pass_number)
+    if sought not in places:
+        return [Part(f"{_HERE} ", "accent"), *line] if not here.pass_number else line
+    at = len(places) - 1 - places[::-1].index(sought) if sought.phase else places.index(sought)
+    own = next(
+        (after for after in range(at + 1, len(line)) if places[after] not in (None, Place(sought[0]))), len(line)
+    )
+    return [
+        *line[:at],
+        Part(f"{_HERE}{line[at].text}", "bold accent", sought),
+        *line[at + 1 : own],
+        *(Part(part.text, "muted", part.place) for part in line[own:]),
+    ]
 
 
 def _over(by_pass: Mapping[int, list[PhaseView]]) -> bool:
@@ -102,52 +169,66 @@ def _without_the_oldest(
 ) -> Iterator[list[Part]]:
     last = passes[-1][last_too]
     for left_out in range(1, len(passes)):
-        yield [(_MORE, "muted"), *_joined([*(short for _, short in passes[left_out:-1]), last])]
+        yield [Part(_MORE, "muted"), *_joined([*(short for _, short in passes[left_out:-1]), last])]
 
 
 def _joined(passes: list[list[Part]]) -> list[Part]:
     line: list[Part] = []
     for each in passes:
-        line += [(_GAP, ""), *each] if line else each
+        line += [Part(_GAP, ""), *each] if line else each
     return line
 
 
 def _cut(line: list[Part], width: int) -> list[Part]:
     shown: list[Part] = []
-    for text, style in line:
-        piece = fit(text, width)
-        shown.append((piece, style))
+    for part in line:
+        piece = fit(part.text, width)
+        shown.append(part._replace(text=piece))
         width -= cell_len(piece)
     return shown
 
 
 def _width(line: list[Part]) -> int:
-    return sum(cell_len(text) for text, _ in line)
+    return sum(cell_len(part.text) for part in line)
 
 
 def _head(number: int) -> list[Part]:
-    return [(f"{number}", "accent")]
+    return [Part(f"{number}", "accent", Place(number))]
 
 
 def _phases(phases: list[PhaseView], live: bool) -> list[Part]:
     parts: list[Part] = []
     for phase in phases:
-        parts += [(_LINK if parts else " ", "muted"), _phase(phase, live)]
+        parts += [Part(_LINK if parts else " ", "muted"), _phase(phase, live)]
     return parts
 
 
 def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:
+    """Return what a pass came to; each score has the colour of what was asked of it."""
     if assessment is None:
         return []
+    place, asked = Place(assessment.pass_number), assessment.criteria
     icon, style = (STATUS_ICONS["complete"], "complete") if assessment.converged else ("✖", "medium")
-    complete, coherent = score(assessment.completeness_score), score(assessment.coherence_score)
-    told = f"complete {complete} coherent {coherent}" if named else f"{complete} {coherent}"
-    return [(f" {icon} {told}", style)]
+    parts = [Part(f" {icon}", style, place)]
+    for word, name, value in (
+        ("complete", "completeness", assessment.completeness_score),
+        ("coherent", "coherence", assessment.coherence_score),
+    ):
+        told = f" {word} {score(value)}" if named else f" {score(value)}"
+        parts.append(Part(told, score_level(value, number_of(asked.get(name))) or style, place))
+    return parts
 
 
 def _phase(phase: PhaseView, live: bool) -> Part:
+    place = Place(phase.pass_number, phase.phase)
     name = one_line(phase.phase, 20)
     if phase.finished:
-        return name, ""
+        return Part(name, "", place)
     status = shown_status("running", live)
-    return f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status
+    return Part(f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status, place)
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("pass_line")

@@ -94,9 +94,8 @@ class PlanTree(RowsView, Pane):
         wanted = self._key
         if self.following_run or wanted not in self._rows:
             wanted = self._where_the_run_is()
-        if wanted is None:
-            return
-        self.cursor = self._rows.index(wanted)
+        if wanted is not None:
+            self.cursor = self._rows.index(wanted)
         if wanted != self._key:
             self._key = wanted
             self.post_message(self.Selected(self, wanted))
@@ -214,3 +213,9 @@ def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, s
         (word, status),
         (" ", ""),
     ]
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("plan_tree")

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from aeon_core.budget import money
+from aeon_core.amounts import money
 from aeon_core.journal.view import RunView
 from aeon_widgets.marks import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
@@ -163,3 +163,9 @@ def bar(view: RunView, cells: int) -> list[Part]:
     filled = max(1, int(share * cells)) if view.ttl_remaining else 0
     colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
     return [("█" * filled, colour), ("░" * (cells - filled), "$aeon-muted")]
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("run_header")

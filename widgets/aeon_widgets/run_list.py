@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from datetime import UTC, datetime
 
 from rich.cells import cell_len
 from typing_extensions import override
 
-from aeon_core.timing import local_time
 from aeon_widgets.excerpt import excerpt
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import run_style
-from aeon_widgets.run_tree import RunLine, RunRow
+from aeon_widgets.run_columns import DAMAGED, MARKED, cell, columns, pad, status_cell, task_cells
+from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import fit, one_line
 
-NARROW = 70
-"""Below this width the year is left out."""
+QUIET_SECONDS = 10
+"""How often ages are told anew where no run goes on."""
+_STYLES = {"sim": "medium", "passes": "", "scores": "", "cost": ""}
+"""Of the columns that are not muted."""
 
 
 class RunList(RowsView):
-    """Runs in the order given: status, whether simulated, when, task and, where there is room, model and run id."""
+    """Runs in the order given: status, task, age and, where there is room, passes, scores, model, cost and run id."""
 
     HELP_TITLE = "List"
+
+    DEFAULT_CSS = """
+    RunList { scrollbar-gutter: stable; }
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[RunLine] = []
         self._wanted = ""
+        self._now = datetime.now(UTC)
+        self._marked = ""
+        self._damaged: Set[str] = frozenset()
 
     @property
     def selected(self) -> RunRow | None:
         """The selected run."""
-        return self._lines[self.cursor].run if self.cursor < len(self._lines) else None
+        return self.selected_line.run if self.selected_line is not None else None
+
+    @property
+    def selected_line(self) -> RunLine | None:
+        """The selected line: a run, or a place in one."""
+        return self._lines[self.cursor] if self.cursor < len(self._lines) else None
 
     def update_lines(
         self, lines: Sequence[RunLine], wanted: str = "", *, where_empty: str = "", keep: bool = True
@@ -45,6 +59,20 @@ class RunList(RowsView):
         self._lines, self._wanted = lines, wanted
         self.set_line_count(len(lines))
         self.cursor = self._place_of(chosen) if keep and chosen is not None else 0
+
+    def tick(self, now: datetime) -> None:
+        """Tell ages as of now: each second while a run goes on, which stand first, and seldom else."""
+        first = self._lines[0].run if self._lines else None
+        is_live = first is not None and first.status == LIVE
+        if is_live or abs((now - self._now).total_seconds()) >= QUIET_SECONDS:
+            self._now = now
+            self.refresh()
+
+    def update_marks(self, marked: str, damaged: Set[str]) -> None:
+        """Mark the run of this id, and as damaged those of these ids, besides those that say it of themselves."""
+        if (marked, damaged) != (self._marked, self._damaged):
+            self._marked, self._damaged = marked, damaged
+            self.refresh()
 
     def _place_of(self, chosen: RunLine) -> int:
         """Return where a line stands now: at its place where it is still there, else where its run is."""
@@ -62,29 +90,22 @@ class RunList(RowsView):
             kind = f"     {fit(one_line(line.found_in, 30), 13):<13} "
             return [(kind, "muted"), *excerpt(line.found, self._wanted, width - len(kind))]
         run = line.run
-        icon, style = run_style(run.status)
-        pattern, cells = ("%Y-%m-%d %H:%M", 16) if width >= NARROW else ("%m-%d %H:%M", 11)
-        started = fit(local_time(run.started, pattern), cells)
-        parts: list[Piece] = [
-            (f" {icon} {fit(one_line(run.status, 30).replace('_', ' '), 13):<13} ", style),
-            ("sim " if (run.model or "").startswith("simulated:") else "    ", "medium"),
-            (f"{started:<{cells}}  ", "muted"),
-        ]
-        left = width - 24 - cells
-        right: list[Piece] = []
-        if width >= 90:
-            right.append((f"  {fit(one_line(run.model or '–', 60), 24):<24} ", "muted"))
-            left -= 27
-        if width >= 130:
-            right.append((f" {fit(one_line(run.run_id, 40), 24):<24} ", "muted"))
-            left -= 26
-        lead = _lead(line)
-        task = fit(one_line(run.task, 500), left - cell_len(lead))
-        return [*parts, (fit(lead, left), "muted"), (_pad(task, left - cell_len(lead)), ""), *right]
+        room = task_cells(width)
+        lead = fit(_lead(line), room)
+        task = pad(fit(one_line(run.task, 500), room - cell_len(lead)), room - cell_len(lead))
+        right = [(cell(each, run, self._now), _STYLES.get(each.name, "muted")) for each in columns(width)]
+        return [status_cell(run, self._mark(run)), (lead, "muted"), (task, ""), *right]
+
+    def _mark(self, run: RunRow) -> str:
+        if run.run_id == self._marked:
+            return MARKED
+        return DAMAGED if run.damaged or run.run_id in self._damaged else ""
 
 
 def _lead(line: RunLine) -> str:
-    """Return what stands before the task of a fork: where it comes from."""
+    """Return what stands before the task: of a fork where it comes from, of a workflow that it is one."""
+    if line.run.kind == WORKFLOW:
+        return "workflow · "
     if line.run.parent is None:
         return ""
     # A fork that stands for itself is one whose parent is gone, or not shown.
@@ -96,5 +117,7 @@ def _same(one: RunLine, other: RunLine) -> bool:
     return one.run.run_id == other.run.run_id and (one.found is None) is (other.found is None)
 
 
-def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - cell_len(text))
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("run_list")

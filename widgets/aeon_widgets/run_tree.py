@@ -7,6 +7,8 @@ from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 LIVE = "running"
+WORKFLOW = "workflow"
+"""The kind of what has agents and gates, where a run has passes."""
 DEEPEST = 6
 """Levels that are indented; what was forked from there on stands on the last of them."""
 
@@ -23,11 +25,25 @@ class RunRow(Protocol):
     @property
     def model(self) -> str | None: ...
     @property
+    def passes(self) -> int: ...
+    @property
+    def completeness(self) -> float | None: ...
+    @property
+    def coherence(self) -> float | None: ...
+    @property
+    def cost_usd(self) -> float | None: ...
+    @property
+    def waits_for(self) -> str: ...
+    @property
+    def damaged(self) -> bool: ...
+    @property
     def started(self) -> str: ...
     @property
     def parent(self) -> str | None: ...
     @property
     def forked_at(self) -> int | None: ...
+    @property
+    def kind(self) -> str: ...
 
 
 class RunLine(NamedTuple):
@@ -40,6 +56,8 @@ class RunLine(NamedTuple):
     """Where the line shows a place in the run's journal instead of the run: what stands there."""
     found_in: str = ""
     """The type of the record that holds the place."""
+    seq: int | None = None
+    """The record; None where it has no number."""
 
 
 def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:

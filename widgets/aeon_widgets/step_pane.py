@@ -18,7 +18,7 @@ from textual.widget import Widget
 from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import CallView, RunView, StepView
 from aeon_widgets.call_rows import RowKey, call_label
-from aeon_widgets.findings_text import GAP, calls_change_blocks, profile_blocks, step_change_blocks
+from aeon_widgets.findings_text import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
 from aeon_widgets.marks import ROW_ICONS, shown_status
 from aeon_widgets.opened import Opened, opened
 from aeon_widgets.pane import Pane, pane_css
@@ -86,8 +86,8 @@ class StepText(TextView):
     HELP_TITLE = "Step"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "tab(-1)", "Tab left", show=False),
-        Binding("right,l", "tab(1)", "Tab right", show=False),
+        Binding("left,h", "tab(-1)", "Tab left", show=False, id="step.tab_left"),
+        Binding("right,l", "tab(1)", "Tab right", show=False, id="step.tab_right"),
     ]
 
     @dataclass
@@ -126,7 +126,8 @@ class StepPane(Vertical, Pane):
         self._opened = Opened()
         self._streamed = ""
         self._live = True
-        self._shown: tuple[RowKey | None, int, bool] | None = None
+        self._instead: Sequence[Block] | None = None
+        self._shown: tuple[object, ...] | None = None
         self.pane_title = "Step"
 
     def compose(self) -> ComposeResult:
@@ -142,12 +143,14 @@ class StepPane(Vertical, Pane):
         live: bool = True,
         *,
         filled: Opened | None = None,
+        instead: Sequence[Block] | None = None,
     ) -> None:
         """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` a reply so far.
 
-        `live` says whether the run goes on; `filled` holds what the view left in the journal.
+        `live` says whether the run goes on; `filled` holds what the view left in the journal. `instead` stands in the
+        tab of changes in the place of the step's own.
         """
-        self._view, self._key, self._streamed, self._live = view, key, streamed, live
+        self._view, self._key, self._streamed, self._live, self._instead = view, key, streamed, live, instead
         self._opened = filled or opened(view, key, calls)
         self._show()
 
@@ -160,11 +163,12 @@ class StepPane(Vertical, Pane):
         step = self._opened.step
         text = self.query_one(StepText)
         self._label(step)
-        if self._opened.lean and self._shown is not None and self._shown[:2] == (self._key, self.tab):
+        instead = list(self._instead or ()) if self.tab == TABS.index("Changes") else []
+        if self._opened.lean and not instead and self._shown is not None and self._shown[:2] == (self._key, self.tab):
             return  # what stands there stays until the rest has been read
-        blocks = self._blocks(step)
+        blocks = instead or self._blocks(step)
         came_back = self._came_back()
-        shown = (self._key, self.tab, came_back)
+        shown = ("instead", *instead[:1]) if instead else (self._key, self.tab, came_back)
         if shown == self._shown:
             text.show(blocks)
         else:
@@ -232,7 +236,7 @@ class StepPane(Vertical, Pane):
 
     def _step_blocks(self, step: StepView) -> list[Block]:
         if self.tab == 0:
-            return output_blocks(step, self._streamed, self._live)
+            return [*for_a_person(self._view, step), *output_blocks(step, self._streamed, self._live)]
         if self.tab == 1:
             return prompt_blocks(step.calls, self._live)
         if self.tab == 4:
@@ -247,3 +251,9 @@ class StepPane(Vertical, Pane):
     def on_step_text_tab_moved(self, event: StepText.TabMoved) -> None:
         event.stop()
         self.tab = (self.tab + event.by) % len(self._tabs(None))
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("step_pane")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from aeon_core.amounts import money
 from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.view import CallView, RepairView, StepView, ToolCallView
-from aeon_widgets.text import one_line, pretty, readable, span
+from aeon_widgets.text import count, one_line, pretty, readable, span
 from aeon_widgets.text_view import Block
 
 GAP: Block = ("", "")
@@ -18,7 +19,7 @@ UNKNOWN = "The run ended in this call: whether it took effect is unknown."
 def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
     """Return what the step is, how it went, and what it gave."""
     blocks: list[Block] = [("bold", step.description)]
-    if how := _how(step):
+    if how := " · ".join(part for part in (_how(step), spent_on(step.calls, step.tool_calls)) if part):
         blocks.append(("muted", how))
     blocks += [("medium", f"⚠ {message}") for message in step.validator_errors]
     blocks += [("high", f"✖ {message}") for message in step.errors]
@@ -45,6 +46,24 @@ def _how(step: StepView) -> str:
     if step.replaces:
         parts.append(f"replaces {one_line(step.replaces, 40)}")
     return " · ".join(parts)
+
+
+def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ()) -> str:
+    """Return in words what calls came to: how many, tokens, cost, and the time that was waited for them."""
+    tokens = sum(sum((call.usage or {}).get(name, 0) for name in ("input_tokens", "output_tokens")) for call in calls)
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    waited = [*(call.latency_ms for call in calls), *(call.duration_ms for call in tool_calls)]
+    known = [each for each in waited if each is not None]
+    if not known and not tokens:
+        return ""
+    parts = [
+        count(len(calls), "model call") if calls else "",
+        count(len(tool_calls), "tool call") if tool_calls else "",
+        count(tokens, "token") if tokens else "",
+        money(sum(costs)) if any(costs) else "",
+        span(sum(known)) if known else "",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
 def _nothing_yet(step: StepView, live: bool) -> str:
@@ -94,11 +113,13 @@ def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:
     """Return every model call with the whole prompt, and what came back."""
     if not calls:
         return [("muted", "No model was asked.")]
-    blocks: list[Block] = []
+    blocks: list[Block] = [("muted", spent_on(calls)), GAP] if len(calls) > 1 else []
     for call in calls:
         facts = [f"{one_line(call.purpose, 30)}", f"attempt {call.attempt}", span(call.latency_ms)]
         if call.usage:
             facts.append(f"{call.usage.get('input_tokens', 0)} → {call.usage.get('output_tokens', 0)} tokens")
+        if call.cost_usd:
+            facts.append(money(call.cost_usd))
         blocks.append(("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)))
         blocks += _request_blocks(call.request)
         blocks.append(("accent", "reply"))

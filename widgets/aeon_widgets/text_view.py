@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from textual.geometry import Size
 from typing_extensions import override
@@ -27,6 +28,8 @@ class TextView(LinesView):
         self._lines: list[Block] = []
         self._width = 0
         self._measured: tuple[int, list[Block], list[Block]] = (0, self._blocks, [])
+        self._place = (0, 0)
+        """Characters before the line that a resize put on top, and that line: until the person scrolls, it holds."""
 
     @property
     def text(self) -> str:
@@ -72,10 +75,41 @@ class TextView(LinesView):
         return len(self._wrapped(left)) if left > 0 else 0
 
     def on_resize(self) -> None:
-        if self.scrollable_content_region.width != self._width:
+        width = self.scrollable_content_region.width
+        if width == self._width:
+            return
+        if self.following or not width:
             self._wrap()
+            return
+        read = self._read_so_far()
+        self._wrap()
+        self._go_to(read)
+
+    def _read_so_far(self) -> int:
+        """Return the characters before the uppermost line, white space aside: it is not the same at each width."""
+        read, top = self._place
+        if self.scroll_offset.y != top:
+            read = sum(_length(text) for _, text in self._lines[: self.scroll_offset.y])
+        return read
+
+    def _go_to(self, read: int) -> None:
+        """Put the line on top that holds what comes after so many characters."""
+        ends = accumulate(_length(text) for _, text in self._lines)
+        top = next((index for index, end in enumerate(ends) if end > read), 0)
+        self.scroll_to(y=top, animate=False, immediate=True, force=True)
+        self._place = (read, min(top, self.max_scroll_y))
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         style, text = self._lines[index]
         return [(text, style)]
+
+
+def _length(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("text_view")

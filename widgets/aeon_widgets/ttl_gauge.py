@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.content import Content
+from textual.content import Content, Span
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.budget import money
+from aeon_core.amounts import money
 from aeon_core.journal.adaptive_text import words
 from aeon_core.journal.view import ProfileView, RunView
 from aeon_widgets.pane import Pane, pane_css
@@ -30,7 +31,7 @@ class TTLGauge(Pane, can_focus=True):
     HELP_TITLE = "TTL"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm", "profile"})
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", key_display="⏎")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", key_display="⏎", id="ttl.why")]
 
     @dataclass
     class Opened(Message):
@@ -60,12 +61,17 @@ class TTLGauge(Pane, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self._view = RunView()
+        self._shown: list[tuple[str, Sequence[Span]]] = []
         self.pane_title = "TTL"
 
     def update_view(self, view: RunView) -> None:
         """Show the run as it is now."""
         self._view = view
-        self.refresh(layout=True)
+        lines = self._lines(max(8, self.size.width))
+        shown = [(line.plain, line.spans) for line in lines]
+        if shown != self._shown:
+            self.refresh(layout=len(shown) != len(self._shown))
+            self._shown = shown
 
     def watch_short(self) -> None:
         self.refresh(layout=True)
@@ -169,3 +175,9 @@ def depth(profile: ProfileView) -> str:
     sufficiency = profile.dimensions.get("information_sufficiency", "")
     parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", f"v{profile.version}"]
     return " · ".join(part for part in parts if part)
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("ttl_gauge")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from aeon_core.effects.perform import describe
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
+from aeon_core.journal.question import NOBODY
 from aeon_core.journal.records import ApprovalPoint, Decision
 from aeon_core.plain import NotPlainError, plain
 
@@ -32,14 +33,14 @@ class ApprovalDecision(Entity):
     edited: dict[str, Any] | None = None
 
 
-NOBODY = "nobody could be asked"
-"""The feedback of a decision that no person made."""
+REVIEWED = frozenset({"plan", "pass"})
+"""Points at which a rejection is refined for."""
 
 Approver = Callable[[ApprovalRequest], ApprovalDecision]
 
 
 def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision:
-    """Return what was decided; where nobody can be asked, or the approver fails, a `reject` that says so."""
+    """Return what was decided; where nobody can be asked, or the approver fails, a refusal that says so."""
     if approver is None:
         return _reject(NOBODY)
     try:
@@ -47,13 +48,18 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
     except RunEnding:
         raise
     except Exception as error:
-        return _reject(f"the approver failed: {describe(error)}")
+        return _failed(request, f"the approver failed: {describe(error)}")
     if not isinstance(decision, ApprovalDecision):
-        return _reject(f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
+        return _failed(request, f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
     try:
         return ApprovalDecision.model_validate(plain(decision.model_dump()))
     except (NotPlainError, ValidationError):
-        return _reject("the approver returned what is no JSON")
+        return _failed(request, "the approver returned what is no JSON")
+
+
+def _failed(request: ApprovalRequest, why: str) -> ApprovalDecision:
+    """Return an abort where a rejection would be refined for and asked about again, else a rejection."""
+    return ApprovalDecision(decision="abort", feedback=why) if request.point in REVIEWED else _reject(why)
 
 
 def _reject(why: str) -> ApprovalDecision:

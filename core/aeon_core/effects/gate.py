@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aeon_core.effects.approval import NOBODY
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError
+from aeon_core.journal.question import NOBODY
 from aeon_core.plan.models import PlanStep
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
@@ -53,7 +53,7 @@ def permitted(
         if why == NOBODY:
             how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
             if verdict.reason != unruled(tool):
-                how = "no --allow lifts that; answer it at a terminal with --approve tool"
+                how = "no --allow lifts that; answer it with --approve tool, at a terminal or with --wait SECONDS"
             why = f"{verdict.reason} and {why}; {how}"
         raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
     if problems := schema.errors(answer.edited):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.effects.approval import NOBODY, ApprovalDecision
+from aeon_core.effects.approval import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
+from aeon_core.journal.question import NOBODY
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import parse_plan
@@ -52,9 +53,10 @@ def review(
         shown = {**subject, **problem}
         answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.unasked, point))
         if answer.decision == "abort":
-            raise RunAborted(f"the question about the {point} was answered with abort")
+            why = f": {answer.feedback}" if answer.feedback else ""
+            raise RunAborted(f"the question about the {point} was answered with abort{why}")
         if answer.feedback == NOBODY:
-            how = f"answer at a terminal, or leave {point!r} out of --approve"
+            how = "resume it where somebody can answer, at a terminal or with --wait SECONDS, or with --approve none"
             raise RunAborted(f"the {point} was to be approved, and {NOBODY}; {how}")
         if answer.decision != "edit":
             return _otherwise(answer, before, report)

@@ -82,6 +82,7 @@ def convergence(view: RunView, record: Record) -> None:
 def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> AssessmentView:
     """Return what a ConvergenceAssessment says, of a record or of a result."""
     flags = dict_of(assessment.get("consistency_status")) or {}
+    metadata = dict_of(assessment.get("metadata")) or {}
     return AssessmentView(
         seq=seq,
         pass_number=pass_number,
@@ -91,8 +92,14 @@ def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> Asse
         coherence_score=_score(assessment.get("coherence_score")),
         consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool)},
         detected_issues=strs_of(assessment.get("detected_issues")),
-        criteria=dict_of((dict_of(assessment.get("metadata")) or {}).get("criteria")) or {},
+        criteria=dict_of(metadata.get("criteria")) or {},
+        additional=_additional(dict_of(metadata.get("additional")) or {}),
     )
+
+
+def _additional(told: Record) -> dict[str, bool]:
+    met = {name: (dict_of(verdict) or {}).get("met") for name, verdict in told.items()}
+    return {name: value for name, value in met.items() if isinstance(value, bool)}
 
 
 def refinement(view: RunView, record: Record) -> None:

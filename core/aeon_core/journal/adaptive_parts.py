@@ -47,6 +47,8 @@ class AssessmentView:
     detected_issues: list[str] = field(default_factory=list)
     criteria: dict[str, Any] = field(default_factory=dict)
     """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
+    additional: dict[str, bool] = field(default_factory=dict)
+    """By name, whether an additional criterion is met."""
 
 
 @dataclass

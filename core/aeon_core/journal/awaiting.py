@@ -8,6 +8,7 @@ from pathlib import Path
 from aeon_core.journal.history import find_run, is_path
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import SUFFIX, journal_entries
+from aeon_core.places import expanded
 
 _NEAR = 0.8
 _FEW = 3
@@ -37,7 +38,7 @@ class Awaited:
         if self._run in (None, "last"):
             return self._newest()
         if self._is_path:
-            return Path(self._run or "").expanduser()
+            return expanded(self._run or "", "the journal")
         name = str(self._run)
         is_there = not name or any(entry.name.startswith(name) for entry in journal_entries(self._runs_dir))
         return find_run(name, self._runs_dir) if is_there else None

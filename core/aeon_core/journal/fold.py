@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import ValidationError
-
 from aeon_core.checks import first_problem
-from aeon_core.entities import ExecutionMode, RunResult
 from aeon_core.journal import adaptive_fold, fork_fold, log_text
 from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
 from aeon_core.journal.plan_nodes import describe, nodes, status_of
 from aeon_core.journal.values import counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
+from aeon_core.step_words import ExecutionMode
 
 if TYPE_CHECKING:
     from aeon_core.journal.view import RunView
@@ -277,6 +275,10 @@ def _run_finished(view: RunView, record: Record) -> None:
     view.status = str_of(data.get("status")) or "failed"
     view.current_step_id, view.asked = None, ""
     adaptive_fold.outcome(view, data)
+    from pydantic import ValidationError
+
+    from aeon_core.entities import RunResult
+
     try:
         view.result = RunResult.model_validate(data, extra="ignore")
     except ValidationError as error:

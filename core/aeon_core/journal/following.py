@@ -11,6 +11,7 @@ from typing import IO, Any, Literal
 from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
 from aeon_core.journal.reader import (
+    ENDS,
     MAX_LINE,
     FindTexts,
     RecordReader,
@@ -160,7 +161,7 @@ class Follower:
         while True:
             for record in self._reading.records(self.size):
                 if record["type"] not in BESIDE:
-                    self._finished = record["type"] == "run_finished"
+                    self._finished = record["type"] in ENDS
                 self._something_came = True
                 yield self._generation, record
             if not self._reading.overtaken:

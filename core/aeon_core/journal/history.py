@@ -20,7 +20,7 @@ from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
 from aeon_core.journal.view import RunView, fold
-from aeon_core.places import default_runs_directory
+from aeon_core.places import default_runs_directory, expanded
 from aeon_core.timing import seconds_after
 
 __all__ = [
@@ -203,7 +203,7 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
     name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
     if is_path(run):
-        path = Path(run).expanduser()
+        path = expanded(run, "the journal")
         open_journal(path).close()
         return path
     if name == "last":

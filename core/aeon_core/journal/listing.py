@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
-from aeon_core.journal.reader import record_type
+from aeon_core.journal.offsets import HEAD, seq_of
+from aeon_core.journal.reader import BEGINNINGS, record_type
 from aeon_core.journal.summary import (
     RunSummary,
     ending_of,
@@ -34,18 +35,21 @@ ENOUGH = 500
 """Runs of which a cache saves more than it costs."""
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
-_VERSION = 2
+_VERSION = 4
 _ENDS = 16 * 1024
 """Bytes that are read at each end of a journal."""
-_FIRST = ("text", "run_started")
+_BRACE = ord("{")
+_FIRST = ("text", *BEGINNINGS)
 """Types of which a journal's first record is one."""
 
 _Stamp = tuple[int, int, int, int]
 """What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
 that replaces a journal by another of the same size and sets its time back."""
-_Row = tuple[_Stamp, str, str, str, int, float | None, str, str | None, int | None]
+_Row = tuple[
+    _Stamp, str, str, str, int, float | None, str, str | None, int | None, float | None, float | None, str, bool, str
+]
 """Of a run, as its journal told it when the file had this stamp: task, status, model, passes, cost_usd, started,
-parent, forked_at."""
+parent, forked_at, completeness, coherence, waits_for, damaged, kind."""
 _Known = tuple[_Stamp, RunSummary]
 
 
@@ -116,7 +120,26 @@ def _read(path: str, size: int) -> RunSummary | None:
     line = beginning[: beginning.find(b"\n") + 1] or beginning
     if record_type(line) not in _FIRST:
         return None
-    return _ended_run(path, line, end) or summarise(Path(path))
+    summary = _ended_run(path, line, end) or summarise(Path(path))
+    if summary is not None and (_is_damaged(beginning) or (size > _ENDS and _is_damaged(end[end.find(b"\n") + 1 :]))):
+        return replace(summary, damaged=True)
+    return summary
+
+
+def _is_damaged(part: bytes) -> bool:
+    """Return whether whole lines that these bytes begin with are broken or missing, as far as a glance tells.
+
+    Only where lines begin and how many there are is looked at: a journal is one of ten thousand.
+    """
+    at = last = count = 0
+    while (end := part.find(b"\n", at)) >= 0:
+        if part[at] != _BRACE:
+            return True
+        at, last, count = end + 1, at, count + 1
+    if not count:
+        return False
+    first_seq, last_seq = seq_of(part), seq_of(part[last : last + HEAD])
+    return first_seq is None or last_seq is None or last_seq - first_seq != count - 1
 
 
 def _ends(path: str, size: int) -> tuple[bytes, bytes]:
@@ -161,9 +184,11 @@ def _load(file: Path) -> dict[str, _Row]:
 
 
 def _known(row: _Row, path: str) -> _Known:
-    stamp, task, status, model, passes, cost_usd, started, parent, forked_at = row
-    run_id = run_id_of(path)
-    return stamp, RunSummary(run_id, task, status, model, passes, cost_usd, started, path, parent, forked_at)
+    stamp, task, status, model, passes, cost_usd, started, parent, forked_at = row[:9]
+    summary = RunSummary(
+        run_id_of(path), task, status, model, passes, cost_usd, started, path, parent, forked_at, *row[9:]
+    )
+    return stamp, summary
 
 
 def _save(file: Path, known: dict[str, _Known]) -> None:
@@ -185,7 +210,8 @@ def _is_text(name: str) -> bool:
 
 
 def _row(stamp: _Stamp, run: RunSummary) -> _Row:
-    return stamp, run.task, run.status, run.model, run.passes, run.cost_usd, run.started, run.parent, run.forked_at
+    told = stamp, run.task, run.status, run.model, run.passes, run.cost_usd, run.started
+    return *told, run.parent, run.forked_at, run.completeness, run.coherence, run.waits_for, run.damaged, run.kind
 
 
 def _form() -> SchemaValidator:
@@ -193,6 +219,8 @@ def _form() -> SchemaValidator:
     number, text = core_schema.int_schema(), core_schema.str_schema()
     maybe = core_schema.nullable_schema
     stamp = core_schema.tuple_schema([number] * 4)
-    cost = maybe(core_schema.float_schema(allow_inf_nan=False))
-    row = core_schema.tuple_schema([stamp, text, text, text, number, cost, text, maybe(text), maybe(number)])
+    amount = maybe(core_schema.float_schema(allow_inf_nan=False))
+    told = [stamp, text, text, text, number, amount, text]
+    more = [maybe(text), maybe(number), amount, amount, text, core_schema.bool_schema(), text]
+    row = core_schema.tuple_schema([*told, *more])
     return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from aeon_core.journal import left_out
+from aeon_core.journal import branching, left_out
 from aeon_core.journal.following import Place
 from aeon_core.journal.offsets import CHUNK, HEAD, OffsetIndex
 from aeon_core.journal.paging import Pages
@@ -24,6 +26,20 @@ _TEXTS = 32 * 1024 * 1024
 """Characters of long texts that are kept for the records that come next."""
 
 
+Note = Callable[[int, Mapping[str, Any]], None]
+"""Told the number of each line that was folded, and as much of its record as the fold needs."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What the lines before `line` come to; it stays so whatever is folded after."""
+
+    line: int
+    expected: int
+    """The seq of that line."""
+    view: RunView
+
+
 class LongFold:
     """Folds the indexed lines of a journal into `view`, in their order; `step` goes on for a little.
 
@@ -32,9 +48,12 @@ class LongFold:
     of texts must be complete. Raises JournalError where the file cannot be read, or is no longer what was indexed.
     """
 
-    def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
+    def __init__(self, index: OffsetIndex, places: TextPlaces, note: Note | None = None) -> None:
         self.view = RunView()
         self._index, self._pages = index, Pages(index, places)
+        self._note = note
+        self._shared = False
+        """Whether parts of the view are those of another one, too."""
         self._next = 0
         self._expected = 0
         self._gone: list[range] | None = None
@@ -61,21 +80,40 @@ class LongFold:
         found = self._pages.texts(wanted, last)
         return {**found, **self._pages.texts(wanted - found.keys(), end)}
 
-    def step(self, max_seconds: float = 0.004) -> bool:
-        """Fold on for about so long, one line at least; return whether there are more of the indexed ones."""
+    @property
+    def folded(self) -> int:
+        """How many lines are folded."""
+        return self._next
+
+    def state(self) -> Folded:
+        """Return what is folded so far, to show or to go back to."""
+        self._shared = True
+        return Folded(self._next, self._expected, branching.branch(self.view))
+
+    def go_to(self, state: Folded) -> None:
+        """Go on from a state as if nothing after it had been folded."""
+        self._shared = True
+        self._next, self._expected, self.view = state.line, state.expected, branching.branch(state.view)
+
+    def step(self, max_seconds: float = 0.004, until: int | None = None) -> bool:
+        """Fold on for about so long, one line at least; return whether there are more of the indexed ones.
+
+        Where `until` is given, there are no more from that line on.
+        """
         deadline = time.perf_counter() + max_seconds
+        end = len(self._index) if until is None else min(until, len(self._index))
         if self._gone is None:
             self._gone = taken_back(self._index.path)
-        while self._next < len(self._index):
-            if self._fold_block(deadline):
+        while self._next < end:
+            if self._fold_block(deadline, end):
                 break
-        return self._next < len(self._index)
+        return self._next < end
 
-    def _fold_block(self, deadline: float) -> bool:
-        """Read some lines at once and fold them; return whether the time is over."""
+    def _fold_block(self, deadline: float, stop: int) -> bool:
+        """Read some lines before `stop` at once and fold them; return whether the time is over."""
         start = self._index.span(self._next)[0]
         after = self._index.number_at(start + CHUNK)
-        last = max(self._next, (after if after is not None else len(self._index)) - 1)
+        last = max(self._next, min(after if after is not None else stop, stop) - 1)
         block = self._index.read(start, min(self._index.span(last)[1] - start, MAX_LINE + 1))
         while self._next <= last:
             begin, end = self._index.span(self._next)
@@ -104,8 +142,12 @@ class LongFold:
         left_out.before_fold(record)
         if b'"$text"' in line and record["seq"] > 0 and record["type"] != "text":
             record = self._with_texts(record)
+        if self._shared:
+            branching.own(self.view, record)
         self.view.apply(record)
         left_out.after_fold(self.view, record)
+        if self._note is not None:
+            self._note(self._next - 1, record)
 
     def _check_seq(self, seq: int) -> None:
         if seq != self._expected:
@@ -140,8 +182,11 @@ def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
     match = _ENVELOPE.match(block, begin, min(end, begin + HEAD))
     if match is None or not block.endswith(b"\n", 0, end):
         return None
-    kind = match[4].decode()
-    record: dict[str, Any] = {"seq": int(match[1]), "ts": match[2].decode(), "run": match[3].decode(), "type": kind}
+    try:
+        ts, run, kind = (match[group].decode() for group in (2, 3, 4))
+    except UnicodeDecodeError:
+        return None
+    record: dict[str, Any] = {"seq": int(match[1]), "ts": ts, "run": run, "type": kind}
     if kind == "pass":
         if match[5] is None:
             return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.entities import ExecutionMode
-from aeon_core.plan.models import StepStatus
+from aeon_core.step_words import ExecutionMode, StepStatus
 
 
 @dataclass(slots=True)
@@ -81,6 +80,7 @@ class StepView:
     agent: str | None = None
     arguments: dict[str, Any] | None = None
     replaces: str | None = None
+    depends_on: list[str] = field(default_factory=list)
     validator_errors: list[str] = field(default_factory=list)
     """What the validator said of it; kept when the step ends, cleared when it is repaired."""
     mode: ExecutionMode | None = None

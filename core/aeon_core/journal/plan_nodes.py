@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
 from aeon_core.journal.parts import StepView
-from aeon_core.journal.values import dict_of, dicts_of, id_of, str_of
-from aeon_core.plan.models import StepStatus
+from aeon_core.journal.values import dict_of, dicts_of, id_of, str_of, strs_of
+from aeon_core.step_words import StepStatus
 
 _STATUSES = get_args(StepStatus)
 
@@ -31,6 +31,7 @@ def describe(step: StepView, node: Mapping[str, Any], depth: int, parent: str | 
     step.status = status_of(node.get("status"), step.status)
     step.tool, step.agent = id_of(node.get("tool")), id_of(node.get("agent"))
     step.arguments, step.replaces = dict_of(node.get("arguments")), id_of(node.get("replaces"))
+    step.depends_on = strs_of(node.get("depends_on"))
 
 
 def status_of(value: Any, default: StepStatus) -> StepStatus:

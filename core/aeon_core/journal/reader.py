@@ -21,6 +21,11 @@ from aeon_core.journal.texts import is_marked
 VERSION = 1
 MAX_LINE = 256 * 1024 * 1024
 """Bytes; a longer line is reported as broken and skipped."""
+_MOST = 2**63
+"""A seq is less, so that it can be kept in an array: a number beyond is damage."""
+BEGINNINGS = ("run_started", "workflow_start")
+"""Types of which a journal's first record is one: a run's, and a workflow's."""
+ENDS = ("run_finished", "workflow_end")
 END_BYTES = 64 * 1024
 """How much `tail` reads; more only where the last line is longer."""
 
@@ -219,7 +224,7 @@ def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | 
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
@@ -240,7 +245,7 @@ def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
 
 
 def head(path: Path) -> dict[str, Any] | None:
-    """Return the `run_started` record, its task in full; None where the file does not begin like a journal.
+    """Return the `run_started` or `workflow_start` record, its task in full; None where the file begins otherwise.
 
     Reads no further than that record. Raises UsageError where the file cannot be opened.
     """
@@ -248,10 +253,10 @@ def head(path: Path) -> dict[str, Any] | None:
     with open_journal(path) as file:
         for number, line in _lines(file, []) if not _is_binary(file) else ():
             kind = record_type(line)
-            record = parse_line(line, number, []) if kind in ("text", "run_started") else None
+            record = parse_line(line, number, []) if kind in ("text", *BEGINNINGS) else None
             if record is None:
                 return None
-            if kind == "run_started":
+            if kind in BEGINNINGS:
                 record["task"] = resolved(record.get("task"), table, set())
                 return record
             table[str(record.get("sha256"))] = str(record.get("text", ""))

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from aeon_core.entities import ExecutionMode, LogEntry, RunResult, SupervisorAction, ToolCall
-from aeon_core.plan.models import Plan, StepStatus
+from aeon_core.entities import LogEntry, RunResult, SupervisorAction, ToolCall
+from aeon_core.plan.models import Plan
+from aeon_core.step_words import ExecutionMode, StepStatus
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]

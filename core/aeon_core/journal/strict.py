@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from aeon_core.checks import first_problem
 from aeon_core.errors import UsageError
-from aeon_core.journal.reader import VERSION, read_records
+from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.texts import TextTable
 
@@ -59,8 +59,8 @@ class _Lines:
 
 
 def _beginning_fault(record: dict[str, Any]) -> str | None:
-    if record["type"] != "run_started":
-        return f"it is {record['type']!r}, where 'run_started' was expected"
+    if record["type"] not in BEGINNINGS:
+        return f"it is {record['type']!r}, where {BEGINNINGS[0]!r} was expected"
     if not isinstance(record.get("run"), str) or not isinstance(record.get("ts"), str):
         return "it names no run, or no time"
     return _fault_of(record)

@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
 from aeon_core.journal.reader import head, tail
-from aeon_core.journal.values import int_of, number_of
+from aeon_core.journal.values import dict_of, int_of, number_of, str_of
 
 SUFFIX = ".jsonl"
 BESIDE = ("journal_recovered", "text")
 """Types of records that say nothing of where a run stands: a process may have died right after it had written them."""
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NOT_ENDED = ("running", "interrupted")
-_NOT_IN_JSON = ("parent", "forked_at")
+_NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind")
+WORKFLOW = "workflow"
+"""The kind of what system2 does; its journal is called a transcript."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class RunSummary:
     `status` is a RunResult's, or `running` while its writer lives, or `interrupted`. `passes` counts those that have
     ended. `cost_usd` is in US dollars, None where the model has no known price. `started` is ISO 8601, UTC.
     Of a fork, `parent` is the id of the run that it was forked from, `forked_at` the pass that it began with.
+    `completeness` and `coherence` are those of the last assessment, 0…1. `waits_for` is the point of an approval that
+    was asked for last and not decided, empty where none is; it is waited for as long as the run is `running`.
+    `damaged` says that near the ends of the journal lines are broken or missing: a list looks no further.
+    `kind` is `run`, or `workflow` for a transcript of system2, which waits for a gate or an answer, and has no passes.
     """
 
     run_id: str
@@ -43,6 +49,11 @@ class RunSummary:
     path: str
     parent: str | None = None
     forked_at: int | None = None
+    completeness: float | None = None
+    coherence: float | None = None
+    waits_for: str = ""
+    damaged: bool = False
+    kind: str = "run"
 
     @property
     def ended(self) -> bool:
@@ -60,6 +71,9 @@ class Ending(NamedTuple):
     status: str | None
     passes: int
     cost_usd: float | None
+    completeness: float | None = None
+    coherence: float | None = None
+    waits_for: str = ""
 
 
 def summarise(path: Path) -> RunSummary | None:
@@ -74,23 +88,26 @@ def summarise(path: Path) -> RunSummary | None:
 
 
 def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
-    """Return what a `run_started` record, for which `is_start` holds, and an ending tell of a run.
+    """Return what the first record of a run or a workflow, for which `is_start` holds, and an ending tell of it.
 
     Raises OSError where the run has not ended and the file cannot be opened.
     """
-    status, passes, cost_usd = ending
     parent, forked_at = forked_from(first)
     return RunSummary(
         run_id=run_id_of(path),
         task=first["task"],
-        status=status if status is not None else unended_status(path),
+        status=ending.status if ending.status is not None else unended_status(path),
         model=first["model"],
-        passes=passes,
-        cost_usd=cost_usd,
+        passes=ending.passes,
+        cost_usd=ending.cost_usd,
         started=first["ts"],
         path=path,
         parent=parent,
         forked_at=forked_at,
+        completeness=ending.completeness,
+        coherence=ending.coherence,
+        waits_for=ending.waits_for,
+        kind=WORKFLOW if first.get("type") == "workflow_start" else "run",
     )
 
 
@@ -100,7 +117,7 @@ def run_id_of(path: str) -> str:
 
 
 def is_start(first: dict[str, Any]) -> bool:
-    """Return whether the fields of a `run_started` record are what Aeon writes."""
+    """Return whether the fields of a `run_started` or `workflow_start` record are what Aeon writes."""
     return all(isinstance(first.get(key), str) for key in ("run", "task", "model", "ts")) and bool(
         _STAMP.fullmatch(first["ts"])
     )
@@ -124,15 +141,45 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     last = last_told(newest_first)
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):
-        return Ending(result["status"], int_of(result.get("passes")), _dollars(result.get("cost_usd")))
+        scores = _scores(dict_of(result.get("convergence")) or {})
+        return Ending(result["status"], int_of(result.get("passes")), _float(result.get("cost_usd")), *scores)
+    if last.get("type") == "workflow_end":
+        total = dict_of(last.get("total_cost")) or {}
+        return Ending(str_of(last.get("status")) or None, 0, _float(total.get("cost_usd")))
     passes, cost_usd, seen_cost = 0, None, False
+    scores, scored = (None, None), False
     for record in _that_count(chain([last], newest_first)):
-        if not seen_cost and record.get("type") == "ttl":
-            cost_usd, seen_cost = _dollars(record.get("cost_usd")), True
+        kind = record.get("type")
+        if not seen_cost and kind == "ttl":
+            cost_usd, seen_cost = _float(record.get("cost_usd")), True
+        if not scored and kind == "convergence":
+            scores, scored = _scores(record), True
         if not passes:
             # A record within pass N says that N − 1 have ended.
             passes = int_of(record.get("pass_number")) or max(0, int_of(record.get("pass")) - 1)
-    return Ending(None, passes, cost_usd)
+    return Ending(None, passes, cost_usd, *scores, waits_for=_asked(last))
+
+
+def _scores(assessment: dict[str, Any]) -> tuple[float | None, float | None]:
+    return _score(assessment.get("completeness_score")), _score(assessment.get("coherence_score"))
+
+
+def _score(value: Any) -> float | None:
+    number = number_of(value)
+    return float(number) if number is not None and 0 <= number <= 1 else None
+
+
+def _asked(last: dict[str, Any]) -> str:
+    """Return the point of the approval that a run asks for: it writes nothing else until that is decided.
+
+    Of a workflow it is the gate, or the kind of its question.
+    """
+    if last.get("type") == "gate_asked":
+        return f"gate {int_of(last.get('gate'))}"
+    if last.get("type") == "question" and last.get("state") == "asked":
+        return str_of(last.get("kind")).replace("_", " ")
+    is_asked = last.get("type") == "approval" and last.get("state") == "asked"
+    return str_of(last.get("point")) if is_asked else ""
 
 
 def _that_count(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -146,9 +193,9 @@ def _that_count(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, An
         yield record
 
 
-def _dollars(value: Any) -> float | None:
-    dollars = number_of(value)
-    return float(dollars) if dollars is not None else None
+def _float(value: Any) -> float | None:
+    number = number_of(value)
+    return float(number) if number is not None else None
 
 
 def unended_status(path: str | Path) -> str:

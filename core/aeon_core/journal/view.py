@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.entities import RunResult
 from aeon_core.journal import adaptive_fold
 from aeon_core.journal import fold as _fold
 from aeon_core.journal.adaptive_parts import (
@@ -21,6 +20,9 @@ from aeon_core.journal.adaptive_parts import (
 )
 from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
+
+if TYPE_CHECKING:
+    from aeon_core.entities import RunResult
 
 __all__ = [
     "AdvisoryView",

@@ -11,18 +11,19 @@ from aeon_core.config import RunConfig
 from aeon_core.effects.faces import PortMemory, PortModel
 from aeon_core.effects.gate import permitted
 from aeon_core.effects.port import Effects
-from aeon_core.entities import ExecutionMode, SupervisorAction, ToolCall
+from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plain import plain
 from aeon_core.plan.gathering import parts_of
-from aeon_core.plan.models import Plan, PlanStep, StepStatus, Subplan
+from aeon_core.plan.models import Plan, PlanStep, Subplan
 from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section
 from aeon_core.reasoning import execute_llm_reasoning_step
+from aeon_core.step_words import ExecutionMode, StepStatus
 from aeon_core.supervisor.supervisor import Supervisor
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry

@@ -11,9 +11,10 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.adaptive.strategy import ReasoningMode, strategy
-from aeon_core.entities import Entity, ExecutionMode, StepResult, SupervisorAction, ToolCall, TTLState
+from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.step_words import ExecutionMode
 
 T = TypeVar("T")
 

@@ -123,6 +123,10 @@ def _told_failure(response: dict[str, Any], place: Endpoint, secrets: Iterable[s
         hint = "give a model id, or an inference profile such as us.anthropic.…"
         return llm_error(f"{message}; {hint}", place, False, status=status, exit_code=3, usage=usage)
     headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
+    if code_of(response) == "ModelNotReadyException":
+        message = f"the model at {place.shown_url} is not ready (429): {quoted}"
+        hint = "check the access to the model in the Bedrock console, and try later"
+        return llm_error(f"{message}; {hint}", place, True, retry_after(headers), status=status, usage=usage)
     if status == 424:
         message = f"the model at {place.shown_url} failed (424): {quoted}"
         return llm_error(message, place, True, retry_after(headers), status=status, usage=usage)

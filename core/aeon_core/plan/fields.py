@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from aeon_core.plain import MAX_DEPTH, NotPlainError, clean_text, parse_json, plain
-from aeon_core.plan.models import StepStatus
+from aeon_core.step_words import StepStatus
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
 PLAN_FIELDS = ("goal", "steps")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.plan.models import Plan, PlanStep, StepStatus
+from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.questions import is_vague
 from aeon_core.plan.refinement import (
     ANSWER,
@@ -19,6 +19,7 @@ from aeon_core.plan.refinement import (
     replaced_by_step,
 )
 from aeon_core.plan.wording import wording
+from aeon_core.step_words import StepStatus
 
 _MANY_ACTIONS = 4
 """Verbs in one description from which a step is better expanded into substeps."""

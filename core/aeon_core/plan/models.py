@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-StepStatus = Literal["pending", "running", "complete", "failed", "invalid"]
+from aeon_core.step_words import StepStatus
 
 MAX_NESTING_DEPTH = 5
 """Deepest `depth_level` of a subplan (adaptive FR-082)."""

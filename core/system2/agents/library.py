@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from system2.agents.definition import AgentDefinition, AgentParseError
 from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split
 from system2.agents.tools import base_name
 from system2.agents.transforms import apply_transforms
+from system2.reading import beginning_of
 
 AGENTS_FOLDER = Path(".claude") / "agents"
 SHIPPED = Path(__file__).parents[1] / "shipped"
@@ -33,6 +32,7 @@ class AgentLibrary:
         self._root = project_root
         self._warn = warn
         self._places: dict[str, Path] | None = None
+        self._as_found: dict[Path, int] = {}
 
     def names(self) -> list[str]:
         """Return the names of all agents, in alphabetical order."""
@@ -45,6 +45,10 @@ class AgentLibrary:
     def get(self, name: str) -> AgentDefinition:
         """Return an agent, read now. Raises UsageError where there is none of that name or its file has become bad."""
         return parse_agent(self._path(name))
+
+    def was_changed(self, agent: AgentDefinition) -> bool:
+        """Return whether an agent of the project is another one than when the files were looked through."""
+        return self._as_found.get(agent.source_path, _digest(agent)) != _digest(agent)
 
     def _path(self, name: str) -> Path:
         places = self._found()
@@ -63,10 +67,12 @@ class AgentLibrary:
         places: dict[str, Path] = {}
         for path in self._candidates(folder):
             try:
-                name = parse_agent(path).name
+                agent = parse_agent(path)
             except AgentParseError as error:
                 self._warn(f"{error.message} (it is passed over)")
                 continue
+            name = agent.name
+            self._as_found[path] = _digest(agent)
             if name not in places:
                 places[name] = path
                 continue
@@ -94,6 +100,10 @@ class AgentLibrary:
         return inside
 
 
+def _digest(agent: AgentDefinition) -> int:
+    return hash((agent.name, tuple(agent.tools), agent.raw_system_prompt))
+
+
 def parse_agent(agent_path: Path) -> AgentDefinition:
     """Return the agent that a file defines (REQ-010 to REQ-016, REQ-081). Raises AgentParseError."""
     where = f"the agent file {str(agent_path)!r}"
@@ -108,10 +118,7 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
 
 def _text(path: Path, where: str) -> str:
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise AgentParseError(f"{where} is no regular file; put the agent's text there")
-            content = file.read(MAX_BYTES + 1)
+        content = beginning_of(path, MAX_BYTES + 1)
     except OSError as error:
         raise AgentParseError(f"{where} cannot be read: {_reason(error)}") from None
     if len(content) > MAX_BYTES:
@@ -120,11 +127,6 @@ def _text(path: Path, where: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise AgentParseError(f"{where} is no UTF-8 (byte {error.start}); save it as UTF-8") from None
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file so that neither a pipe nor a device holds up the reader."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:

@@ -10,7 +10,7 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.journal import listing
 from aeon_core.journal.listing import CACHE, Listing, list_runs
-from aeon_core.journal.records import JournalRecovered, PhaseRecord, RunResumed
+from aeon_core.journal.records import ApprovalRecord, ConvergenceRecord, JournalRecovered, PhaseRecord, RunResumed
 from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import finished, lines, started, text, ttl, whole_run, write
@@ -38,6 +38,10 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
     return tmp_path
+
+
+def scored(completeness: float, coherence: float) -> ConvergenceRecord:
+    return ConvergenceRecord(pass_number=1, completeness_score=completeness, coherence_score=coherence)
 
 
 def read_each(directory: Path) -> list[RunSummary]:
@@ -93,9 +97,9 @@ def test_a_run_that_is_being_written_is_said_to_be_running_only_meanwhile(runs: 
         b"",
         b"\xff",
         b"[99,{}]",
-        b'[2,{"whole.jsonl":[1,2,3]}]',
+        b'[3,{"whole.jsonl":[1,2,3]}]',
         b'{"a":1}',
-        b'[2,{"gone.jsonl":[[1,2,3,4],"","","",0,null,"",null,null]}]',
+        b'[3,{"gone.jsonl":[[1,2,3,4],"","","",0,null,"",null,null,null,null,"",false]}]',
     ],
     ids=["empty", "binary", "newer", "shape", "object", "stale"],
 )
@@ -109,7 +113,7 @@ def test_a_cache_that_is_worth_nothing_is_made_anew(runs: Path, content: bytes) 
 def test_a_cache_of_another_version_is_not_believed(runs: Path) -> None:
     list_runs(runs)
     kept = (runs / CACHE).read_bytes()
-    assert kept.startswith(b"[2,")
+    assert kept.startswith(b"[4,")
     (runs / CACHE).write_bytes(b"[1," + kept[3:].replace(b'"completed"', b'"failed"'))
     assert list_runs(runs) == read_each(runs)
 
@@ -129,7 +133,7 @@ def test_few_runs_or_few_changes_write_nothing(runs: Path, monkeypatch: pytest.M
     list_runs(runs)
     before = (runs / CACHE).stat().st_ino
     with (runs / "interrupted.jsonl").open("ab") as file:
-        file.write(b"\n")
+        file.write(b"{")
     assert list_runs(runs) == read_each(runs)
     assert (runs / CACHE).stat().st_ino == before
 
@@ -252,3 +256,47 @@ def test_a_file_name_that_is_no_text_is_listed_and_hinders_no_cache(runs: Path) 
     assert list_runs(runs) == read_each(runs)
     assert {name, "größe"} < {run.run_id for run in list_runs(runs)}
     assert "größe.jsonl" in json.loads((runs / CACHE).read_bytes())[1]
+
+
+def test_the_last_scores_are_listed_whether_a_run_has_ended_or_not(runs: Path) -> None:
+    assessed = [scored(0.5, 0.6), scored(0.82, 0.91)]
+    last = {"completeness_score": 0.75, "coherence_score": 1, "converged": False}
+    write(runs, started(), *assessed, ttl(1), run="going-on")
+    write(runs, started(), *assessed, RunResumed(options={}, continues_at=2), run="taken-back")
+    write(runs, started(), *assessed, finished(convergence=last), run="over")
+    write(runs, started(), *assessed, finished(), run="unassessed")
+    write(runs, started(), scored(10**400, -0.5), ttl(1), run="no-scores")
+    for _ in range(2):
+        found = {run.run_id: (run.completeness, run.coherence) for run in list_runs(runs)}
+        assert found["going-on"] == (0.82, 0.91)
+        assert found["taken-back"] == (0.5, 0.6)
+        assert found["over"] == (0.75, 1.0)
+        assert found["unassessed"] == found["no-scores"] == (None, None)
+    assert list_runs(runs) == read_each(runs)
+
+
+def test_what_a_run_waits_for_is_listed_until_it_is_decided(runs: Path) -> None:
+    writer = JournalWriter(runs / "live.jsonl", "live")
+    writer.append(started())
+    writer.append(ApprovalRecord(point="pass", state="asked", pass_number=1, digest="d"))
+    assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == "pass"
+    writer.append(ApprovalRecord(point="pass", state="decided", pass_number=1, digest="d", decision="approve"))
+    assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == ""
+    writer.close()
+
+
+def test_a_journal_with_broken_or_missing_lines_near_its_ends_is_marked(runs: Path) -> None:
+    good = lines(started(), *[ttl(number) for number in range(400)], finished())
+    broken = {
+        "whole-one": good,
+        "torn-one": [*good, b'{"v":1,"seq":402,"ts'],
+        "binary": [*good[:200], *good[200:-3], b"\xff\xfe\n", *good[-3:]],
+        "gap": [*good[:5], *good[6:]],
+        "gap-at-end": [*good[:-3], *good[-2:]],
+        "blank": [good[0], b"\n", *good[1:]],
+    }
+    for name, parts in broken.items():
+        (runs / f"{name}.jsonl").write_bytes(b"".join(parts))
+    for _ in range(2):
+        marked = {run.run_id for run in list_runs(runs) if run.damaged}
+        assert marked == {"binary", "gap", "gap-at-end", "blank"}

@@ -145,6 +145,18 @@ def test_damage_and_gaps_are_told_as_a_reader_tells_them(tmp_path: Path) -> None
     assert [each.type for each in view.log].count("damage") == 4
 
 
+@pytest.mark.parametrize("kind", ["text", "cycle", "pass"])
+@pytest.mark.parametrize("place", ["ts", "run"])
+def test_bytes_that_are_no_text_in_an_envelope_are_damage(tmp_path: Path, kind: str, place: str) -> None:
+    told = {"v": 1, "seq": 1, "ts": "2026-11-20", "run": "r1", "type": kind, "pass_number": 1, place: "\xbd"}
+    bad = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode("latin-1")
+    path = tmp_path / "r1.jsonl"
+    path.write_bytes(line(started(), 0) + bad + b"\n" + line(ttl(1), 2))
+    view = folded(path)
+    assert (view.last_seq, len(view.damage)) == (2, 2)
+    assert sorted(view.damage) == sorted(plainly(path).damage)
+
+
 def test_lines_that_a_resume_took_back_are_left_out(tmp_path: Path) -> None:
     run = Recording()
     run.plan(*steps())

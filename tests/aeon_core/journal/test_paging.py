@@ -182,6 +182,7 @@ def test_a_file_that_was_replaced_has_other_texts(tmp_path: Path) -> None:
         (b"\x00\x00\n", "broken (expected value)"),
         (b'{"v":1,"seq":1,"type":"memory","value":"\xff"}\n', "broken"),
         (b"[1]\n", "no record (it has no type or no seq)"),
+        (b'{"v":1,"seq":18446744073709551616,"type":"ttl"}\n', "no record (it has no type or no seq)"),
     ],
 )
 def test_a_damaged_line_is_an_entry_that_says_why(tmp_path: Path, bad: bytes, problem: str) -> None:

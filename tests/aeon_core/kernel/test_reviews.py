@@ -164,12 +164,22 @@ def test_where_nobody_can_be_asked_the_run_stops_and_says_so(tmp_path: Path, poi
     assert result.status == "aborted"
     assert result.error is not None
     assert result.error["message"] == (
-        f"the {point} was to be approved, and nobody could be asked; answer at a terminal, or leave {point!r} out of "
-        "--approve"
+        f"the {point} was to be approved, and nobody could be asked; resume it where somebody can answer, at a "
+        "terminal or with --wait SECONDS, or with --approve none"
     )
     person = Person()
     assert resume(tmp_path / "r.jsonl", two_passes(), approver=person).status == "converged"
     assert person.points[0] == (point, 1)
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+@pytest.mark.parametrize("approver", [lambda _: 1 / 0, lambda _: "yes"])
+def test_an_approver_that_fails_ends_the_run_and_is_not_refined_for(tmp_path: Path, point: str, approver: Any) -> None:
+    config = RunConfig(approve=[point], durability="off")  # type: ignore[list-item]
+    result = Orchestrator(two_passes(), config=config, approver=approver, journal=tmp_path / "r.jsonl").run(TASK)
+    assert result.status == "aborted"
+    assert result.error is not None
+    assert result.error["message"].startswith(f"the question about the {point} was answered with abort: the approver ")
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])

@@ -10,7 +10,7 @@ from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 
 COMMANDS = [
-    *("run", "demo", "watch", "runs", "show", "resume", "replay", "fork", "batch"),
+    *("run", "demo", "watch", "decide", "runs", "show", "resume", "replay", "fork", "batch", "workflow"),
     *("tools", "schema", "lint", "serve", "doctor"),
 ]
 
@@ -39,7 +39,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
     ("arguments", "message"),
     [
         (("rnu",), "unknown command 'rnu', did you mean 'run'?"),
-        (("decide",), "unknown command 'decide'"),
+        (("decide", "last"), "the following arguments are required: DECISION"),
         (("run", "--headles", "x"), "unknown option '--headles', did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
@@ -64,6 +64,10 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("demo",), "a live run needs a terminal; add --headless"),
         ((), "the app needs a terminal"),
         (("run", "--headless", "--runs-dir", "/dev/null/x", "x"), "'/dev/null' is no folder"),
+        (("runs", "--config", "~nobody-here/c.yml"), "the option --config: the home folder in '~nobody-here/c.yml' is"),
+        (("show", "~nobody-here/a.jsonl"), "the journal: the home folder in '~nobody-here/a.jsonl' is not known"),
+        (("watch", "--headless", "~nobody-here/a.jsonl"), "the journal: the home folder in '~nobody-here/a.jsonl' is"),
+        (("serve", "--config", "~nobody-here/c.yml"), "the option --config: the home folder in"),
         (("tools", "--project-root", "/no/folder"), "the project root '/no/folder' is no folder"),
     ],
 )

@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aeon_core.effects.approval import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.inbox import Sent, inbox_of, send
+from aeon_core.journal.question import open_question
 from aeon_core.journal.view import AssessmentView, RunView
-from aeon_tui.cli._ask import QUESTION, QUESTIONS, TerminalApprover
+from aeon_tui.cli._ask import QUESTIONS, TerminalApprover
 from aeon_tui.cli._output import stderr
+from tests.aeon_core.questions import Asking, until
 from tests.aeon_tui.cli.conftest import Cli, process
 from tests.fakes import steps
 
@@ -59,7 +64,7 @@ def test_the_call_is_shown_whole_before_the_question(
 ) -> None:
     answered(monkeypatch, "a\n")
     shown = capsys.readouterr().err
-    assert shown.index("May Bash be called?") < shown.index("  ls\n  rm x\n") < shown.index(QUESTION)
+    assert shown.index("May Bash be called?") < shown.index("  ls\n  rm x\n") < shown.index(QUESTIONS["tool"])
 
 
 PLAN = {
@@ -160,7 +165,7 @@ def test_e_opens_the_plan_in_an_editor(
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", "true")
     assert reviewed(monkeypatch, "e\na\n").decision == "approve"
-    assert "the plan is as it was; nothing was decided" in capsys.readouterr().err
+    assert "nothing was changed, so nothing is decided" in capsys.readouterr().err
     monkeypatch.setenv("VISUAL", "/no/editor")
     assert reviewed(monkeypatch, "edit\na\n").decision == "approve"
     assert "the editor '/no/editor' cannot be started" in capsys.readouterr().err
@@ -176,8 +181,10 @@ def test_without_a_terminal_the_run_stops_and_can_be_gone_on_with(point: str) ->
     assert done.returncode == 1
     result = json.loads(done.stdout)
     assert (result["status"], result["passes"]) == ("aborted", 0)
-    assert f"the {point} was to be approved, and nobody could be asked; answer at a terminal, or leave" in done.stderr
-    again = process("resume", "last", "--json")
+    assert f"the {point} was to be approved, and nobody could be asked; resume it where " in done.stderr
+    unasked = process("resume", "last", "--json")
+    assert (unasked.returncode, json.loads(unasked.stdout)["status"]) == (1, "aborted")
+    again = process("resume", "last", "--json", "--approve", "none")
     assert again.returncode == 0
     assert (json.loads(again.stdout)["status"], json.loads(again.stdout)["passes"]) == ("converged", 2)
 
@@ -207,7 +214,7 @@ def test_what_was_typed_before_the_question_answers_nothing(monkeypatch: pytest.
 
         class Asking(io.StringIO):
             def write(self, text: str) -> int:
-                if text == QUESTION:
+                if text == QUESTIONS["tool"]:
                     os.write(master, b"r now\n")
                 return len(text)
 
@@ -224,4 +231,53 @@ def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypa
     done = cli("run", *options, "--model", "simulated:default", stdin="a\n")
     assert done.code == 5
     assert "nobody could be asked; allow it with --allow Bash" in done.err
-    assert QUESTION not in done.err
+    assert QUESTIONS["tool"] not in done.err
+
+
+def test_a_decision_from_another_terminal_takes_the_prompt_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    request = asking.ask("tool")
+    master, terminal = os.openpty()
+    with os.fdopen(terminal) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+
+        def decide() -> None:
+            until(lambda: inbox_of(asking.path).exists())
+            os.write(master, b"half a li")
+            question = open_question(asking.path)
+            assert question is not None
+            send(asking.path, question, ApprovalDecision(decision="reject", feedback="not now")).close()
+
+        thread = threading.Thread(target=decide)
+        thread.start()
+        found = TerminalApprover(stderr(), journal=asking.path)(request)
+        thread.join()
+        assert select.select([stream], [], [], 0)[0] == [], "what was typed meanwhile answers nothing"
+    os.close(master)
+    asking.end()
+    assert (found.decision, found.feedback) == ("reject", "not now")
+    assert capsys.readouterr().err.endswith(f"{QUESTIONS['tool']}\r\x1b[Kdecided in another terminal: reject\n")
+    assert not inbox_of(asking.path).exists()
+
+
+def test_what_is_typed_first_is_the_answer_and_who_comes_later_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    request = asking.ask("tool")
+    sent: list[Sent] = []
+
+    class Typing(io.StringIO):
+        def readline(self, size: int | None = -1) -> str:
+            question = open_question(asking.path)
+            assert question is not None
+            sent.append(send(asking.path, question, ApprovalDecision(decision="abort")))
+            return "a\n"
+
+    monkeypatch.setattr(sys, "stdin", Typing())
+    assert TerminalApprover(stderr(), journal=asking.path)(request).decision == "approve"
+    assert (sent[0].fate(), sent[0].decided) == ("passed", "approve")
+    sent[0].close()
+    asking.end()

@@ -163,7 +163,7 @@ class BashTool(Tool):
         if output.problem:
             notices.append(output.problem)
         if ended.exit_code and not self.isolation.network and _NO_NETWORK.search(output.text("stderr")):
-            notices.append("commands run without network here; the shell's setting 'network: true' would open it")
+            notices.append("commands run without network here; a person can open it in the settings of the shell")
         return notices
 
     def _error(self, message: str) -> ToolError:

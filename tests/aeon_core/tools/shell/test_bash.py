@@ -162,7 +162,7 @@ def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -
     if isolation.fault_of(SHUT, tmp_path):
         pytest.skip("Landlock does not hold on this machine")
     result = tool.invoke("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6")
-    assert result["notices"] == ["commands run without network here; the shell's setting 'network: true' would open it"]
+    assert result["notices"] == ["commands run without network here; a person can open it in the settings of the shell"]
     assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
 
 

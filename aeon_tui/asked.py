@@ -1,0 +1,27 @@
+"""What a run of another process waits for, as whoever decides it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aeon_core.effects.approval import ApprovalRequest
+from aeon_core.inbox import takes_decisions
+from aeon_core.journal.question import Question, open_question
+from aeon_core.journal.summary import is_being_written
+
+
+def request_of(question: Question) -> ApprovalRequest:
+    """Return the question as the run's own process asks it."""
+    return ApprovalRequest(**question.model_dump(exclude={"seq"}))
+
+
+def waiting_request(path: Path) -> ApprovalRequest | None:
+    """Return what a live run waits for and another terminal can decide; None where there is no such thing.
+
+    Raises UsageError, JournalError, OSError where the journal cannot be read.
+    """
+    # In this order: what a process that died left there is nothing that waits.
+    if not takes_decisions(path) or not is_being_written(path):
+        return None
+    question = open_question(path)
+    return request_of(question) if question is not None else None

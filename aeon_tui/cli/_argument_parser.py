@@ -1,0 +1,80 @@
+"""How a command line is parsed: what is wrong with it is one line, which names the nearest thing that there is."""
+
+from __future__ import annotations
+
+import argparse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and knows the nearest name for a misspelt one."""
+
+    def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self._fill = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._fill is not None:
+            self._fill(self)
+            self._fill = None
+        return super().parse_known_args(args, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.error(_unknown(rest[0], self._known_options()))
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        from aeon_core.errors import UsageError
+
+        raise UsageError(f"{message} (`{self.prog} --help` shows what there is)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "command" if isinstance(action, argparse._SubParsersAction) else "value"
+            self.error(f"unknown {what} {value!r}{_near(str(value), list(action.choices))}")
+
+    def _known_options(self) -> list[str]:
+        names = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    names.update(parser._option_string_actions)
+        return sorted(names)
+
+
+class _Help(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=100)
+
+
+class Version(argparse.Action):
+    """Prints the version, and ends."""
+
+    def __init__(self, option_strings: list[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from aeon_core.versions import versions
+
+        print(f"aeon-tui {versions()['aeon']}")
+        parser.exit()
+
+
+def _unknown(argument: str, options: list[str]) -> str:
+    if argument.startswith("-"):
+        name = argument.partition("=")[0]
+        return f"unknown option {name!r}{_near(name, options)}"
+    return f"unexpected argument {argument!r}; put a task of several words in quotes"
+
+
+def _near(name: str, known: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f", did you mean {close[0]!r}?" if close else ""

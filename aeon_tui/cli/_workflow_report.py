@@ -1,0 +1,177 @@
+"""A workflow's history for `show`: as text, as JSON, as Markdown, as a web page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from aeon_core.amounts import money
+from aeon_core.journal.summary import is_being_written
+from aeon_core.visible import visible
+from aeon_widgets.text import count, one_line, span
+from system2.telling import told
+from system2.view import AgentView, WorkflowView, read_workflow
+
+Form = Literal["md", "html", "json"]
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+:root {{ color-scheme: light dark; }}
+pre {{ white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid GrayText; padding-left: .8rem; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>"""
+
+
+class Part(NamedTuple):
+    """A heading, and the lines under it."""
+
+    title: str
+    lines: list[str]
+
+
+class WorkflowReport:
+    """What a transcript tells, read whole. Raises UsageError where the file is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.damage: list[str] = []
+        self.view: WorkflowView = read_workflow(path, self.damage)
+        self._is_live = is_being_written(path)
+
+    @property
+    def text(self) -> str:
+        """The whole report for a terminal: what `told` tells, then what each agent did."""
+        parts = [told(self.view, is_live=self._is_live)]
+        for part in self._agents():
+            parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
+        return "\n\n".join(parts)
+
+    def exported(self, form: Form) -> Any:
+        """Return the report in one of the forms: text, of JSON what is to be written as such."""
+        if form == "json":
+            return self.as_json()
+        return self._markdown() if form == "md" else self._page()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the view of the transcript as plain JSON."""
+        view = self.view
+        return {
+            "run_id": view.run_id,
+            "task": view.task,
+            "status": self._status,
+            "model": view.model,
+            "simulated": view.simulated,
+            "started": view.started,
+            "config": view.config,
+            "cost_usd": view.cost_usd,
+            "input_tokens": view.input_tokens,
+            "output_tokens": view.output_tokens,
+            "api_calls": view.api_calls,
+            "gates": [
+                {
+                    "gate": gate.number,
+                    "title": gate.title,
+                    "artifact": gate.artifact,
+                    "state": gate.state,
+                    "summary": gate.summary,
+                    "decisions": [
+                        {"decision": each.decision.value, "feedback": each.feedback, "timestamp": each.timestamp}
+                        for each in gate.decisions
+                    ],
+                }
+                for gate in view.gates.values()
+            ],
+            "agents": [_agent_json(agent) for agent in view.agents.values()],
+            "notices": [dict(notice) for notice in view.notices],
+            "end": dict(view.end) if view.end is not None else None,
+            "damage": self.damage,
+        }
+
+    @property
+    def _status(self) -> str:
+        if self.view.end is not None:
+            return str(self.view.end["status"])
+        return "running" if self._is_live else "interrupted"
+
+    def _agents(self) -> Iterator[Part]:
+        for agent in self.view.agents.values():
+            lines = list(_done(agent))
+            if lines:
+                yield Part(f"{agent.name}: {_spent(agent)}", lines)
+
+    def _markdown(self) -> str:
+        parts = [f"# Workflow {visible(self.view.run_id)}", _fenced(told(self.view, is_live=self._is_live))]
+        for part in self._agents():
+            parts += [f"## {visible(part.title)}", _fenced("\n".join(part.lines))]
+        return "\n\n".join(parts)
+
+    def _page(self) -> str:
+        whole = Part("", told(self.view, is_live=self._is_live).split("\n"))
+        body = "\n".join(_section(part) for part in (whole, *self._agents()))
+        return _PAGE.format(title=html.escape(visible(f"Workflow {self.view.run_id}")), body=body)
+
+
+def _spent(agent: AgentView) -> str:
+    calls, spent = sum(cost.api_calls for cost in agent.cost), sum(cost.cost_usd for cost in agent.cost)
+    return f"{count(calls, 'call')}, {money(spent)}"
+
+
+def _done(agent: AgentView) -> Iterator[str]:
+    for entry in agent.entries:
+        kind = entry.get("type")
+        if kind == "tool_exec":
+            sign, flagged = "✔" if entry["success"] else "✖", " ⚠ flagged" if entry.get("flags") else ""
+            took = span(entry["duration_ms"])
+            yield f"{sign} {entry['tool']} {one_line(entry['args_summary'], 200)} · {took}{flagged}"
+        elif kind == "agent_start" and entry.get("feedback"):
+            yield f"✎ round {entry['round']}: {one_line(entry['feedback'], 400)}"
+        elif kind == "question" and entry.get("state") == "decided":
+            yield f"→ {str(entry['kind']).replace('_', ' ')}: {entry.get('choice')} · {one_line(entry['text'], 200)}"
+        elif kind == "gate_decision":
+            words = f" · {one_line(entry['feedback'], 400)}" if entry.get("feedback") else ""
+            yield f"◆ gate {entry['gate']}: {entry['decision']}{words}"
+        elif kind == "api_response" and entry.get("error"):
+            yield f"✖ the call failed: {one_line(str(entry['error'].get('message', '')), 200)}"
+
+
+def _agent_json(agent: AgentView) -> dict[str, Any]:
+    return {
+        "agent": agent.name,
+        "state": agent.state,
+        "rounds": agent.rounds,
+        "contract": agent.contract.as_dict() if agent.contract is not None else None,
+        "completion": agent.completion.as_dict() if agent.completion is not None else None,
+        "halted": agent.halted,
+        "skip_reason": agent.skip_reason,
+        "files_changed": agent.files_changed,
+        "cost": [cost.as_dict() for cost in agent.cost],
+        "tools": [
+            {key: entry.get(key) for key in ("tool", "input", "result", "success", "duration_ms", "flags")}
+            for entry in agent.entries
+            if entry.get("type") == "tool_exec"
+        ],
+    }
+
+
+def _fenced(text: str) -> str:
+    shown = visible(text, keep="\n")
+    fence = "```"
+    while fence in shown:
+        fence += "`"
+    return f"{fence}\n{shown}\n{fence}"
+
+
+def _section(part: Part) -> str:
+    heading = f"<h2>{html.escape(visible(part.title))}</h2>\n" if part.title else ""
+    return f"{heading}<pre>{html.escape(visible(chr(10).join(part.lines), keep=chr(10)))}</pre>"

@@ -1,0 +1,143 @@
+"""`aeon-tui decide`: what a run waits for is answered from another terminal; the run's own process takes it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
+from aeon_core.journal.history import find_run
+from aeon_core.journal.question import ANSWERS, Question, open_question
+from aeon_core.journal.reader import head
+from aeon_core.journal.summary import is_being_written, summarise
+from aeon_core.places import expanded
+from aeon_tui.asked import request_of
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import stderr, stdout
+from aeon_tui.edits import load_edit
+from aeon_widgets.approval_text import title
+
+PATIENCE_SECONDS = 10.0
+"""How long it is waited until the run's process has journaled the decision; it looks ten times a second."""
+
+
+def execute(args: Namespace) -> int:
+    """Decide, and return 0 once the run has taken the decision, 1 where it did not.
+
+    Raises UsageError where the run waits for no decision, for another one, or with a process that has ended.
+    """
+    path = find_run(args.run, _settings.runs_dir(args))
+    question = _question(path, args.run)
+    request = request_of(question)
+    decision = _decision(args, request, path)
+    stderr().line((f"{title(request.point, request.subject)} {_where(request)}", "dim"))
+    sent = send(path, question, decision)
+    with contextlib.closing(sent):
+        fate = _fate(sent)
+    if args.json:
+        told = {"decision": decision.decision, "taken": fate == "taken", "decided": sent.decided}
+        asked = {"point": question.point, "pass": question.pass_number, "step_id": question.step_id}
+        stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **told})
+    if fate != "taken":
+        raise AeonError(_why_not(fate, sent, path.stem))
+    stderr().line((f"decided: {decision.decision}; the run has taken it", "green"))
+    return 0
+
+
+def _question(path: Path, run: str) -> Question:
+    """Return what the run waits for. Raises UsageError where it waits for nothing, or nobody waits any more."""
+    question = open_question(path)
+    if is_being_written(path):
+        if question is None:
+            raise UsageError(f"the run {path.stem!r} waits for no decision just now; `aeon-tui watch {run}` follows it")
+        return question
+    forget_left(path)
+    if question is not None:
+        raise UsageError(
+            f"the process of the run {path.stem!r} has ended, so nobody takes a decision; "
+            f"`aeon-tui resume {run}` goes on with it and asks again"
+        )
+    summary = summarise(path)
+    how = f"has ended as {summary.status.replace('_', ' ')}" if summary is not None else "has ended"
+    raise UsageError(f"the run {path.stem!r} {how}; it waits for no decision")
+
+
+def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> ApprovalDecision:
+    """Return what the command line decides. Raises UsageError where the question does not take it."""
+    answers = ANSWERS[request.point]
+    if args.decision not in answers:
+        raise UsageError(f"{args.decision!r} decides nothing here: {_what(request)} takes {', '.join(answers)}")
+    if args.feedback is not None and args.decision != "reject":
+        raise UsageError("--feedback goes with reject: it says why")
+    if args.decision != "edit":
+        if args.edited is not None:
+            raise UsageError(f"--edited goes with edit, not with {args.decision}")
+        return ApprovalDecision(decision=args.decision, feedback=(args.feedback or "").strip() or None)
+    if args.edited is None:
+        raise UsageError(f"edit needs --edited FILE, {_file_of(request)}; '-' reads standard input")
+    tools = (head(path) or {}).get("tools")
+    with _file(args.edited) as file:
+        edited = load_edit(request, tools if isinstance(tools, list) else [], file)
+    return ApprovalDecision(decision="edit", edited=edited)
+
+
+@contextlib.contextmanager
+def _file(given: str) -> Iterator[Path]:
+    """Give the file that was named; what standard input holds as one, for `-`."""
+    if given != "-":
+        yield expanded(given, "the option --edited")
+        return
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; name a file with --edited")
+    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
+        file = Path(folder) / "standard input"
+        file.write_bytes(sys.stdin.buffer.read())
+        yield file
+
+
+def _fate(sent: Sent) -> Fate:
+    """Return what became of the decision, `waits` where the run's process has not heard it in time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (fate := sent.fate()) == "waits" and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS / 2)
+    return fate
+
+
+def _why_not(fate: Fate, sent: Sent, run: str) -> str:
+    if fate == "died":
+        return f"the process of the run {run!r} ended before it took the decision; resume the run and decide again"
+    if fate == "waits":
+        return (
+            f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, "
+            "and may take it yet; is it stopped?"
+        )
+    if sent.decided is None:
+        return f"too late: the run {run!r} waits for that decision no longer"
+    return f"decided elsewhere first: {sent.decided}; this decision was not taken"
+
+
+def _where(request: ApprovalRequest) -> str:
+    return f"({request.point}, pass {request.pass_number}{f', step {request.step_id}' if request.step_id else ''})"
+
+
+def _what(request: ApprovalRequest) -> str:
+    return {
+        "plan": "the question about a plan",
+        "pass": "the question about a pass",
+        "tool": "the question about a tool's call",
+        "unknown": "the question about a call that was cut off",
+        "budget": "the question about the budget",
+    }[request.point]
+
+
+def _file_of(request: ApprovalRequest) -> str:
+    if request.point in ("plan", "pass"):
+        return "a plan as JSON or YAML"
+    return "`limit_usd: USD`" if request.point == "budget" else "the arguments of the call as JSON or YAML"

@@ -1,0 +1,105 @@
+"""`aeon-tui workflow`: the thirteen agents of system2 in the app; a person decides at the gates."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from aeon_core.errors import UsageError
+from aeon_tui.cli import _settings
+from aeon_tui.cli._output import has_screen
+from aeon_tui.workflow import WorkflowRequest
+from aeon_tui.workflow_files import root_of_project, transcripts_folder
+
+NO_TASK = "no task was given; write it in quotes after `workflow`, or '-' to read it from standard input"
+NO_SCREEN = "the workflow in the app needs a terminal; `python -m system2 --auto-approve TASK` works without one"
+
+
+def execute(args: Namespace) -> int:
+    """Do a workflow in the app and return system2's exit code.
+
+    Raises before anything is written: UsageError for bad arguments, ModelUnavailableError (exit 3) without a model.
+    """
+    if args.task is None and args.resume is None and not has_screen():
+        raise UsageError(NO_TASK)
+    if args.task is not None and args.resume is not None:
+        raise UsageError("--resume goes on with the task that the workflow has; leave the task out")
+    task = _task(args.task)
+    if not has_screen():
+        raise UsageError(NO_SCREEN)
+    request = _request(args, task)
+    request.check()
+    return _shown(args, request)
+
+
+def _shown(args: Namespace, request: WorkflowRequest) -> int:
+    from aeon_tui.app import AeonApp, run_app
+
+    def prepare(app: AeonApp) -> None:
+        if request.task or request.resume is not None:
+            app.open_on_workflow(request)
+        else:
+            from aeon_tui.screens.workflow_task import WorkflowTaskScreen
+
+            app.first_screen = WorkflowTaskScreen(request)
+        opened.append(app)
+
+    opened: list[AeonApp] = []
+    # --config and --project-root are system2's here: the app's own settings are those of the person.
+    own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
+    code = run_app(_settings.runs_dir(own), None, lambda: _settings.load(own), prepare)
+    first = next(iter(opened[0].runners), None)
+    return code or (first.exit_code if first is not None else 0)
+
+
+def _task(given: str | None) -> str:
+    """Return the task, empty where the app is to ask for it. Raises UsageError for an empty one."""
+    if given is None:
+        return ""
+    task = sys.stdin.read() if given == "-" and sys.stdin is not None else given
+    if not task.strip():
+        raise UsageError("the task is empty; say what is to be done")
+    return task.strip()
+
+
+def _request(args: Namespace, task: str) -> WorkflowRequest:
+    root = _root(getattr(args, "project_root", None))
+    config = Path(args.config).expanduser().absolute() if getattr(args, "config", None) is not None else None
+    if args.resume is None:
+        known = WorkflowRequest(root, task, None, args.model, args.base_url)
+    else:
+        from aeon_core.journal.recovery import make_sure_nobody_writes
+        from aeon_tui.workflow_resumed import request_of
+
+        path = _transcript(args.resume, root)
+        known = request_of(path, args.model, args.base_url, None if args.project_root is None else root)
+        make_sure_nobody_writes(path)
+    return WorkflowRequest(
+        known.project_root,
+        known.task,
+        known.resume,
+        known.model,
+        known.base_url,
+        config,
+        unsafe_bash=args.unsafe_bash,
+        auto_approve=args.auto_approve,
+    )
+
+
+def _transcript(run: str, root: Path) -> Path:
+    from system2.finding import find_transcript
+
+    path = find_transcript(run, transcripts_folder(root))
+    if not path.is_file():
+        raise UsageError(f"there is no transcript {run!r}; `aeon-tui runs` lists those of this project")
+    return path
+
+
+def _root(given: str | None) -> Path:
+    if given is None:
+        return root_of_project()
+    root = Path(given).expanduser().absolute()
+    if not root.is_dir():
+        raise UsageError(f"the project root {given!r} is no folder; name an existing one with --project-root")
+    return root

@@ -1,0 +1,198 @@
+"""What the command palette offers: every action that has a key now, runs and steps to go to, themes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.fuzzy import Matcher
+from textual.screen import Screen
+from typing_extensions import override
+
+from aeon_core.errors import AeonError
+from aeon_core.timing import local_time
+from aeon_tui.screens.keys import label_of
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.text import fit, one_line
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+    from aeon_tui.app import AeonApp
+
+NEWEST = 500
+"""So many runs can be gone to from here; the list of runs searches all of them."""
+_RUNS_AT_FIRST = 3
+"""So many of them are offered before anything is typed."""
+_WIDTH = 60
+_MOVES = ("lines.", "step.tab", "pane.", "field.")
+"""Actions that move about: they are found, but not offered first."""
+_BEHIND = 0.8
+"""What a place to go to weighs against an action that fits as well."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line of the palette: what it is called, what it does, and the doing. `at_first`: before anything is typed."""
+
+    name: str
+    help: str
+    act: Callable[[], object]
+    at_first: bool = True
+    weight: float = 1.0
+
+
+class PaletteProvider(Provider):
+    """Offers commands in their own order. Nothing in a name is markup, whoever wrote it."""
+
+    _runs: Sequence[RunSummary] = ()
+
+    def commands(self) -> Iterator[Command]:
+        """Yield what there is where the person is now: its keys, then the app's, then places to go to."""
+        app = cast("AeonApp", self.app)
+        yield from key_commands(app, self.screen)
+        for each in app.get_system_commands(self.screen):
+            yield Command(each.title, each.help, each.callback)
+        yield from step_commands(self.screen)
+        yield from run_commands(app, self._runs)
+        yield from theme_commands(app)
+
+    @override
+    async def startup(self) -> None:
+        self._runs = await newest_runs(cast("AeonApp", self.app))
+
+    @override
+    async def discover(self) -> Hits:
+        for command in self.commands():
+            if command.at_first:
+                yield DiscoveryHit(Content(command.name), command.act, command.name, _plain(command.help))
+
+    @override
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self.commands():
+            if (score := matcher.match(command.name)) > 0:
+                name = _marked(matcher, query, command.name)
+                yield Hit(score * command.weight, name, command.act, command.name, _plain(command.help))
+
+
+class ThemesProvider(PaletteProvider):
+    """The themes alone."""
+
+    @override
+    async def startup(self) -> None:
+        """Read nothing."""
+
+    @override
+    def commands(self) -> Iterator[Command]:
+        return theme_commands(cast("AeonApp", self.app), "")
+
+
+class ComparedProvider(PaletteProvider):
+    """The newest runs, to compare the chosen one with one of them."""
+
+    @override
+    def commands(self) -> Iterator[Command]:
+        app = cast("AeonApp", self.app)
+        chosen = getattr(self.screen, "chosen_run", None)
+        for run in self._runs:
+            if chosen is not None and Path(run.path) != chosen:
+                yield Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path)))
+
+
+def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
+    """Yield every action of ours that has a key now: of the focused pane, of the screen, and everywhere."""
+    active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id is not None]
+    keys: dict[tuple[object, str], list[str]] = {}
+    for each in active:
+        keys.setdefault((each.node, each.binding.action), []).append(app.get_key_display(each.binding))
+    for each in active:
+        shown = keys.pop((each.node, each.binding.action), None)
+        if shown is None or each.binding.action == "command_palette":
+            continue
+        title = getattr(each.node, "HELP_TITLE", None) or type(each.node).__name__
+        what = f"{each.binding.tooltip} · " if each.binding.tooltip else ""
+        yield Command(
+            label_of(each.binding.action, each.binding.description),
+            f"{what}{title} · {' or '.join(dict.fromkeys(shown))}",
+            partial(app.run_action, each.binding.action, each.node),
+            at_first=not str(each.binding.id).startswith(_MOVES),
+        )
+
+
+def step_commands(screen: Screen[Any]) -> Iterator[Command]:
+    """Yield the steps of the run that is shown."""
+    from aeon_tui.screens.run import RunScreen
+
+    if not isinstance(screen, RunScreen):
+        return
+    for step_id, step in screen.view.steps.items():
+        name = fit(one_line(f"{step_id} {step.description}"), _WIDTH)
+        about = one_line(f"{step.status} · select it in the plan")
+        yield Command(f"Go to step: {name}", about, partial(_go_to_step, screen, step_id), False, _BEHIND)
+
+
+def run_commands(app: AeonApp, runs: Sequence[RunSummary]) -> Iterator[Command]:
+    """Yield runs, the newest first."""
+    for number, run in enumerate(runs):
+        act = partial(app.open_journal, Path(run.path))
+        yield Command(f"Go to run: {_task(run)}", _about(run), act, number < _RUNS_AT_FIRST, _BEHIND)
+
+
+def theme_commands(app: AeonApp, before: str = "Theme: ") -> Iterator[Command]:
+    """Yield the themes, Aeon's first."""
+    for name in sorted(app.available_themes, key=lambda name: (not name.startswith("aeon-"), name)):
+        about = "The theme now" if name == app.theme else "Use it now, and the next time"
+        yield Command(f"{before}{one_line(name)}", about, partial(app.own.keep_theme, name), not before)
+
+
+def choose_theme(app: App[Any]) -> None:
+    """Let a person look for a theme."""
+    app.push_screen(CommandPalette([ThemesProvider], placeholder="Which theme?"))
+
+
+def choose_other_run(app: App[Any]) -> None:
+    """Let a person look for the run that the chosen one is compared with."""
+    app.push_screen(CommandPalette([ComparedProvider], placeholder="Compare with which run?"))
+
+
+async def newest_runs(app: AeonApp) -> Sequence[RunSummary]:
+    """Return the newest runs, read on a thread; none where they cannot be."""
+    try:
+        return (await asyncio.to_thread(app.listed_runs))[:NEWEST]
+    except (AeonError, OSError):
+        return ()
+
+
+def _go_to_step(screen: Screen[Any], step_id: str) -> None:
+    screen.query_one(PlanTree).select(RowKey("step", step_id))
+    screen.query_one(PlanTree).focus()
+
+
+def _marked(matcher: Matcher, query: str, name: str) -> Content:
+    """Return a name with the letters that were found marked."""
+    content = Content(name)
+    for offset in matcher.fuzzy_search.match(query, name)[1]:
+        if not name[offset].isspace():
+            content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
+
+
+def _plain(text: str) -> str:
+    """Return a help text that is not parsed as markup: the palette would do so with a `str`."""
+    return cast("str", Content(text))
+
+
+def _task(run: RunSummary) -> str:
+    return fit(one_line(run.task, 500), _WIDTH) or run.run_id
+
+
+def _about(run: RunSummary) -> str:
+    return one_line(f"{run.status.replace('_', ' ')} · {local_time(run.started, '%Y-%m-%d %H:%M')} · {run.run_id}", 200)

@@ -1,0 +1,23 @@
+"""The guided run on the simulated model, as a newcomer starts it: no key, no network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aeon_tui.approvals import approvals
+from aeon_tui.work import GUIDE, StartRun
+
+if TYPE_CHECKING:
+    from aeon_core.config_files import LoadedConfig
+
+DEMO_MODEL = "simulated:missing-tool"
+DEMO_TASK = "design a REST API for invoices"
+
+
+def demo_run(today: LoadedConfig) -> StartRun:
+    """Return what `aeon-tui demo` starts in the app. Raises UsageError for tools that cannot be loaded."""
+    from aeon_core.assemble import assembled_tools
+
+    changed = {"model": DEMO_MODEL, "approve": approvals(today, in_app=True)}
+    config = today.config.model_copy(update=changed)
+    return StartRun(DEMO_TASK, config, None, True, GUIDE, assembled_tools(config))

@@ -1,0 +1,60 @@
+"""What a person asks for is done on a thread; a notification says what came of it, or why nothing did."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from aeon_core.errors import AeonError
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+
+TOLD_SECONDS = 10
+PROBLEM_SECONDS = 20
+
+
+class Errands:
+    """Does work on threads of an app, and tells what goes wrong with it."""
+
+    def __init__(self, app: AeonApp, group: str) -> None:
+        self._app, self._group = app, group
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Do it on a thread; an AeonError or an OSError is told as a warning. Called by the app."""
+        self._app.run_worker(lambda: self._told(work), thread=True, exit_on_error=False, group=self._group)
+
+    def _told(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except (AeonError, OSError) as error:
+            self.tell(reason(error), warn=True)
+
+    def in_app(self, act: Callable[[], object]) -> None:
+        """Do something in the app, from a thread."""
+        # The app may have ended meanwhile.
+        with contextlib.suppress(RuntimeError):
+            self._app.call_from_thread(act)
+
+    def tell(self, text: str, *, warn: bool = False) -> None:
+        """Say something, from a thread."""
+        self.in_app(lambda: self.say(text, warn=warn))
+
+    def say(self, text: str, *, warn: bool = False) -> None:
+        """Say something. Called by the app."""
+        # One at a time: several would hide the screen that they are about.
+        self._app.clear_notifications()
+        self._app.notify(
+            text,
+            severity="warning" if warn else "information",
+            timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS,
+            markup=False,
+        )
+
+
+def reason(error: AeonError | OSError) -> str:
+    """Return in one line why something did not work."""
+    if isinstance(error, AeonError):
+        return error.message
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -1,0 +1,185 @@
+"""Which keys a person can give to which action, and what is wrong with those that they gave."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.keys import Keys, key_to_character
+from textual.screen import Screen
+
+from aeon_core.checks import close
+
+PACKAGES = ("aeon_tui.screens", "aeon_widgets")
+_MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
+_NAMED = tuple(sorted({str(key.value) for key in Keys if not str(key.value).startswith("<")}))
+_SIGNS = {
+    "minus": "-", "plus": "+", "comma": ",", "space": " ", "slash": "/", "question_mark": "?", "full_stop": ".",
+    "equals_sign": "=", "left_square_bracket": "[", "right_square_bracket": "]", "semicolon": ";", "colon": ":",
+}  # fmt: skip
+_TITLES = {"LinesView": "Lists and texts", "RowsView": "Lists and texts"}
+ALL_ACTIONS = "the keys' screen (K) lists all"
+_ESCAPES = frozenset({"escape", "ctrl+q", "ctrl+c"})
+"""Keys that lead out of everything: they are given to nothing else."""
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    """An action that has keys: its id, the part of the app that it belongs to, what it does, its own keys."""
+
+    id: str
+    title: str
+    description: str
+    action: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CheckedKeys:
+    """Keys by action, as they can be used, and what was wrong with the others."""
+
+    keymap: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+@cache
+def contexts() -> tuple[tuple[str, tuple[Binding, ...]], ...]:
+    """Return the bindings of ours, by the title of the part of the app that they work in, inherited ones too.
+
+    It loads every screen: not for the way to the first paint.
+    """
+    found: dict[str, list[Binding]] = {}
+    for kind in kinds():
+        bindings = [each for _, each in kind._merged_bindings or () if each.id is not None]
+        if bindings and has_title(kind):
+            known = found.setdefault(title_of(kind), [])
+            known += [each for each in bindings if each not in known]
+    return tuple((title, tuple(bindings)) for title, bindings in found.items())
+
+
+def kinds() -> Iterator[type[DOMNode]]:
+    """Return our classes that may have keys: the app first, then screens, then widgets."""
+    for package in PACKAGES:
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if not module.name.startswith(("demo", "__")):
+                importlib.import_module(f"{package}.{module.name}")
+    kinds = [kind for kind in _below(DOMNode) if kind.__module__.startswith(("aeon_tui.", "aeon_widgets."))]
+    order = [App, Screen, DOMNode]
+    unique = dict.fromkeys(kinds)
+    return iter(sorted(unique, key=lambda kind: next(i for i, base in enumerate(order) if issubclass(kind, base))))
+
+
+def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def has_title(kind: type[DOMNode]) -> bool:
+    """Return whether a part of the app is one that a person meets, and not what others are made of."""
+    return getattr(kind, "HELP_TITLE", None) is not None or kind.__name__ in _TITLES
+
+
+def title_of(kind: type[DOMNode]) -> str:
+    """Return what a part of the app is called in the help."""
+    return getattr(kind, "HELP_TITLE", None) or _TITLES.get(kind.__name__, kind.__name__)
+
+
+def known_keys() -> dict[str, KnownKey]:
+    """Return every action of ours that has keys, by its id."""
+    found: dict[str, KnownKey] = {}
+    for title, bindings in contexts():
+        for binding in bindings:
+            known = found.get(binding.id or "")
+            if known is None:
+                known = KnownKey(binding.id or "", title, binding.description, binding.action, ())
+            keys = known.keys if binding.key in known.keys else (*known.keys, binding.key)
+            found[known.id] = KnownKey(known.id, known.title, known.description, known.action, keys)
+    return found
+
+
+def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
+    """Return those of the wanted keys that can be used; a problem is one line that says what to do."""
+    known, problems = known_keys(), list[str]()
+    wanted = dict[str, str]()
+    for action, text in keys.items():
+        if action not in known:
+            problems.append(f"keys: the action {action!r} is unknown{_or_near(action, tuple(known), ALL_ACTIONS)}")
+        elif wrong := next((why for key in text.split(",") if (why := why_no_key(key, action))), None):
+            problems.append(f"keys: {wrong}")
+        else:
+            wanted[action] = ",".join(map(long_name, text.split(",")))
+    while clashing := _first_clash(wanted):
+        action, key, other = clashing
+        problems.append(f"keys: {action!r} wants {key!r}, which {other!r} has; give that one another key")
+        # It has its own keys again, which others may have been given: all are looked at anew.
+        del wanted[action]
+    return CheckedKeys(wanted, tuple(problems))
+
+
+def _first_clash(wanted: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return the first action that wants a key which another one has, with the key and that other."""
+    current = {**own_keys(), **wanted}
+    found = ((action, clash(action, text, current)) for action, text in wanted.items())
+    return next(((action, *taken) for action, taken in found if taken is not None), None)
+
+
+def own_keys() -> dict[str, str]:
+    """Return the keys that each action has where nothing else is said, with commas between."""
+    return {each.id: ",".join(each.keys) for each in known_keys().values()}
+
+
+def clash(action: str, wanted: str, current: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first wanted key that another action has where this one works, and that action's id.
+
+    `current` are the keys of all actions.
+    """
+    keys = {long_name(key) for key in wanted.split(",")}
+    everywhere = _ids(contexts()[0][1])
+    for _, bindings in contexts():
+        here = _ids(bindings)
+        if action not in here and action not in everywhere:
+            continue
+        for other in sorted((here | everywhere) - {action}):
+            for key in current[other].split(","):
+                if long_name(key) in keys:
+                    return key, other
+    return None
+
+
+def _ids(bindings: Iterable[Binding]) -> set[str]:
+    return {binding.id for binding in bindings if binding.id is not None}
+
+
+def long_name(key: str) -> str:
+    """Return the name of a key as Textual writes it: `?` is `question_mark`."""
+    *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
+    by_sign = {sign: name for name, sign in _SIGNS.items()}
+    return "+".join([*modifiers, by_sign.get(last, last)])
+
+
+def why_no_key(key: str, action: str = "") -> str | None:
+    """Return why a text names no key that can be given, None where it does."""
+    *modifiers, last = long_name(key).split("+")
+    if long_name(key) in _ESCAPES and action.partition(".")[2] not in ("back", "cancel", "close"):
+        return f"{key!r} leads out of everything and stays that; choose another key"
+    wrong = [each for each in modifiers if each not in _MODIFIERS]
+    if wrong or not _is_key(last):
+        return f"{key!r} of {action!r} is no key{_or_near(last, _NAMED, 'write it as Z, f5 or ctrl+d')}"
+    return None
+
+
+def _is_key(name: str) -> bool:
+    return len(name) == 1 or name in _NAMED or name in _SIGNS or key_to_character(name) is not None
+
+
+def _or_near(name: str, known: tuple[str, ...], otherwise: str) -> str:
+    """Return the end of a message that names the nearest known name, else what else there is to do."""
+    near = close(name, known, 0.5)
+    return f"; did you mean {near!r}?" if near else f"; {otherwise}"

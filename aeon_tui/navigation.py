@@ -1,0 +1,147 @@
+"""Which screen the app shows: the list of runs, a run, a new one, two compared, the settings, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.app import App
+from textual.binding import ActiveBinding, Binding
+from textual.command import CommandPalette
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from aeon_core.journal.awaiting import Awaited
+    from aeon_core.journal.summary import RunSummary
+    from aeon_tui.feed import Feed
+    from aeon_tui.listed import Listed
+
+COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy selection, else quit", show=False, id="app.copy")
+"""The screen's own binding of the key comes first, and copies where text is selected."""
+
+
+class Navigation(App[None]):
+    """Puts screens in place of one another. The list of runs is never far: Escape leads to it."""
+
+    runs_dir: Path
+    first_screen: Screen[None] | None = None
+    """Set to open on another screen."""
+
+    _listing: Listed | None = None
+
+    def listed_runs(self) -> Sequence[RunSummary]:
+        """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
+        if self._listing is None:
+            from aeon_tui.listed import Listed
+
+            self._listing = Listed(self.runs_dir)
+        return self._listing.runs()
+
+    @property
+    def shown_screen(self) -> Screen[object]:
+        """The screen that a person works with: the one below the command palette where that is open."""
+        stack = self.screen_stack
+        below = len(stack) > 1 and isinstance(stack[-1], CommandPalette)
+        return stack[-2] if below else stack[-1]
+
+    @work(thread=True, exclusive=True, group="open")
+    def open_journal(self, path: Path, seq: int | None = None) -> None:
+        """Show the run of a journal, one that another process writes as it goes on; at a record where it is named."""
+        from aeon_tui.watching import feed_of
+        from aeon_tui.workflow_files import is_workflow
+
+        if is_workflow(path):
+            self.call_from_thread(self._show_workflow, path)
+        else:
+            self.call_from_thread(self._show_feed, feed_of(path, self.runs_dir), seq)
+
+    def _show_workflow(self, path: Path) -> None:
+        from aeon_tui.screens.workflow import WorkflowScreen
+        from aeon_tui.workflow_feed import TranscriptFeed
+
+        self.show_run(WorkflowScreen(TranscriptFeed(path)))
+
+    def open_on_transcript(self, path: Path) -> None:
+        """Open on a workflow of another process, or a past one."""
+        from aeon_tui.screens.workflow import WorkflowScreen
+        from aeon_tui.workflow_feed import TranscriptFeed
+
+        self.first_screen = WorkflowScreen(TranscriptFeed(path))
+
+    def _show_feed(self, feed: Feed, seq: int | None) -> None:
+        from aeon_tui.screens.run import RunScreen
+
+        screen = RunScreen(feed)
+        self.show_run(screen)
+        if seq is not None:
+            screen.show_moment(seq)
+
+    def open_on_watched(self, awaited: Awaited) -> None:
+        """Open on a run of another process."""
+        from aeon_tui.screens.run import RunScreen
+        from aeon_tui.watching import WatchFeed
+
+        self.first_screen = RunScreen(WatchFeed(awaited))
+
+    def show_run(self, shown: Screen[None]) -> None:
+        """Show a run, in place of the one that is shown where there is one."""
+        from aeon_tui.screens.browser import BrowserScreen
+        from aeon_tui.screens.compare import CompareScreen
+        from aeon_tui.screens.run import RunScreen
+        from aeon_tui.screens.workflow import WorkflowScreen
+
+        self.clear_notifications()
+        places = (RunScreen, WorkflowScreen, BrowserScreen, CompareScreen)
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, places):
+            self.pop_screen()
+        # The screen that the app opened on stays: nothing can be put in its place.
+        if isinstance(self.screen, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
+            self.switch_screen(shown)
+        else:
+            self.push_screen(shown)
+
+    def show_browser(self) -> None:
+        """Go back to the list of runs, or to the comparison that the run was opened from."""
+        from aeon_tui.screens.browser import BrowserScreen
+        from aeon_tui.screens.compare import CompareScreen
+
+        # What was told of that run would hide this list.
+        self.clear_notifications()
+        below = self.screen_stack[-2:-1]
+        if below and isinstance(below[0], (BrowserScreen, CompareScreen)):
+            self.pop_screen()
+        elif below:
+            self.switch_screen(BrowserScreen(self.runs_dir))
+        else:
+            self.push_screen(BrowserScreen(self.runs_dir))
+
+    def compare_runs(self, a: Path, b: Path) -> None:
+        """Show two runs beside one another."""
+        from aeon_tui.screens.compare import CompareScreen
+
+        self.push_screen(CompareScreen(a, b))
+
+    def action_keys(self) -> None:
+        """Show the key help."""
+        from aeon_tui.screens.keys import KeysScreen
+
+        if not isinstance(self.screen, KeysScreen):
+            bindings = {**self.screen.active_bindings, "ctrl+c": ActiveBinding(self, COPY_OR_QUIT, True, "")}
+            self.push_screen(KeysScreen(bindings))
+
+    async def action_settings(self) -> None:
+        """Show what is configured."""
+        from aeon_tui.screens.settings import SettingsScreen
+
+        if not any(isinstance(screen, SettingsScreen) for screen in self.screen_stack):
+            # Awaited: the next key is meant for the screen that was asked for.
+            await self.push_screen(SettingsScreen())
+
+    async def action_edit_keys(self) -> None:
+        """Show all keys, to give actions others."""
+        from aeon_tui.screens.key_settings import KeySettingsScreen
+
+        if not any(isinstance(screen, KeySettingsScreen) for screen in self.screen_stack):
+            await self.push_screen(KeySettingsScreen())

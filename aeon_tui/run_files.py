@@ -1,0 +1,113 @@
+"""What can be done with the file of a past run: export it, delete it. Files are touched on a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aeon_tui.errands import Errands
+from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.export_run import ExportDialog, form_of
+from aeon_widgets.text import count, fit, one_line
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+    from aeon_tui.app import AeonApp
+
+_UNITS = ("bytes", "kB", "MB", "GB")
+
+
+class RunFiles:
+    """Asks first where something would be lost, and says in a notification what was done, or why it was not."""
+
+    def __init__(self, app: AeonApp) -> None:
+        self._app = app
+        self._errands = Errands(app, "files")
+
+    def export(self, run: RunSummary) -> None:
+        """Ask for a file, and write the run's report there."""
+        self._errands.do(lambda: self._ask_for_file(run))
+
+    def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
+        """Ask, and delete the run; `forks` were made of it. Then call `then` in the app."""
+        self._errands.do(lambda: self._ask_to_delete(run, forks, then))
+
+    def _ask_for_file(self, run: RunSummary) -> None:
+        folder = Path.cwd()
+        self._ask(lambda: self._app.push_screen(ExportDialog(run.run_id, folder), partial(self._file_given, run)))
+
+    def _file_given(self, run: RunSummary, file: Path | None) -> None:
+        if file is not None:
+            self._errands.do(lambda: self._write_unless_there(run, file))
+
+    def _write_unless_there(self, run: RunSummary, file: Path) -> None:
+        if not file.exists():
+            self._write(run, file)
+            return
+        dialog = ConfirmDialog("Replace a file", [f"{file} is there already.", "Replace it?"], "Replace")
+        self._errands.in_app(
+            lambda: self._app.push_screen(dialog, lambda yes: self._replace(run, file, sure=bool(yes)))
+        )
+
+    def _replace(self, run: RunSummary, file: Path, *, sure: bool) -> None:
+        if sure:
+            self._errands.do(lambda: self._write(run, file))
+
+    def _write(self, run: RunSummary, file: Path) -> None:
+        from aeon_tui.cli._export import exported
+        from aeon_tui.cli._file import write_file
+
+        form = form_of(file)
+        if form is not None:
+            write_file(file, exported(Path(run.path), form, self._app.runs_dir))
+            self._errands.tell(f"Written: {file}")
+
+    def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
+        from aeon_core.journal.removal import size_of
+        from aeon_core.journal.summary import is_being_written
+
+        path = Path(run.path)
+        if is_being_written(path):
+            self._errands.tell(
+                f"The run {run.run_id} goes on; abort it or wait for its end, then delete it.", warn=True
+            )
+            return
+        lines = [
+            fit(one_line(run.task, 400), 100),
+            "",
+            f"{run.run_id} · {_size(size_of(path))} · this cannot be undone.",
+        ]
+        if forks:
+            lines.append(f"What was forked from it is kept: {count(forks, 'run')}.")
+        dialog = ConfirmDialog("Delete this run?", lines, "Delete", no="Keep")
+        self._ask(lambda: self._app.push_screen(dialog, lambda yes: self._delete(run, then, sure=bool(yes))))
+
+    def _delete(self, run: RunSummary, then: Callable[[], object], *, sure: bool) -> None:
+        if sure:
+            self._errands.do(lambda: self._remove(run, then))
+
+    def _remove(self, run: RunSummary, then: Callable[[], object]) -> None:
+        from aeon_core.journal.removal import remove_run
+
+        remove_run(Path(run.path))
+        self._errands.tell(f"Deleted: {run.run_id}")
+        self._errands.in_app(then)
+
+    def _ask(self, push: Callable[[], object]) -> None:
+        """Open a dialog, unless one is open: the key may have been pressed more than once."""
+
+        def open_one() -> None:
+            if not self._app.screen.is_modal:
+                self._app.clear_notifications()
+                push()
+
+        self._errands.in_app(open_one)
+
+
+def _size(number: int) -> str:
+    size, unit = float(number), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.1f} {_UNITS[unit]}" if unit else count(number, "byte")

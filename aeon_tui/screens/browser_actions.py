@@ -1,0 +1,120 @@
+"""What can be done with the selected run of a list: mark, compare, export, delete, copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from typing_extensions import override
+
+from aeon_tui.run_actions import RUN_ACTIONS
+from aeon_widgets.run_tree import WORKFLOW
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+    from aeon_tui.app import AeonApp
+
+_OF_A_RUN = ("mark", "compare", "export", "delete", "copy_id", "copy_path")
+RUN_KEYS: list[BindingType] = [
+    *RUN_ACTIONS,
+    Binding("m", "mark", "Mark", show=False, tooltip="Mark it, to compare another with it", id="browser.mark"),
+    Binding(
+        "C", "compare", "Compare", show=False, tooltip="With the marked run, or one to choose", id="browser.compare"
+    ),
+    Binding("x", "export", "Export", show=False, tooltip="Write its report to a file", id="browser.export"),
+    Binding("D,delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
+    Binding("y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),
+    Binding("Y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
+]
+"""What each does is said of the selected run."""
+
+
+class RunsScreen(Screen[None]):
+    """A screen with a list of runs, of which one is selected and another may be marked."""
+
+    marked: RunSummary | None = None
+    """The run that another one will be compared with."""
+
+    @property
+    def selected_run(self) -> RunSummary | None:
+        """The run that the list's cursor is on, as it was last read."""
+        raise NotImplementedError
+
+    def forks_of(self, run: RunSummary) -> list[RunSummary]:
+        """Return what was forked from a run, the newest first."""
+        raise NotImplementedError
+
+    def show_marks(self) -> None:
+        """Show which run is marked."""
+        raise NotImplementedError
+
+    def read_again(self) -> None:
+        """Read the directory again, on a thread."""
+        raise NotImplementedError
+
+    @property
+    def _aeon(self) -> AeonApp:
+        return cast("AeonApp", self.app)
+
+    @property
+    def runs_to_compare(self) -> tuple[Path, Path] | None:
+        """The marked run and the selected one; None where these are not two."""
+        marked, selected = self.marked, self.selected_run
+        if marked is None or selected is None or marked.run_id == selected.run_id:
+            return None
+        return Path(marked.path), Path(selected.path)
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action not in _OF_A_RUN or self.selected_run is not None
+
+    def action_mark(self) -> None:
+        """Mark the selected run as the one to compare another with; the marked one no more."""
+        run = self.selected_run
+        if run is not None:
+            self.marked = None if self.marked is not None and self.marked.run_id == run.run_id else run
+            self.show_marks()
+            self.refresh_bindings()
+
+    def action_compare(self) -> None:
+        """Show the marked run and the selected one beside each other; where none is marked, ask for the other."""
+        if any(run is not None and run.kind == WORKFLOW for run in (self.selected_run, self.marked)):
+            self.app.clear_notifications()
+            self.app.notify("A workflow has no passes to compare; only runs can be compared.", markup=False)
+        elif (pair := self.runs_to_compare) is not None:
+            self._aeon.compare_runs(*pair)
+        else:
+            from aeon_tui.commands import choose_other_run
+
+            choose_other_run(self.app)
+
+    def action_export(self) -> None:
+        """Write the selected run's report to a file."""
+        from aeon_tui.run_files import RunFiles
+
+        if (run := self.selected_run) is not None:
+            RunFiles(self._aeon).export(run)
+
+    def action_delete(self) -> None:
+        """Ask, and delete the selected run."""
+        from aeon_tui.run_files import RunFiles
+
+        if (run := self.selected_run) is not None:
+            RunFiles(self._aeon).delete(run, len(self.forks_of(run)), self.read_again)
+
+    def action_copy_id(self) -> None:
+        """Copy the run's id, over SSH too."""
+        if (run := self.selected_run) is not None:
+            self._copy(run.run_id)
+
+    def action_copy_path(self) -> None:
+        """Copy the path of the run's journal."""
+        if (run := self.selected_run) is not None:
+            self._copy(run.path)
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.app.clear_notifications()
+        self.app.notify(f"Copied: {text}", timeout=4, markup=False)

@@ -1,0 +1,120 @@
+"""Two runs compared: how each went, its scores, plan, answer, issues and options."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from aeon_tui.comparing import REFRESH_SECONDS, Compared, Comparing
+from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_rows import ComparedRun
+from aeon_widgets.compare_view import CompareView
+from aeon_widgets.footer import KeyFooter, fit_footer
+
+
+class CompareScreen(Screen[None]):
+    """Two runs beside each other. Tab chooses one of them, Enter opens it; n and p lead through the differences."""
+
+    HELP_TITLE = "Compare"
+
+    DEFAULT_CSS = """
+    CompareScreen { background: $background; }
+    CompareScreen CompareView { height: 1fr; padding: 0 1; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "other_side", "Other run", id="compare.side", priority=True),
+        Binding("s", "swap", "Swap the runs", id="compare.swap"),
+        Binding("escape", "back", "Back", id="compare.back"),
+    ]
+
+    def __init__(self, left: Path, right: Path) -> None:
+        super().__init__()
+        self._paths = [left, right]
+        self._comparing = Comparing(left, right)
+
+    def compose(self) -> ComposeResult:
+        yield CompareHeads()
+        yield CompareView()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(CompareView):
+            return  # the app is ending before the screen was made
+        view = self.query_one(CompareView)
+        view.where_empty = ("reading …",)
+        self.set_focus(view)
+        self.query_one(CompareHeads).update_runs([ComparedRun(path.stem) for path in self._paths])
+        self.set_interval(REFRESH_SECONDS, self._read_if_active)
+
+    def on_screen_resume(self) -> None:
+        self._read()
+
+    def _read_if_active(self) -> None:
+        if self.is_current:
+            self._read()
+
+    def _read(self) -> None:
+        """Read what has changed of both journals, on a thread."""
+        self.run_worker(self._compare, thread=True, group="compare", exit_on_error=False)
+
+    def _compare(self) -> None:
+        compared = self._comparing.again()
+        if compared is not None:
+            # The app may have ended meanwhile.
+            with contextlib.suppress(RuntimeError):
+                self.app.call_from_thread(self._take, compared)
+
+    def _take(self, compared: Compared) -> None:
+        if self.is_attached:
+            self.query_one(CompareHeads).update_runs(compared[:2], compared.comparison.relation)
+            self.query_one(CompareView).show(compared.comparison)
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+
+    @property
+    def _side(self) -> int:
+        return self.query_one(CompareHeads).side
+
+    def on_compare_view_shown(self, event: CompareView.Shown) -> None:
+        event.stop()
+        heads = self.query_one(CompareHeads)
+        heads.place, heads.beside = event.view.place, event.view.is_beside
+
+    def on_compare_view_side_wanted(self, event: CompareView.SideWanted) -> None:
+        event.stop()
+        self.query_one(CompareHeads).side = event.side
+
+    def on_compare_heads_clicked(self, event: CompareHeads.Clicked) -> None:
+        event.stop()
+        self.query_one(CompareHeads).side = event.side
+        if event.again:
+            self.action_open_side()
+
+    def on_rows_view_chosen(self) -> None:
+        self.action_open_side()
+
+    def action_open_side(self) -> None:
+        """Open the chosen run."""
+        self.app.open_journal(self._paths[self._side])  # type: ignore[attr-defined]  # the app that owns this screen
+
+    def action_other_side(self) -> None:
+        """Choose the other run."""
+        self.query_one(CompareHeads).side = 1 - self._side
+
+    def action_swap(self) -> None:
+        """Exchange the runs; the same one stays chosen."""
+        self._paths.reverse()
+        self.query_one(CompareHeads).side = 1 - self._side
+        self._comparing.swap()
+        self._read()
+
+    def action_back(self) -> None:
+        """Go back to where the comparison was asked for."""
+        self.dismiss()

@@ -1,0 +1,81 @@
+"""A question before what cannot be undone, or may surprise: what will happen, and No as the answer that is lit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from aeon_core.visible import visible
+
+GRACE_SECONDS = 0.5
+"""So long nothing says yes: it was typed before a person could read the question."""
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Asks whether to do something; False where it is left with escape. Enter presses the button that is lit."""
+
+    HELP_TITLE = "Question"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n", "refuse", "No", id="confirm.no"),
+        Binding("y", "accept", "Yes", id="confirm.yes"),
+        Binding("left,up,h,k", "app.focus_previous", "Other button", show=False, id="confirm.previous"),
+        Binding("right,down,l,j", "app.focus_next", "Other button", show=False, id="confirm.next"),
+    ]
+    DEFAULT_CSS = """
+    ConfirmDialog {
+        align: center middle;
+        Vertical {
+            width: 64; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
+            border: round $severity-high; background: $background;
+            border-title-color: $severity-high; border-subtitle-color: $aeon-muted;
+        }
+        .line { color: $aeon-text; height: auto; }
+        Horizontal { height: 1; align-horizontal: right; margin: 1 0 0 0; }
+        #no, #yes {
+            margin: 0 0 0 2; min-width: 8; width: auto; height: 1; border: none; padding: 0;
+            background: $background; color: $aeon-text; text-style: none;
+        }
+        #no:focus, #yes:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
+    }
+    """
+
+    def __init__(self, title: str, lines: Sequence[str], yes: str, no: str = "No") -> None:
+        super().__init__()
+        self._title, self._said, self._yes, self._no = title, lines, yes, no
+        self._opened = 0.0
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(visible(self._title))
+            box.border_subtitle = "y yes · esc no · tab other button"
+            for line in self._said:
+                yield Static(visible(line), classes="line", markup=False)
+            with Horizontal():
+                yield Button(Content(f"[ {self._no} ]"), id="no", compact=True)
+                yield Button(Content(f"[ {self._yes} ]"), id="yes", compact=True)
+
+    def on_mount(self) -> None:
+        if not self.query("#no"):
+            return  # the app is ending before the dialog was made
+        self.query_one("#no").focus()
+        self._opened = time.monotonic()
+
+    @on(Button.Pressed, "#yes")
+    def action_accept(self) -> None:
+        """Do it."""
+        if time.monotonic() - self._opened >= GRACE_SECONDS:
+            self.dismiss(True)
+
+    @on(Button.Pressed, "#no")
+    def action_refuse(self) -> None:
+        """Leave everything as it is."""
+        self.dismiss(False)

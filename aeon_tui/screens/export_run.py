@@ -1,0 +1,134 @@
+"""The dialog of an export: into which file; the file's ending says in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+from typing_extensions import override
+
+from aeon_core.errors import UsageError
+from aeon_core.places import expanded
+from aeon_core.visible import visible
+from aeon_widgets.lines import Piece, RowsView
+
+Form = Literal["md", "html", "json"]
+FORMS: dict[Form, str] = {"md": "Markdown", "html": "a web page", "json": "JSON, the whole history"}
+
+
+class FormRows(RowsView):
+    """The forms, of which one is chosen."""
+
+    HELP_TITLE = "Forms"
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(FORMS))
+
+    @property
+    def form(self) -> Form:
+        """The form that is chosen."""
+        return list(FORMS)[self.cursor]
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        form, words = list(FORMS.items())[index]
+        return [(f" {'◉' if index == self.cursor else '○'} .{form:<6}{words}", "")]
+
+
+class ExportDialog(ModalScreen[Path | None]):
+    """Asks for the file. Enter writes it; None where the dialog is left with escape."""
+
+    HELP_TITLE = "Export"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel", id="export.cancel"),
+        Binding("tab", "app.focus_next", "Next", show=False, id="export.next"),
+    ]
+    DEFAULT_CSS = """
+    ExportDialog {
+        align: center middle;
+        Vertical {
+            width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
+            border: round $aeon-accent; background: $background;
+            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
+        }
+        Input { background: $panel; color: $aeon-text; }
+        FormRows { height: 3; margin: 1 0 0 0; }
+        #hint { color: $aeon-muted; margin: 1 0 0 0; }
+        #problem { color: $severity-high; display: none; }
+    }
+    """
+
+    def __init__(self, run_id: str, folder: Path) -> None:
+        super().__init__()
+        self._run_id, self._folder = run_id, folder
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(f"Export {visible(self._run_id[:40])}")
+            box.border_subtitle = "enter writes · tab form · esc cancels"
+            yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
+            yield FormRows()
+            yield Static(f"in {visible(str(self._folder))}", id="hint", markup=False)
+            yield Static("", id="problem", markup=False)
+
+    def on_mount(self) -> None:
+        if not self.query("#file"):
+            return  # the app is ending before the dialog was made
+        self.query_one("#file", Input).focus()
+
+    def on_rows_view_moved(self) -> None:
+        """Give the file the ending of the form that was chosen."""
+        line, wanted = self.query_one("#file", Input), self.query_one(FormRows).form
+        path = Path(line.value.strip() or self._run_id)
+        if form_of(path) != wanted:
+            line.value = f"{path.with_suffix('') if form_of(path) is not None else path}.{wanted}"
+
+    def on_rows_view_chosen(self) -> None:
+        self._answer(self.query_one("#file", Input).value)
+
+    @on(Input.Changed)
+    def _name_typed(self) -> None:
+        """Light the form that the file's ending says."""
+        self.query_one("#problem", Static).display = False
+        if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
+            self.query_one(FormRows).cursor = list(FORMS).index(form)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._answer(event.value)
+
+    def _answer(self, line: str) -> None:
+        name = line.strip()
+        if form_of(Path(name)) is None:
+            self._say(f"the file is {visible(name[:40])!r}, expected a name that ends in .md, .html or .json")
+            return
+        try:
+            file = self._folder / expanded(name, "the file")
+        except UsageError as error:
+            self._say(visible(error.message))
+        else:
+            self.dismiss(file)
+
+    def _say(self, what: str) -> None:
+        problem = self.query_one("#problem", Static)
+        problem.update(f"✖ {what}")
+        problem.display = True
+
+    def action_cancel(self) -> None:
+        """Write nothing."""
+        self.dismiss(None)
+
+
+def form_of(path: Path) -> Form | None:
+    """Return the form that a file's ending says, None where it says none."""
+    ending = path.suffix.lower().removeprefix(".")
+    return ending if ending in FORMS else None

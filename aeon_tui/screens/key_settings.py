@@ -1,0 +1,229 @@
+"""All actions with their keys: Enter and a key give one another, r gives it its own again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, cast
+
+from rich.cells import cell_len
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+from typing_extensions import override
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.keys import label_of, shown_key
+from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.text import fit
+
+_PLACE, _WHAT, _KEYS = 18, 26, 15
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """An action with the keys that it has now."""
+
+    id: str
+    place: str
+    what: str
+    keys: tuple[str, ...]
+    changed: bool
+
+    @property
+    def shown(self) -> str:
+        """The keys as they stand on a keyboard."""
+        return "  ".join(dict.fromkeys(map(shown_key, self.keys)))
+
+
+class KeyList(KeptRows[KeyRow]):
+    """Actions, one a line, by the part of the app that they belong to."""
+
+    HELP_TITLE = "Actions"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", key_display="⏎", id="lines.choose")]
+
+    reading = "looking for actions …"
+    nothing = "no action has these words"
+
+    @override
+    def name_of(self, row: KeyRow) -> str:
+        return row.id
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        row = self.rows[index]
+        first = index == 0 or self.rows[index - 1].place != row.place
+        place = _PLACE if width >= 76 else 0
+        return [
+            (" ● " if row.changed else "   ", "accent"),
+            (_pad(row.place if first else "", place), "accent"),
+            (_pad(row.what, _WHAT), ""),
+            (_pad(row.shown, _KEYS), "bold"),
+            (row.id, "muted"),
+        ]
+
+
+def _pad(text: str, width: int) -> str:
+    shown = fit(text, max(0, width - 1))
+    return shown + " " * (width - cell_len(shown))
+
+
+class PressDialog(ModalScreen[str | None]):
+    """Waits for one key, and returns what Textual calls it; None for Escape."""
+
+    DEFAULT_CSS = """
+    PressDialog {
+        align: center middle;
+        Static {
+            width: 50; max-width: 100%; height: auto; padding: 1 2; color: $aeon-text;
+            border: round $aeon-accent; background: $background; border-title-color: $aeon-accent;
+        }
+    }
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+
+    def compose(self) -> ComposeResult:
+        box = Static("Press the key that it is to have.\nEscape, or a click, changes nothing.", markup=False)
+        box.border_title = Content(self._what)
+        yield box
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        self.dismiss(None if event.key == "escape" else event.key)
+
+    def on_click(self) -> None:
+        self.dismiss(None)
+
+
+class KeySettingsScreen(NarrowedScreen):
+    """What every key does, wherever; and the way to change it. It is kept in the person's own configuration file."""
+
+    HELP_TITLE = "Change keys"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r,delete,backspace", "reset", "Its own key", key_display="r", id="keys.reset"),
+        Binding("slash", "filter", "Filter", key_display="/", id="keys.filter"),
+        Binding("escape", "back", "Back", id="keys.back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: Sequence[KeyRow] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Static("Keys", id="head", markup=False)
+        yield ListFilter("what it does, where, a key, an id")
+        yield KeyList()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        self._read()
+
+    @property
+    def _app(self) -> AeonApp:
+        return cast("AeonApp", self.app)
+
+    @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
+    def _read(self) -> None:
+        """Look for all actions: that loads every screen."""
+        rows = key_rows(self._app.own.keymap)
+        self.app.call_from_thread(self._take, rows)
+
+    def _take(self, rows: Sequence[KeyRow]) -> None:
+        if self.is_attached:
+            self._all = rows
+            changed = sum(row.changed for row in rows)
+            self.query_one("#head", Static).update(f"Keys  {len(rows)} actions · {changed} changed")
+            self.show_rows()
+
+    @override
+    def show_rows(self) -> None:
+        words = self.query_one(FilterLine).value.lower().split()
+        found = [row for row in self._all if all(word in _all_of(row) for word in words)]
+        self.query_one(KeyList).update_rows(found)
+
+    @on(RowsView.Chosen)
+    def action_change(self) -> None:
+        """Ask for a key, and give it to the selected action."""
+        row = self.query_one(KeyList).selected
+        if row is not None:
+            self.app.push_screen(PressDialog(f"{row.place}: {row.what}"), partial(self._pressed, row))
+
+    def _pressed(self, row: KeyRow, key: str | None) -> None:
+        from aeon_tui.keymap import clash, why_no_key
+
+        if key is None or (key,) == row.keys:
+            return
+        if (why := why_no_key(key, row.id)) is not None:
+            self.notify(why, severity="warning", markup=False)
+            return
+        taken = clash(row.id, key, {each.id: ",".join(each.keys) for each in self._all})
+        if taken is None:
+            self._give(row.id, key)
+            return
+        other = next(each for each in self._all if each.id == taken[1])
+        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"Swapped, that is on {row.shown}."]
+        ask = ConfirmDialog("The key is taken", lines, "Swap", "Leave them")
+        self.app.push_screen(ask, partial(self._swap, row, key, other))
+
+    def _swap(self, row: KeyRow, key: str, other: KeyRow, yes: bool | None) -> None:
+        if yes:
+            kept = [each for each in other.keys if each != key] or list(row.keys)
+            self._app.own.keep_keys({other.id: ",".join(kept), row.id: key})
+            self._read()
+
+    def _give(self, action: str, keys: str | None) -> None:
+        self._app.own.keep_keys({action: keys})
+        self._read()
+
+    def action_reset(self) -> None:
+        """Give the selected action its own keys again."""
+        from aeon_tui.keymap import clash, own_keys
+
+        row = self.query_one(KeyList).selected
+        if row is None or not row.changed:
+            return
+        # What others have of their own goes well with it.
+        given = {each.id: ",".join(each.keys) if each.changed else "" for each in self._all}
+        taken = clash(row.id, own_keys()[row.id], given)
+        if taken is not None:
+            self.notify(f"{shown_key(taken[0])} is {taken[1]} now; reset that one first.", markup=False)
+        else:
+            self._give(row.id, None)
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "reset":
+            return not isinstance(self.focused, FilterLine)
+        return super().check_action(action, parameters)
+
+
+def key_rows(keymap: dict[str, str]) -> list[KeyRow]:
+    """Return all actions, with the keys of a keymap before their own."""
+    from aeon_tui.keymap import known_keys
+
+    return [
+        KeyRow(
+            each.id,
+            each.title,
+            label_of(each.action, each.description),
+            tuple(keymap[each.id].split(",")) if each.id in keymap else each.keys,
+            each.id in keymap,
+        )
+        for each in known_keys().values()
+    ]
+
+
+def _all_of(row: KeyRow) -> str:
+    return f"{row.place} {row.what} {row.shown} {row.id}".lower()

@@ -1,0 +1,112 @@
+"""A list with a line above it that narrows it: Escape gives all back, and then goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+from typing_extensions import override
+
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import fit_footer
+from aeon_widgets.lines import RowsView
+
+Row = TypeVar("Row")
+
+
+class ListFilter(FilterLine):
+    """A FilterLine from which Enter goes on to the list, as there is nothing else to search."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "To the list", key_display="⏎", id="filter.submit"),
+    ]
+
+
+class KeptRows(RowsView, Generic[Row]):
+    """Rows of which the selected one stays selected where others are shown, as long as it is among them.
+
+    `reading` is said until there are rows, `nothing` where none are left.
+    """
+
+    reading = "reading …"
+    nothing = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.where_empty = (self.reading,)
+        self.rows: Sequence[Row] = ()
+
+    def name_of(self, row: Row) -> str:
+        """Return what a row is known by."""
+        raise NotImplementedError
+
+    @property
+    def selected(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def update_rows(self, rows: Sequence[Row]) -> None:
+        """Show these."""
+        before = self.selected
+        self.rows = rows
+        self.where_empty = (self.nothing,)
+        self.set_line_count(len(rows))
+        names = [self.name_of(row) for row in rows]
+        was = self.name_of(before) if before is not None else None
+        self.cursor = names.index(was) if was in names else 0
+
+
+class NarrowedScreen(Screen[None]):
+    """A screen with a FilterLine, which `/` opens, and one list of rows. A subclass has the keys, and `show_rows`."""
+
+    DEFAULT_CSS = """
+    NarrowedScreen {
+        background: $background;
+        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
+        FilterLine { display: none; }
+        &.-filtered FilterLine { display: block; }
+        KeptRows { height: 1fr; padding: 1 0 0 0; }
+    }
+    """
+
+    def show_rows(self) -> None:
+        """Show the rows that the line lets pass."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        if not self.query(KeptRows):
+            return  # the app is ending before the screen was made
+        self.query_one(KeptRows).focus()
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+
+    @on(Input.Changed)
+    def _narrow(self) -> None:
+        self.show_rows()
+
+    @on(Input.Submitted)
+    def _to_list(self) -> None:
+        self.query_one(KeptRows).focus()
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "filter" or not isinstance(self.focused, FilterLine)
+
+    def action_filter(self) -> None:
+        """Open the line that narrows the list."""
+        self.add_class("-filtered")
+        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+
+    def action_back(self) -> None:
+        """Show all rows again, else go back."""
+        if self.has_class("-filtered"):
+            self.query_one(FilterLine).value = ""
+            self.remove_class("-filtered")
+            self.query_one(KeptRows).focus()
+        else:
+            self.dismiss()

@@ -1,0 +1,271 @@
+"""A new run: its task, its model, what is asked about, what it may use and cost; then it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Input, Static, TextArea
+from textual.worker import get_current_worker
+
+from aeon_core.errors import AeonError
+from aeon_core.visible import visible
+from aeon_tui.new_run import POINTS, TEXTS, NewRun, new_run_of
+from aeon_tui.screens.form import Field, ModelList, Problem, TextField, Tick
+from aeon_widgets.footer import KeyFooter, fit_footer
+
+if TYPE_CHECKING:
+    from aeon_core.config_files import LoadedConfig
+    from aeon_tui.app import AeonApp
+    from aeon_tui.model_choices import ModelChoice
+
+TOOLS = ("files", "shell", "mcp")
+HINTS = {
+    "model": "PROVIDER:NAME; several with commas, each for when the one before fails",
+    "criteria": "a YAML file with criteria of convergence; empty: the built-in ones",
+}
+BESIDE = {"ttl": "cycles it may use at most", "budget": "US dollars it may cost; empty: no ceiling"}
+PROBLEM_SECONDS = 20
+KEPT = "It is kept: n brings it back, until the app ends. Press esc again to leave it."
+
+
+class TaskArea(TextArea):
+    """Where the task is written. Tab leads on; a line may be of any length."""
+
+    HELP_TITLE = "Task"
+    DEFAULT_CSS = """
+    TaskArea, TaskArea.-textual-compact {
+        height: 5; width: 1fr; background: $panel; color: $aeon-text; border: none; padding: 0;
+        & .text-area--cursor-line { background: $panel; }
+        & .text-area--placeholder { color: $aeon-muted; }
+        & .text-area--cursor { background: $aeon-text; color: $background; }
+    }
+    """
+
+    def __init__(self) -> None:
+        hint = "What is to be done? Say what a good result is, too."
+        super().__init__(
+            id="task", compact=True, placeholder=hint, highlight_cursor_line=False, theme="css", max_checkpoints=200
+        )
+
+
+class NewRunScreen(Screen[None]):
+    """A form with what is configured filled in. F5 starts; Escape leaves it, and loses nothing."""
+
+    HELP_TITLE = "New run"
+    DEFAULT_CSS = """
+    NewRunScreen { background: $background; }
+    NewRunScreen #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; text-style: bold; }
+    NewRunScreen VerticalScroll { height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }
+    NewRunScreen Field { margin: 0 0 1 0; }
+    NewRunScreen Problem { offset: 0 -1; }
+    NewRunScreen #model-field { margin: 0; }
+    NewRunScreen #problem-model { offset: 0 0; }
+    NewRunScreen #ttl, NewRunScreen #budget { width: 10; }
+    NewRunScreen #said { height: auto; padding: 0 1; color: $severity-high; display: none; }
+    NewRunScreen #said.-shown { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),
+        Binding("tab", "app.focus_next", "Next field", id="new.next"),
+        Binding("shift+tab", "app.focus_previous", "Field before", show=False, id="new.previous"),
+        Binding("escape,q", "leave", "Leave", key_display="esc", id="new.leave"),
+        Binding("f1,question_mark", "app.keys", "Keys", key_display="F1", id="app.keys"),
+    ]
+
+    def __init__(self, draft: NewRun | None = None) -> None:
+        super().__init__()
+        self._draft = draft
+        self._asked_to_leave = False
+        self._filled_in = NewRun()
+        self._starting = False
+        self._own_tools: list[str] = []
+        """What the configuration names beside the built-in tools."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("New run", id="head")
+        with VerticalScroll(can_focus=False):
+            yield Field("Task", TaskArea())
+            yield Problem("problem-task")
+            model = Field("Model", TextField(HINTS["model"], "model"))
+            model.id = "model-field"
+            yield model
+            yield Problem("problem-model")
+            yield ModelList()
+            yield Field("Ask about", *(Tick(text, f"ask-{point}") for point, text in POINTS.items()))
+            yield Field("Tools", *(Tick(name, f"tool-{name}") for name in TOOLS))
+            for key in ("ttl", "budget", "criteria"):
+                yield Field(TEXTS[key], TextField(HINTS.get(key, ""), key), hint=BESIDE.get(key, ""))
+                yield Problem(f"problem-{key}")
+            yield Field("Passes", Tick("a single one: no evaluation, no refinement", "single"))
+        yield Static("", id="said", markup=False)
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(TaskArea):
+            return  # the app is ending before the screen was made
+        self.query_one(TaskArea).focus()
+        self._say(self._app.actions.busy() or "")
+        self._look()
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+
+    def on_descendant_focus(self) -> None:
+        fit_footer(self)
+
+    @property
+    def _app(self) -> AeonApp:
+        return cast("AeonApp", self.app)
+
+    @work(thread=True, exclusive=True, group="models", exit_on_error=False)
+    def _look(self) -> None:
+        """Read the configuration, and find out which models can be used."""
+        from aeon_tui.model_choices import model_choices
+
+        worker = get_current_worker()
+        try:
+            today = self._app.actions.today()
+        except AeonError as error:
+            self.app.call_from_thread(self._cannot_look, error.message)
+            return
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self.call_later, self._fill, today)
+        choices = model_choices(today.config)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._show_models, choices)
+
+    def _cannot_look(self, why: str) -> None:
+        if self.is_attached:
+            self.query_one(ModelList).update_choices([])
+            self._say(why)
+
+    async def _fill(self, today: LoadedConfig) -> None:
+        if not self.is_attached:
+            return
+        self._filled_in = new_run_of(today)
+        await self._offer_tools(today.config.tools, bool(today.config.mcp_servers))
+        form = self._draft or replace(self._filled_in, task=self.query_one(TaskArea).text)
+        if not self.query_one(TaskArea).text:
+            self.query_one(TaskArea).text = form.task
+        for key in TEXTS:
+            field = self.query_one(f"#{key}", Input)
+            # What was typed meanwhile stays.
+            field.value = field.value or getattr(form, key)
+        for tick in self.query(Tick):
+            kind, _, name = str(tick.id).partition("-")
+            chosen = {"ask": form.approve, "tool": self._ids(form.tools), "single": ("",) * form.single_pass}[kind]
+            tick.value = name in chosen and not tick.disabled
+
+    async def _offer_tools(self, configured: Iterable[str], servers: bool) -> None:
+        """Offer the configured tools of packages too; MCP only where a server is configured."""
+        self._own_tools = [spec for spec in configured if spec not in TOOLS]
+        last = self.query_one("#tool-mcp", Tick)
+        last.disabled = not servers
+        if not servers:
+            last.label = "mcp (none yet)"
+        fields = [Field("", Tick(spec, f"tool-own{number}")) for number, spec in enumerate(self._own_tools)]
+        form = self.query_one(VerticalScroll)
+        await form.mount_all(fields, after=form.children.index(last.parent))
+
+    def _ids(self, tools: Iterable[str]) -> list[str]:
+        return [f"own{self._own_tools.index(spec)}" if spec in self._own_tools else spec for spec in tools]
+
+    def _show_models(self, choices: list[ModelChoice]) -> None:
+        if self.is_attached:
+            self.query_one(ModelList).update_choices(choices)
+
+    @property
+    def form(self) -> NewRun:
+        """What is filled in now."""
+        ticked = [str(tick.id).partition("-")[2] for tick in self.query(Tick) if tick.value]
+        texts = {key: self.query_one(f"#{key}", Input).value for key in TEXTS}
+        own = {f"own{number}": spec for number, spec in enumerate(self._own_tools)}
+        return NewRun(
+            task=self.query_one(TaskArea).text,
+            **texts,
+            approve=tuple(point for point in POINTS if point in ticked),
+            tools=tuple(own.get(name, name) for name in ticked if name in TOOLS or name in own),
+            single_pass=self.query_one("#single", Tick).value,
+        )
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    def _look_at_field(self, event: Input.Changed | TextArea.Changed) -> None:
+        """Say what is wrong with what is being typed; an empty field is said when the run is started."""
+        key = str(event.control.id)
+        typed = event.control.value if isinstance(event.control, Input) else event.control.text
+        self.query_one(f"#problem-{key}", Problem).say(self.form.problems().get(key) if typed.strip() else None)
+        self._unsay()
+
+    def on_rows_view_chosen(self) -> None:
+        choice = self.query_one(ModelList).selected
+        if choice is None:
+            return
+        if not choice.usable:
+            self.query_one("#problem-model", Problem).say(f"{choice.name} is not usable: {choice.step}")
+            return
+        model = self.query_one("#model", Input)
+        model.value = choice.name
+        if choice.name.endswith(":"):
+            model.focus()
+            model.cursor_position = len(choice.name)
+        else:
+            self.query_one("#ask-plan", Tick).focus()
+
+    def action_start(self) -> None:
+        """Start the run, or say what is wrong."""
+        form = self.form
+        problems = form.problems()
+        for key in ("task", *TEXTS):
+            self.query_one(f"#problem-{key}", Problem).say(problems.get(key))
+        if problems:
+            self.query_one(f"#{next(iter(problems))}").focus()
+        elif (busy := self._app.actions.busy()) is not None:
+            self._say(busy)
+        elif not self._starting:
+            self._starting = True
+            self._say("")
+            self.query_one("#head", Static).update("New run · starting …")
+            self._start(form)
+
+    @work(thread=True, group="start", exit_on_error=False)
+    def _start(self, form: NewRun) -> None:
+        problem = self._app.actions.start(form)
+        self.app.call_from_thread(self._started, problem)
+
+    def _started(self, problem: str | None) -> None:
+        self._starting = False
+        if problem is None:
+            return
+        if self.is_attached:
+            self.query_one("#head", Static).update("New run")
+            self._say(problem)
+        else:
+            self.app.notify(visible(problem), severity="warning", timeout=PROBLEM_SECONDS, markup=False)
+
+    def action_leave(self) -> None:
+        """Go back; where a task was typed, only after that was said."""
+        form = self.form
+        if form == (self._draft or self._filled_in) or not form.task.strip() or self._asked_to_leave:
+            self._app.actions.draft = form if form.task.strip() else None
+            self.dismiss()
+            return
+        self._say(KEPT)
+        self._asked_to_leave = True
+
+    def _say(self, text: str) -> None:
+        said = self.query_one("#said", Static)
+        said.update(visible(text))
+        said.set_class(bool(text), "-shown")
+
+    def _unsay(self) -> None:
+        if self._asked_to_leave:
+            self._asked_to_leave = False
+            self._say("")

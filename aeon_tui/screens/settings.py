@@ -1,0 +1,193 @@
+"""Every setting: its value, where that came from, what it means; files open in the person's editor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+from rich.cells import cell_len
+from textual import on, work
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+from typing_extensions import override
+
+from aeon_core.errors import AeonError
+from aeon_core.visible import visible
+from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
+from aeon_tui.served import is_served
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.text import fit, one_line
+from aeon_widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aeon_core.config_files import LoadedConfig
+    from aeon_tui.app import AeonApp
+    from aeon_tui.settings_text import Setting
+
+NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves this page"
+PROBLEM_SECONDS = 30
+_KEY = 16
+Whose = Literal["own", "project"]
+
+
+class SettingsList(KeptRows["Setting"]):
+    """Settings, one a line; the changed ones stand out."""
+
+    HELP_TITLE = "Settings"
+    nothing = "no setting has these words"
+
+    @override
+    def name_of(self, row: Setting) -> str:
+        return row.key
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        setting = self.rows[index]
+        source = fit(one_line(setting.source), max(7, width // 3))
+        left = max(4, width - _KEY - 5 - cell_len(source))
+        value = fit(one_line(setting.value), left)
+        return [
+            (" ● " if setting.is_set else "   ", "accent"),
+            (f"{setting.key:<{_KEY}} ", "bold" if setting.is_set else ""),
+            (f"{value}{' ' * (left - cell_len(value))} ", "" if setting.is_set else "muted"),
+            (source, "muted"),
+        ]
+
+
+class SettingsScreen(NarrowedScreen):
+    """All settings as they hold now. e and E open the files that say so; what is wrong with them is told."""
+
+    HELP_TITLE = "Settings"
+    DEFAULT_CSS = """
+    SettingsScreen TextView { height: 7; padding: 0 2; border-top: solid $aeon-border; }
+    SettingsScreen TextView:focus { border-top: solid $aeon-accent; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "edit('own')", "Edit file", id="settings.edit"),
+        Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
+        Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
+        Binding("t", "app.change_theme", "Theme", id="settings.theme"),
+        Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
+        Binding("escape", "back", "Back", id="settings.back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: Sequence[Setting] = ()
+        self._loaded: LoadedConfig | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static("Settings", id="head", markup=False)
+        yield ListFilter("a key, a value, a file, a word of the meaning")
+        yield SettingsList()
+        yield TextView()
+        yield KeyFooter()
+
+    def on_screen_resume(self) -> None:
+        self._read()
+
+    @property
+    def _app(self) -> AeonApp:
+        return cast("AeonApp", self.app)
+
+    @work(thread=True, exclusive=True, group="settings", exit_on_error=False)
+    def _read(self) -> None:
+        from aeon_tui.settings_text import settings_of
+
+        try:
+            loaded = self._app.actions.today()
+        except AeonError as error:
+            self.app.call_from_thread(self._show_problem, error.message)
+            return
+        self.app.call_from_thread(self._take, loaded, settings_of(loaded))
+
+    def _take(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
+        if self.is_attached:
+            self._loaded, self._all = loaded, settings
+            changed = sum(each.is_set for each in settings)
+            files = ", ".join(str(file) for file in loaded.files) or "no file"
+            self.query_one("#head", Static).update(visible(f"Settings  {changed} set · {files}"))
+            self.show_rows()
+
+    def _show_problem(self, problem: str) -> None:
+        if self.is_attached:
+            self.query_one("#head", Static).update("Settings  cannot be used")
+            self.query_one(TextView).show([("high", f"✖ {problem}"), ("", "e or E opens the file to mend it.")])
+
+    @override
+    def show_rows(self) -> None:
+        from aeon_tui.settings_text import matching
+
+        self.query_one(SettingsList).update_rows(matching(self._all, self.query_one(FilterLine).value))
+        self._explain()
+
+    @on(RowsView.Moved)
+    def _explain(self) -> None:
+        setting = self.query_one(SettingsList).selected
+        if setting is None:
+            self.query_one(TextView).start([], follow=False)
+            return
+        self.query_one(TextView).start(
+            [
+                ("accent bold", setting.key),
+                ("", setting.meaning),
+                ("muted", f"Expected  {setting.expected}"),
+                ("muted", f"Set in    {setting.how}"),
+                ("", f"Now       {setting.value}   ({setting.source})"),
+            ],
+            follow=False,
+        )
+
+    @on(RowsView.Chosen)
+    def _to_text(self) -> None:
+        self.query_one(TextView).focus()
+
+    def action_edit(self, whose: Whose) -> None:
+        """Open the person's own file or the project's in an editor, made where there is none; then read it."""
+        from aeon_tui.config_editor import config_file_of
+
+        root = self._loaded.config.project_root if self._loaded is not None else None
+        file = config_file_of(whose, root)
+        if is_served():
+            self._warn(NO_EDITOR.format(file=file))
+            return
+        try:
+            problem = self._edited(file, whose)
+        except AeonError as error:
+            self._warn(error.message)
+            return
+        if problem is not None:
+            from aeon_tui.screens.confirm import ConfirmDialog
+
+            lines = [f"{problem}.", "Until it is mended no run can be started."]
+            dialog = ConfirmDialog("This cannot be used", lines, "Open it again", "Leave it")
+            self.app.push_screen(dialog, partial(self._again, whose))
+        else:
+            self._read()
+
+    def _again(self, whose: Whose, again: bool | None) -> None:
+        if again:
+            self.action_edit(whose)
+
+    def _edited(self, file: Path, whose: Whose) -> str | None:
+        """Return what is wrong with the file once it was edited, None where nothing is. Raises UsageError."""
+        from aeon_tui.config_editor import edit_config, make_sure_it_is_there
+        from aeon_tui.editor import named_editor, terminal_given
+
+        named_editor(f"open {str(file)!r} by hand")
+        try:
+            with terminal_given(self.app):
+                make_sure_it_is_there(file, whose)
+                return edit_config(file)
+        except SuspendNotSupported:
+            self._warn(NO_EDITOR.format(file=file))
+            return None
+
+    def _warn(self, text: str) -> None:
+        self.notify(visible(text), severity="warning", timeout=PROBLEM_SECONDS, markup=False)

@@ -1,0 +1,145 @@
+"""The panes of a workflow: where they stand at each size, and how one gets from one to the other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+
+from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.pane import Pane
+from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_head import WorkflowHead
+from aeon_widgets.workflow_panel import WorkflowPanel
+from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from aeon_widgets.workflow_talk import WorkflowTalk
+
+WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
+HEIGHTS = [(0, "-low"), (30, "-tall")]
+PANES: dict[int, type[Pane]] = {1: WorkflowPipeline, 2: WorkflowTalk, 3: WorkflowArtifact, 6: WorkflowPanel}
+"""The panes by the key that leads to them."""
+TALK, ARTIFACT, DECISION = 2, 3, 6
+KEYS: list[BindingType] = [
+    Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
+    Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
+    Binding("t", "turn", "Artifact", tooltip="The artifact, or the conversation", id="workflow.turn"),
+    Binding("z", "zoom", "Zoom", id="run.zoom"),
+    Binding("f", "follow", "Follow", id="run.follow"),
+    Binding("1", "pane(1)", "Pipeline", show=False, id="workflow.pane_pipeline"),
+    Binding("2", "pane(2)", "Conversation", show=False, id="workflow.pane_conversation"),
+    Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
+    Binding("6", "pane(6)", "Decision", show=False, id="workflow.pane_decision"),
+    Binding("left_square_bracket", "artifact(-1)", "Artifact before", show=False, id="workflow.artifact_before"),
+    Binding("right_square_bracket", "artifact(1)", "Next artifact", show=False, id="workflow.artifact_next"),
+    Binding("R", "resume", "Resume", tooltip="Go on after the last gate that was approved", id="workflow.resume"),
+    Binding("ctrl+x", "abort", "Abort the workflow", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
+    Binding("escape", "back", "Runs", id="workflow.back"),
+]
+
+CSS = """
+    WorkflowScreen {
+        background: $background;
+        #body { height: 1fr; min-height: 5; layout: horizontal; background: $background; }
+        WorkflowPipeline { width: 38; height: 100%; }
+        WorkflowTalk { width: 1fr; height: 100%; }
+        WorkflowArtifact { width: 1fr; height: 100%; display: none; }
+        &.-artifact WorkflowArtifact { display: block; }
+        &.-artifact WorkflowTalk { display: none; }
+        &.-narrow #body { layout: vertical; }
+        &.-narrow WorkflowPipeline { width: 100%; height: 8; }
+        &.-narrow WorkflowTalk, &.-narrow WorkflowArtifact { width: 100%; height: 1fr; }
+        &.-wide WorkflowPipeline { width: 47; }
+        &.-roomy WorkflowPipeline { width: 40%; }
+        &.-roomy WorkflowTalk, &.-roomy WorkflowArtifact { display: block; }
+        &.-asking-gate.-low #body { height: 5; min-height: 3; }
+        &.-asking-gate.-low WorkflowPanel { height: 1fr; max-height: 100%; }
+        &.-asking.-low.-narrow WorkflowTalk, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
+        &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
+        .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
+    }
+"""
+
+
+class WorkflowPanes(Screen[None]):
+    """The pipeline, the selected agent's conversation, and the artifacts. It does nothing to the workflow."""
+
+    ESCAPE_TO_MINIMIZE = True
+    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHead, Footer"
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
+
+    made = False
+    """Whether the panes are there."""
+
+    def begin(self) -> None:
+        """Show what there is: the panes have been made."""
+        raise NotImplementedError
+
+    def show_artifact(self) -> None:
+        """Read the artifact anew that belongs to the selected row."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        yield WorkflowHead()
+        with Container(id="body"):
+            yield WorkflowPipeline()
+            yield WorkflowTalk()
+            yield WorkflowArtifact()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(WorkflowArtifact):
+            return  # the app is ending before the screen was made
+        for number, kind in PANES.items():
+            for pane in self.query(kind):
+                pane.pane_key = str(number)
+        self.query_one(WorkflowPipeline).focus()
+        self.made = True
+        self.begin()
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+        if self.made:
+            self.show_artifact()
+
+    def on_descendant_focus(self) -> None:
+        fit_footer(self)
+
+    @property
+    def artifact_is_shown(self) -> bool:
+        """Whether the artifact stands on the screen."""
+        return self.has_class("-artifact") or self.size.width >= WIDTHS[-1][0]
+
+    def action_pane(self, number: int) -> None:
+        """Focus a pane by its number; nothing happens where it is not there."""
+        panes = self.query(PANES[number])
+        if not panes:
+            return
+        zoomed = self.maximized is not None
+        if zoomed:
+            self.minimize()
+        if number in (TALK, ARTIFACT):
+            self.set_class(number == ARTIFACT, "-artifact")
+            self.show_artifact()
+        pane = panes.first()
+        target = pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
+        # At once: the next key typed must reach it.
+        self.set_focus(target)
+        if zoomed:
+            self.maximize(target)
+
+    def action_turn(self) -> None:
+        """Show the artifact in place of the conversation, or the other way."""
+        self.action_pane(TALK if self.has_class("-artifact") else ARTIFACT)
+
+    def action_zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            panel = next((each for each in self.query(WorkflowPanel) if each.has_focus_within), None)
+            self.maximize(panel or self.focused)

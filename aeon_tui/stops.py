@@ -1,0 +1,149 @@
+"""Where one can stop in a run's past: its records, the ends of its passes and of their phases."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aeon_core.journal.values import int_of, str_of
+
+
+@dataclass
+class PhaseStop:
+    """One phase of a pass. Places are numbers of stops; `end` is None while it goes on."""
+
+    pass_number: int
+    phase: str
+    begin: int
+    end: int | None = None
+
+    def is_of(self, number: int, phase: str) -> bool:
+        """Return whether it is a phase of that name in that pass."""
+        return (self.pass_number, self.phase) == (number, phase)
+
+
+class Stops:
+    """The records that a person can stop at, in order and numbered from 0. A long text alone is nothing to see."""
+
+    def __init__(self) -> None:
+        self._lines = array("Q")
+        self._seqs = array("Q")
+        self.phases: list[PhaseStop] = []
+        self.pass_ends: list[tuple[int, int]] = []
+        """Each pass that has ended, and the stop at which it had."""
+        self.first_plan: int | None = None
+        """Where the plan was made that the first pass began with."""
+
+    def __len__(self) -> int:
+        return len(self._seqs)
+
+    def add(self, line: int, record: Mapping[str, Any]) -> None:
+        """Take in the record of a line that counts."""
+        kind = record.get("type")
+        if kind == "text":
+            return
+        self._lines.append(line)
+        self._seqs.append(record["seq"])
+        if self.first_plan is None and (kind == "plan" or record.get("parent")):
+            self.first_plan = len(self) - 1
+        if kind == "phase":
+            self._take_phase(record)
+        elif kind == "pass":
+            self.pass_ends.append((int_of(record.get("pass_number"), len(self.pass_ends) + 1), len(self) - 1))
+
+    def _take_phase(self, record: Mapping[str, Any]) -> None:
+        number, name = int_of(record.get("pass")), str_of(record.get("phase"))
+        finished = record.get("state") == "finished"
+        last = self.phases[-1] if self.phases else None
+        if not finished or last is None or not last.is_of(number, name):
+            last = PhaseStop(number, name, len(self) - 1)
+            self.phases.append(last)
+        if finished:
+            last.end = len(self) - 1
+
+    def line(self, stop: int) -> int:
+        """Return the number of a stop's line in the journal."""
+        return self._lines[stop]
+
+    def seq(self, stop: int) -> int:
+        """Return the seq of a stop's record."""
+        return self._seqs[stop]
+
+    def at(self, seq: int) -> int:
+        """Return the stop of a record; where it is none, the one before it, or the first."""
+        return max(0, bisect_right(self._seqs, seq) - 1)
+
+    def end_of_pass(self, number: int) -> int:
+        """Return where a pass ended; of one that was cut short, its last record."""
+        known = next((stop for ended, stop in reversed(self.pass_ends) if ended == number), None)
+        if known is not None:
+            return known
+        later = [phase.begin for phase in self.phases if phase.pass_number > number]
+        return max(0, later[0] - 1) if later else len(self) - 1
+
+    def end_of_phase(self, number: int, phase: str) -> int | None:
+        """Return where a phase ended, the last of that name in its pass; of one that was cut short, its last record.
+
+        None where there is no such phase.
+        """
+        index = next((at for at in range(len(self.phases) - 1, -1, -1) if self.phases[at].is_of(number, phase)), None)
+        if index is None or self.phases[index].end is not None:
+            return self.phases[index].end if index is not None else None
+        return max(0, self.phases[index + 1].begin - 1) if index + 1 < len(self.phases) else len(self) - 1
+
+
+Move = Callable[[Stops, int], int | None]
+"""From one stop to another; None is now."""
+
+
+def by_records(count: int) -> Move:
+    """Go so many records on, or back where it is less than 0. From the last one on it is now."""
+
+    def move(stops: Stops, stop: int) -> int | None:
+        return _or_now(stops, stop + count)
+
+    return move
+
+
+def back_a_pass(stops: Stops, stop: int) -> int | None:
+    """Go to the last moment before this one at which a pass ended; before the first, to the beginning."""
+    place = bisect_left(stops.pass_ends, stop, key=lambda ended: ended[1])
+    return stops.pass_ends[place - 1][1] if place else 0
+
+
+def on_a_pass(stops: Stops, stop: int) -> int | None:
+    """Go to the next moment at which a pass ended; after the last, to now."""
+    place = bisect_right(stops.pass_ends, stop, key=lambda ended: ended[1])
+    return stops.pass_ends[place][1] if place < len(stops.pass_ends) else None
+
+
+def to_pass(number: int) -> Move:
+    """Go to the end of a pass; that of the one that goes on is now."""
+    return lambda stops, _: _or_now(stops, stops.end_of_pass(number))
+
+
+def to_phase(number: int, phase: str) -> Move:
+    """Go to the end of a phase of a pass."""
+
+    def move(stops: Stops, _: int) -> int | None:
+        end = stops.end_of_phase(number, phase)
+        return _or_now(stops, end) if end is not None else None
+
+    return move
+
+
+def to_share(share: float) -> Move:
+    """Go to a place between the first record, 0, and now, 1."""
+    return lambda stops, _: _or_now(stops, round(share * (len(stops) - 1)))
+
+
+def to_seq(seq: int) -> Move:
+    """Go to a record, be it the last."""
+    return lambda stops, _: stops.at(seq)
+
+
+def _or_now(stops: Stops, stop: int) -> int | None:
+    return max(0, stop) if stop < len(stops) - 1 else None

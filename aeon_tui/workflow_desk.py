@@ -1,0 +1,114 @@
+"""Where the questions of a workflow wait for the person at the screen: its gates, commands, and what else comes up."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from system2.policies import GateDecision, GateDecisionType, Question
+
+MAX_ARTIFACT = 1_000_000
+"""Bytes of an artifact that are read for the screen."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question that waits. The workflow's thread stands still until it is answered, or the desk is closed."""
+
+    number: int
+    """Counts the questions of a desk: an answer names the one that it is for."""
+    kind: Literal["gate", "bash", "question"]
+    text: str
+    """A gate's summary, the command, or what is asked."""
+    gate: int = 0
+    artifact: str = ""
+    """The gate's file, relative to the project root."""
+    content: str = ""
+    """What stands in it, or why it cannot be read."""
+    is_blocklisted: bool = False
+    question: Question | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person said: at a gate `approve`, `reject` or `abort`, of a command `run` or `refuse`, else a choice."""
+
+    choice: str
+    words: str | None = None
+
+
+class WorkflowDesk:
+    """The gate, Bash and question policies of a workflow, called on its thread and answered on the screen's.
+
+    Once it is closed a gate is aborted, a command refused, and the safe choice made.
+    """
+
+    def __init__(self, project_root: Path) -> None:
+        self._root = project_root
+        self._changed = threading.Condition()
+        self._numbers = count(1)
+        self._waiting: Asked | None = None
+        self._answer: Answer | None = None
+        self._closed = False
+
+    @property
+    def waiting(self) -> Asked | None:
+        """The question that waits; None where nothing is asked."""
+        return self._waiting
+
+    def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
+        """Return what the person says at a gate."""
+        content = read_artifact(self._root / artifact_path)
+        answer = self._asked(Asked(next(self._numbers), "gate", summary, gate, artifact_path, content))
+        said = GateDecisionType(answer.choice) if answer is not None else GateDecisionType.ABORT
+        return GateDecision(gate, said, answer.words if answer is not None else None)
+
+    def confirm(self, command: str, is_blocklisted: bool) -> bool:
+        """Return whether the person wants a command to run."""
+        answer = self._asked(Asked(next(self._numbers), "bash", command, is_blocklisted=is_blocklisted))
+        return answer is not None and answer.choice == "run"
+
+    def choose(self, question: Question) -> str:
+        """Return the person's choice, the safe one where there is nobody any more."""
+        answer = self._asked(Asked(next(self._numbers), "question", question.text, question=question))
+        return answer.choice if answer is not None else question.safe
+
+    def answer(self, number: int, answer: Answer) -> bool:
+        """Answer the question of that number; return whether it was the one that waits."""
+        with self._changed:
+            if self._waiting is None or self._waiting.number != number or self._answer is not None:
+                return False
+            self._answer = answer
+            self._changed.notify_all()
+            return True
+
+    def close(self) -> None:
+        """Answer what waits, and whatever is asked later, with what is safe."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _asked(self, asked: Asked) -> Answer | None:
+        with self._changed:
+            self._waiting, self._answer = asked, None
+            self._changed.wait_for(lambda: self._answer is not None or self._closed)
+            self._waiting = None
+            return self._answer
+
+
+def read_artifact(path: Path) -> str:
+    """Return the text of a file for the screen, or in brackets why there is none. Reads: for a thread."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        return f"({error.strerror.lower() if isinstance(error, OSError) and error.strerror else error})"
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return "(it is no file)"
+    with os.fdopen(fd, "rb") as file:
+        return file.read(MAX_ARTIFACT).decode("utf-8", "replace")

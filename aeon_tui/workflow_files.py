@@ -1,0 +1,84 @@
+"""Transcripts of workflows among the journals: where a project keeps them, and which file is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import head
+from aeon_core.journal.summary import journal_entries
+
+_FOLDER = Path(".system2")
+_CONFIG = "config.yml"
+_DEFAULT = _FOLDER / "runs"
+
+
+def root_of_project(start: Path | None = None) -> Path:
+    """Return the project that a folder, or else the working directory, belongs to: its git root, else itself."""
+    here = (start or Path.cwd()).absolute()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def transcripts_folder(project_root: Path | None = None) -> Path:
+    """Return where the transcripts of a project are. Its settings are only read where it has any."""
+    root = project_root if project_root is not None else root_of_project()
+    if not (root / _FOLDER / _CONFIG).is_file():
+        return root / _DEFAULT
+    from system2.settings import load_settings
+
+    return root / load_settings(root).transcript_dir
+
+
+def is_workflow(path: Path) -> bool:
+    """Return whether a journal is the transcript of a workflow. Reads its first line."""
+    try:
+        first = head(path)
+    except (UsageError, OSError):
+        return False
+    return first is not None and first.get("type") == "workflow_start"
+
+
+def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Path:
+    """Return the journal of a run as `find_run` does, else the transcript of the project that has the id.
+
+    `last` is the newest run, with `newest_of_all` the newest of both. Raises UsageError.
+    """
+    from aeon_core.journal.history import find_run
+
+    transcript = _newest_transcript() if newest_of_all and run == "last" else None
+    try:
+        found = find_run(run, runs_dir)
+    except UsageError:
+        if (named := transcript or transcript_of(run)) is not None:
+            return named
+        raise
+    return transcript if transcript is not None and _began(transcript) > _began(found) else found
+
+
+def transcript_of(run: str | None) -> Path | None:
+    """Return the transcript of the project that an id, or the beginning of one, names; None where there is none."""
+    if not run or "/" in run:
+        return None
+    known = [Path(each.path) for each in journal_entries(transcripts_folder()) if each.name.startswith(run)]
+    exact = [path for path in known if path.stem == run]
+    fitting = exact or known
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _newest_transcript() -> Path | None:
+    known = [Path(each.path) for each in journal_entries(transcripts_folder())]
+    return max((path for path in known if is_workflow(path)), key=_began, default=None)
+
+
+def _began(path: Path) -> str:
+    first = head(path)
+    return str(first.get("ts", "")) if first is not None else ""
+
+
+def refuse_workflow(path: Path, what: str) -> None:
+    """Raise UsageError where a journal is a workflow's, of which this cannot be done; `what` is the verb."""
+    if is_workflow(path):
+        raise UsageError(
+            f"{path.stem!r} is a workflow, and only a run can be {what}; "
+            f"`aeon-tui workflow --resume {path}` goes on with it, `aeon-tui show {path}` shows it"
+        )

@@ -1,0 +1,31 @@
+"""A workflow that is gone on with, as its transcript tells of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import head, tail
+from aeon_tui.workflow import WorkflowRequest
+
+
+def request_of(
+    path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
+) -> WorkflowRequest:
+    """Return what goes on with a transcript's workflow, in its project and with its model where none is named.
+
+    Who decides is asked anew: a person does, whatever was said before. Raises UsageError where the file is no
+    transcript, where its project is not there any more, or where the workflow is complete.
+    """
+    first = head(path)
+    if first is None or first.get("type") != "workflow_start":
+        raise UsageError(f"{str(path)!r} is no transcript of a workflow; `aeon-tui resume` goes on with a run")
+    last = next(tail(path), {})
+    if last.get("type") == "workflow_end" and last.get("status") == "completed":
+        raise UsageError(f"the workflow {path.stem!r} is complete; start a new one with `aeon-tui workflow`")
+    config = first.get("config")
+    known = str((config if isinstance(config, dict) else {}).get("project_root") or "")
+    root = project_root or Path(known)
+    if not root.is_absolute() or not root.is_dir():
+        raise UsageError(f"the project of the workflow, {str(root)!r}, is no folder any more; --project-root names one")
+    return WorkflowRequest(root, str(first.get("task", "")), path, model or str(first["model"]), base_url)

@@ -1,0 +1,261 @@
+"""Changing one value of a configuration file: every other byte of it stays, comments and all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.errors import UsageError
+
+if TYPE_CHECKING:
+    import yaml
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_LINE = re.compile(r"[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|\Z)")
+_NO_MORE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n\x85\u2028\u2029]|\Z)")
+"""Behind a value that is the last of its line."""
+_MODE = 0o600
+"""Of a file that is made: it may come to hold what a server is told of a person."""
+
+_CHANGING = threading.Lock()
+"""A theme and a key may be kept at the same time, each on a thread: none may write what the other has not read."""
+
+KeyPath = tuple[str, ...]
+"""A key, or a key and one below it."""
+
+
+def change_file(file: Path, path: KeyPath, value: str | None) -> None:
+    """Set a value of a configuration file, or remove it where it is None; the file is replaced at once, in its mode.
+
+    A file that does not exist is made. Raises UsageError where it cannot be read or written, is no YAML, or holds the
+    value in a form that cannot be changed by itself: then it is left as it was.
+    """
+    with _CHANGING:
+        _change(file, path, value)
+
+
+def _change(file: Path, path: KeyPath, value: str | None) -> None:
+    try:
+        target = file.resolve()
+        data = _read(target)
+        before = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"{str(file)!r} is no UTF-8 text and was left alone; change {'.'.join(path)!r} there"
+        ) from None
+    except (OSError, RuntimeError) as error:
+        # A loop of links is a RuntimeError in some versions of Python.
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{str(file)!r} cannot be read: {why}") from None
+    try:
+        after = changed(before, path, value)
+    except ValueError as error:
+        raise UsageError(f"{str(file)!r} was left alone: {error}") from None
+    if after != before:
+        try:
+            _replace(target, after.encode("utf-8"))
+        except OSError as error:
+            raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
+
+
+def changed(text: str, path: KeyPath, value: str | None) -> str:
+    """Return the YAML text with one value set, or removed; all other bytes are what they were.
+
+    Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
+    """
+    before = _data(text)
+    wanted = _with(before, path, value)
+    if wanted == before:
+        return text
+    for candidate in _candidates(text, path, value):
+        with contextlib.suppress(ValueError):
+            if _data(candidate) == wanted:
+                return candidate
+    raise ValueError(f"{'.'.join(path)!r} cannot be changed by itself; change it in an editor")
+
+
+def _data(text: str) -> dict[Any, Any]:
+    import yaml
+
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        raise ValueError(f"it is no YAML{'' if line is None else f', see line {line + 1}'}") from None
+    if data is not None and not isinstance(data, dict):
+        raise ValueError("it does not hold `key: value` lines")
+    return data or {}
+
+
+def _with(data: dict[Any, Any], path: KeyPath, value: str | None) -> dict[Any, Any]:
+    """Return what the file is to say."""
+    key, *below = path
+    if below:
+        inner = _with(data.get(key) if isinstance(data.get(key), dict) else {}, tuple(below), value)  # type: ignore[arg-type]
+        return {**data, key: inner} if inner or value is not None else _without(data, key)
+    return {**data, key: value} if value is not None else _without(data, key)
+
+
+def _without(data: dict[Any, Any], key: str) -> dict[Any, Any]:
+    return {known: each for known, each in data.items() if known != key}
+
+
+def _candidates(text: str, path: KeyPath, value: str | None) -> Iterator[str]:
+    """Yield texts that may say it, the most natural one first; which of them do is for the caller to see."""
+    import yaml
+
+    root = yaml.compose(text, yaml.SafeLoader)
+    end = "\r\n" if "\r\n" in text else "\n"
+    key, *below = path
+    found = _entry(root, key)
+    if value is None:
+        entry = _entry(found[1], below[0]) if below and found is not None else found
+        for each in (entry, found):
+            if each is not None:
+                yield from _taken_out(text, each)
+    elif found is None:
+        line = f"{key}:{end}  {_scalar(below[0])}: {_scalar(value)}" if below else f"{key}: {_scalar(value)}"
+        flow = f"{key}: {{{_scalar(below[0])}: {_scalar(value)}}}" if below else line
+        yield from _added(text, root, line, flow, end)
+    elif not below:
+        yield _put(text, found[1], _scalar(value))
+    elif (inner := _entry(found[1], below[0])) is not None:
+        yield _put(text, inner[1], _scalar(value))
+    else:
+        pair = f"{_scalar(below[0])}: {_scalar(value)}"
+        yield from _first_in(text, found[1], pair, pair, end)
+        yield _put(text, found[1], f"{{{pair}}}")
+
+
+_Entry = tuple["yaml.Node", "yaml.Node"]
+
+
+def _entry(node: Any, key: str) -> _Entry | None:
+    """Return the entry of a mapping, the last one of that name."""
+    pairs = node.value if getattr(node, "id", None) == "mapping" else []
+    return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
+
+
+def _put(text: str, node: yaml.Node, value: str) -> str:
+    start, stop = node.start_mark.index, _end(text, node)
+    # An empty value is a place right behind the colon.
+    return f"{text[:start]}{' ' if start == stop else ''}{value}{text[stop:]}"
+
+
+def _added(text: str, root: Any, line: str, flow: str, end: str) -> Iterator[str]:
+    begin = "" if not text or text.endswith(("\n", "\r")) else end
+    yield f"{text}{begin}{line}{end}"
+    if root is not None:
+        yield from _first_in(text, root, line, flow, end)
+
+
+def _first_in(text: str, node: Any, line: str, flow: str, end: str) -> Iterator[str]:
+    """Yield the text with an entry before the first one of a mapping."""
+    if getattr(node, "id", None) != "mapping":
+        return
+    if not node.value:
+        yield _put(text, node, f"{{{flow}}}")
+        return
+    mark = node.value[0][0].start_mark
+    indent = text[mark.index - mark.column : mark.index]
+    if not node.flow_style and not indent.strip():
+        yield f"{text[: mark.index]}{line}{end}{indent}{text[mark.index :]}"
+    yield f"{text[: mark.index]}{flow}, {text[mark.index :]}"
+
+
+def _taken_out(text: str, entry: _Entry) -> Iterator[str]:
+    """Yield the text without an entry: without its lines, but for those of comments, else without its characters."""
+    key, value = entry
+    start, stop = key.start_mark.index, _end(text, value)
+    line = start - key.start_mark.column
+    if _NO_MORE.match(text, stop) and not text[line:start].strip():
+        after = _line_end(text, stop)
+        yield text[:line] + "".join(_between(text, [key, *_leaves(value)], line, after)) + text[after:]
+        yield text[:line] + text[after:]
+    comma = re.match(r"\s*,\s*", text[stop:])
+    if comma is not None:
+        yield text[:start] + text[stop + comma.end() :]
+    yield re.sub(r",\s*$", "", text[:start]) + text[stop:]
+
+
+def _between(text: str, nodes: Iterable[yaml.Node], begin: int, end: int) -> Iterator[str]:
+    """Yield the lines from `begin` to `end` in which none of the nodes stands."""
+    for node in nodes:
+        line = node.start_mark.index - node.start_mark.column
+        if line > begin:
+            yield text[begin:line]
+        begin = max(begin, _line_end(text, _end(text, node)))
+    yield text[begin:end]
+
+
+def _leaves(node: Any) -> Iterator[yaml.Node]:
+    """Yield the nodes of which a block collection is made; any other node itself."""
+    if node.id == "scalar" or node.flow_style:
+        yield node
+        return
+    for each in node.value:
+        for part in each if node.id == "mapping" else [each]:
+            yield from _leaves(part)
+
+
+def _end(text: str, node: yaml.Node) -> int:
+    """Return where a node ends. A block's own mark lies behind the comments that follow it."""
+    last = deque(_leaves(node), maxlen=1).pop()
+    stop: int = last.end_mark.index
+    while stop > last.start_mark.index and text[stop - 1].isspace():
+        stop -= 1
+    return stop
+
+
+def _line_end(text: str, place: int) -> int:
+    found = _LINE.match(text, place)
+    return found.end() if found is not None else len(text)
+
+
+def _scalar(value: str) -> str:
+    plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _read(file: Path) -> bytes:
+    """Return what the file holds, nothing of one that does not exist. Raises OSError, UsageError."""
+    try:
+        mode = file.stat().st_mode
+    except FileNotFoundError:
+        return b""
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        # To replace it would end a device for everybody: some link a file that they do not want to /dev/null.
+        raise UsageError(f"{str(file)!r} is no regular file and was left alone")
+    if not mode & 0o222:
+        raise UsageError(f"{str(file)!r} is read-only and was left alone")
+    return file.read_bytes()
+
+
+def _replace(file: Path, data: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = file.stat() if file.exists() else None
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(data)
+            written.flush()
+            os.fsync(written.fileno())
+        if before is not None:
+            with contextlib.suppress(PermissionError):
+                os.chown(name, before.st_uid, before.st_gid)
+        Path(name).chmod(before.st_mode & 0o7777 if before is not None else _MODE)
+        Path(name).replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -1,0 +1,131 @@
+"""The keys of a run's configuration, what is expected of each, and a value checked by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from aeon_core.checks import is_server_url, shown
+from aeon_core.errors import UsageError
+from aeon_core.places import expanded
+
+EXPECTED = {
+    "model": "text of the form PROVIDER:NAME, or a list of such texts",
+    "base_url": "the address of a server, http://HOST:PORT/v1 or https://…",
+    "ttl": "a whole number of cycles, 0 or more",
+    "single_pass": "true or false",
+    "criteria": "text, a file with criteria of convergence",
+    "tools": "a list of files, shell, mcp or texts of the form module:attribute",
+    "project_root": "text, a folder",
+    "approve": "some of 'plan', 'pass' and 'tool', or 'none'",
+    "wait": "a number of seconds, 0 or more",
+    "on_unknown": "one of fail, retry, ask",
+    "durability": "one of full, normal, off",
+    "runs_dir": "text, a folder",
+    "max_tokens": "a whole number of tokens, 1 or more",
+    "timeout": "a number of seconds above 0",
+    "prompts_dir": "text, a folder",
+    "budget": "an amount in US dollars, 0 or more",
+    "budget_warning": "an amount in US dollars, 0 or more",
+    "prices": "models with their prices, MODEL: {input: …, output: …}, US dollars for a million tokens",
+    "context_window": "a whole number of tokens, 1 or more",
+    "policy": "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
+    "shell": "settings of the Bash tool: safety_mode, blocklist, timeout, network, env",
+    "mcp_servers": "names of servers with their settings, a command or a url",
+    "bedrock": "any of region, profile and role_arn, each a text",
+    "otel": "true or false",
+    "otel_content": "true or false",
+}
+KEYS = tuple(EXPECTED)
+"""The fields of RunConfig, in its order."""
+MAPPINGS = frozenset({"prices", "policy", "shell", "mcp_servers", "bedrock"})
+"""Keys that only files and Python can give."""
+PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir", "criteria"})
+
+
+def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Return checked values by key, of texts (or values) by the name they go under in a message.
+
+    A relative path is one from the working directory. Raises UsageError.
+    """
+    values: dict[str, Any] = {}
+    for where, (key, value) in named.items():
+        if value is None:
+            continue
+        if isinstance(value, str) and not value.strip():
+            raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
+        if key in ("tools", "approve"):
+            value = listed(value)
+        elif key in ("ttl", "max_tokens", "context_window") and isinstance(value, str):
+            value = _whole_number(value)
+        checked = checked_value(key, value, where)
+        values[key] = Path.cwd() / expanded(checked, where) if key in PATH_KEYS else checked
+    return values
+
+
+def checked_text(key: str, text: str, where: str) -> Any:
+    """Return the value of a text that a person has typed, as the environment's are read. Raises UsageError."""
+    return checked_texts({where: (key, text)})[key]
+
+
+def _whole_number(text: str) -> int | str:
+    try:
+        return int(text) if text.strip().isascii() and "_" not in text else text
+    except ValueError:
+        return text
+
+
+def listed(value: Any) -> Any:
+    """Return the parts of a text with commas; any other value as it is."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
+    "model": _is_text,
+    "otel": lambda value: type(value) is bool,
+    "otel_content": lambda value: type(value) is bool,
+    "base_url": is_server_url,
+    "ttl": lambda value: type(value) is int and value >= 0,
+    "single_pass": lambda value: type(value) is bool,
+    "tools": lambda value: type(value) is list and all(map(_is_text, value)),
+    "max_tokens": lambda value: type(value) is int and value >= 1,
+}
+"""Which values RunConfig takes as they are: a list of runs opens without loading pydantic to be told so."""
+
+
+def checked_value(key: str, value: Any, where: str) -> Any:
+    """Return a value as RunConfig takes it. Raises UsageError, in one line that begins with `where`."""
+    if isinstance(value, str) and key in PATH_KEYS:
+        return Path(value)
+    if key in PLAINLY_RIGHT and PLAINLY_RIGHT[key](value):
+        return value
+    from pydantic import TypeAdapter, ValidationError
+
+    from aeon_core.config import RunConfig
+
+    info = RunConfig.model_fields[key]
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", Annotated[info.annotation, info]))
+        return adapter.validate_python(value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}") from None
+    except (ValidationError, RecursionError) as error:
+        raise UsageError(wrong(key, where, value, error)) from None
+
+
+def wrong(key: str, where: str, value: Any, error: Exception) -> str:
+    """Return the message for a value that does not fit; where only a part of it does not, that part is named."""
+    from pydantic import ValidationError
+
+    part = ""
+    if key in MAPPINGS and isinstance(value, Mapping) and isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False)[0]
+        if place := [str(name) for name in first["loc"] if name not in (key, "[key]")]:
+            what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
+            part = f", {'.'.join(place)!r} {what}"
+    return f"{where} must be {EXPECTED[key]}; got {shown(value)}{part}"

@@ -1,0 +1,305 @@
+"""Decisions from another terminal: an inbox beside the journal, `<run_id>.inbox`, while a question waits.
+
+The run's own process makes the file when it begins to wait, reads what comes into it, journals what it takes, and
+removes the file. Whoever decides from elsewhere writes one line into it, and nothing else. So whoever may write the
+file decides: it has mode 0600 and is read through the descriptor that made it, so that nothing put in its place counts;
+a writer follows no link, and writes to a file of its own user's alone. Each question has a file of its own, and a line
+names the `seq` and the digest of its question: what was said to an earlier one, or to an earlier process, is not heard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field, ValidationError
+
+from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.journal.question import ANSWERS, Question, open_question
+from aeon_core.journal.records import Decision
+from aeon_core.journal.summary import is_being_written
+from aeon_core.plain import NotPlainError, plain
+
+SUFFIX = ".inbox"
+POLL_SECONDS = 0.1
+"""How often a question that waits looks whether it was decided elsewhere, and a decider whether it was heard."""
+MAX_LETTER = 8 * 1024 * 1024
+"""Bytes of a line; a longer one is not read."""
+_MAX_RECEIPT = 1_000
+_CHUNK = 256 * 1024
+_CHUNKS = 64
+"""Read at one look at the most: what waits must be able to end, whatever is written into the file."""
+_MODE = stat.S_IRUSR | stat.S_IWUSR
+
+Fate = Literal["waits", "taken", "passed", "died"]
+"""What became of a decision: not heard yet; the run goes on with it; another was there first, or the run waits no
+longer; or the run's process ended over it."""
+
+
+def inbox_of(journal: Path) -> Path:
+    """Return where the decisions about a run go."""
+    return journal.with_name(f"{journal.stem}{SUFFIX}")
+
+
+class _Letter(BaseModel):
+    """One line of a decider."""
+
+    v: Literal[1]
+    id: str = Field(min_length=1, max_length=64)
+    seq: int = Field(strict=True)
+    digest: str
+    decision: Decision
+    feedback: str | None = None
+    edited: dict[str, Any] | None = None
+
+
+class _Receipt(BaseModel):
+    """The line with which the run's process ends: what was decided, null where it waits no longer, and by whom."""
+
+    v: Literal[1]
+    taken: str | None
+    """The id of a letter; null where the decision came another way."""
+    decision: Decision | None
+
+
+class Inbox:
+    """The decisions about one question, for the process that waits with it; a context.
+
+    Nothing is raised: where no file can be made, `problem` says why, and nothing comes. Not for several threads.
+    """
+
+    def __init__(self, journal: Path | None, request: ApprovalRequest) -> None:
+        self.problem = "the run keeps no journal" if journal is None else ""
+        self._path = inbox_of(journal) if journal is not None else None
+        self._journal = journal
+        self._request = request
+        self._seq = -1
+        self._fd: int | None = None
+        self._offset = 0
+        self._rest = b""
+        self._letters: deque[_Letter] = deque()
+        self._taken: tuple[str, ApprovalDecision] | None = None
+        self._decided: ApprovalDecision | None = None
+
+    def __enter__(self) -> Self:
+        if self._journal is not None:
+            try:
+                question = open_question(self._journal, texts=False)
+                if question is None or question.digest != self._request.digest:
+                    raise AeonError("the journal does not end with the question")
+                self._seq = question.seq
+                self._make()
+            except (AeonError, OSError) as error:
+                self.problem = error.message if isinstance(error, AeonError) else str(error.strerror)
+        return self
+
+    def _make(self) -> None:
+        """Make the file anew: what stands there was left by an earlier process, or put there by somebody."""
+        assert self._path is not None
+        self._close()
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._fd = os.open(self._path, flags, _MODE)
+        self._offset, self._rest = 0, b""
+
+    def take(self) -> ApprovalDecision | None:
+        """Return the first decision that has come for the question, None where none has."""
+        if self._fd is None:
+            return None
+        try:
+            self._read()
+        except OSError as error:
+            self.problem = str(error.strerror)
+            self._close()
+        while self._letters:
+            letter = self._letters.popleft()
+            decision = self._decision_of(letter)
+            if decision is not None:
+                self._taken = letter.id, decision
+                return decision
+        return None
+
+    def settle(self, decision: ApprovalDecision) -> ApprovalDecision:
+        """Return the decision that the run goes on with; those who have written are told when the inbox closes."""
+        self._decided = decision
+        return decision
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd is None or self._path is None:
+            return
+        decided, taken = self._decided, self._taken
+        receipt = _Receipt(
+            v=1,
+            taken=taken[0] if taken is not None and decided is taken[1] else None,
+            decision=decided.decision if decided is not None else None,
+        )
+        with contextlib.suppress(OSError):
+            _append(self._fd, receipt.model_dump())
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(self._fd), self._path.lstat()):
+                self._path.unlink()
+        self._close()
+
+    def _read(self) -> None:
+        """Read on; nothing of a file that others may write. One that was removed is made again. Raises OSError."""
+        assert self._fd is not None
+        found = os.fstat(self._fd)
+        if found.st_nlink == 0:
+            self._make()
+            return
+        if not _is_private(found):
+            self._offset, self._rest = found.st_size, b""
+            return
+        if found.st_size < self._offset:
+            # Somebody has emptied it; what is written into it now counts.
+            self._offset, self._rest = 0, b""
+        for _ in range(_CHUNKS):
+            chunk = os.pread(self._fd, _CHUNK, self._offset)
+            self._offset += len(chunk)
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            self._letters.extend(letter for line in whole if (letter := _letter(line)) is not None)
+            # One byte too many is enough to know by, when its end comes, that the line is too long.
+            self._rest = self._rest[: MAX_LETTER + 1]
+            if len(chunk) < _CHUNK:
+                break
+
+    def _decision_of(self, letter: _Letter) -> ApprovalDecision | None:
+        """Return what a letter decides; None where it is of another question, or no answer to this one."""
+        if (letter.seq, letter.digest) != (self._seq, self._request.digest):
+            return None
+        if letter.decision not in ANSWERS[self._request.point] or (letter.decision == "edit") != (
+            letter.edited is not None
+        ):
+            return None
+        try:
+            edited = plain(letter.edited)
+        except NotPlainError:
+            return None
+        return ApprovalDecision(decision=letter.decision, feedback=letter.feedback, edited=edited)
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+class Sent:
+    """A decision that was written, and what becomes of it. `close` lets go of the file."""
+
+    def __init__(self, journal: Path, question: Question, fd: int, letter: str) -> None:
+        self.decided: Decision | None = None
+        """What the run goes on with, once that is known; where it has passed, that is somebody else's."""
+        self._journal = journal
+        self._question = question
+        self._fd = fd
+        self._letter = letter
+        self._receipt: _Receipt | None = None
+
+    def fate(self) -> Fate:
+        """Return what has become of it; it was taken once the journal says so. Raises AeonError, OSError."""
+        # In this order: the process writes the receipt before the journal, and both while it lives.
+        alive = is_being_written(self._journal)
+        last = open_question(self._journal, texts=False)
+        receipt = self._receipt = self._receipt or _receipt_in(self._fd)
+        self.decided = receipt.decision if receipt is not None else None
+        if last is not None and last.seq == self._question.seq:
+            heard = receipt is not None and receipt.taken != self._letter
+            return "passed" if heard else "waits" if alive else "died"
+        return "taken" if receipt is not None and receipt.taken == self._letter else "passed"
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._fd)
+
+
+def send(journal: Path, question: Question, decision: ApprovalDecision) -> Sent:
+    """Write a decision about the question that the run of a journal waits with, for its own process to take.
+
+    Raises UsageError where that takes no decisions from elsewhere, AeonError where the line cannot be written.
+    """
+    letter = secrets.token_hex(8)
+    body = {"v": 1, "id": letter, "seq": question.seq, "digest": question.digest, **decision.model_dump()}
+    if len(json.dumps(body)) > MAX_LETTER:
+        raise UsageError(f"the decision is longer than {MAX_LETTER // 1024**2} MiB; make the edit shorter")
+    fd = _open(inbox_of(journal))
+    try:
+        _append(fd, body)
+    except OSError as error:
+        os.close(fd)
+        raise AeonError(f"the decision cannot be written: {error.strerror}; nothing was decided") from None
+    return Sent(journal, question, fd, letter)
+
+
+def forget_left(journal: Path) -> None:
+    """Remove the inbox that a process left which has ended. Raises OSError where the journal cannot be read."""
+    if not is_being_written(journal):
+        with contextlib.suppress(OSError):
+            inbox_of(journal).unlink()
+
+
+def takes_decisions(journal: Path) -> bool:
+    """Return whether the run of a journal waits with an inbox that this user may write to."""
+    try:
+        os.close(_open(inbox_of(journal)))
+    except UsageError:
+        return False
+    return True
+
+
+def _open(path: Path) -> int:
+    """Return a descriptor of the inbox there is. Raises UsageError."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise UsageError(
+            f"the run {path.stem!r} takes no decision from another terminal just now; answer it where it runs"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"the inbox {str(path)!r} cannot be written: {error.strerror}") from None
+    found = os.fstat(fd)
+    if not _is_private(found):
+        os.close(fd)
+        raise UsageError(f"the inbox {str(path)!r} is no file that only you may write, so nothing is written into it")
+    return fd
+
+
+def _is_private(found: os.stat_result) -> bool:
+    mode = found.st_mode
+    return stat.S_ISREG(mode) and stat.S_IMODE(mode) & ~_MODE == 0 and found.st_uid == os.geteuid()
+
+
+def _append(fd: int, value: dict[str, Any]) -> None:
+    """Write one line at once; it begins on a line of its own, whatever stands before it. Raises OSError."""
+    line = f"\n{json.dumps(value)}\n".encode()
+    if os.write(fd, line) != len(line):
+        raise OSError(0, "only a part of it could be")
+
+
+def _letter(line: bytes) -> _Letter | None:
+    if not 0 < len(line) <= MAX_LETTER:
+        return None
+    try:
+        return _Letter.model_validate_json(line)
+    except (ValidationError, RecursionError):
+        return None
+
+
+def _receipt_in(fd: int) -> _Receipt | None:
+    """Return the receipt that the file holds, None where there is none yet; a letter that came too late lies behind."""
+    size = os.fstat(fd).st_size
+    for line in os.pread(fd, 2 * MAX_LETTER, max(0, size - 2 * MAX_LETTER)).split(b"\n"):
+        if len(line) <= _MAX_RECEIPT:
+            with contextlib.suppress(ValidationError):
+                return _Receipt.model_validate_json(line)
+    return None

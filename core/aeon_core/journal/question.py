@@ -1,0 +1,118 @@
+"""What a run waits for a decision about, from its journal alone: whoever decides from elsewhere sees what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from aeon_core.journal.reader import open_journal, parse_line, read_records, record_type, resolved, tail
+from aeon_core.journal.records import ApprovalPoint, Decision
+from aeon_core.journal.summary import BESIDE
+
+_PASSED_OVER = (*BESIDE, "run_resumed")
+"""Types of records behind a question that leave it open: a process that goes on with the run may ask it once more."""
+_CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
+NOBODY = "nobody could be asked"
+"""The feedback of a decision that no person made."""
+ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
+    "plan": _CALL,
+    "pass": get_args(Decision),
+    "tool": _CALL,
+    "unknown": ("approve", "reject", "abort"),
+    "budget": _CALL,
+}
+"""The decisions that each point takes, in the order in which a person is told of them."""
+
+
+class Question(BaseModel):
+    """An `approval` record in the state `asked`. `seq` and `digest` together are of this question and no other."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int = Field(strict=True, ge=0)
+    point: ApprovalPoint
+    pass_number: int = Field(alias="pass", strict=True)
+    step_id: str | None = None
+    subject: dict[str, Any]
+    digest: str
+
+
+def open_question(path: Path, *, texts: bool = True) -> Question | None:
+    """Return the question that the journal ends with, None where the last one was decided or the run has gone on.
+
+    Whether a process waits with it is another matter: `is_being_written` tells. Without `texts` long texts are left
+    as references. Raises UsageError where the file cannot be opened, JournalError where it cannot be read.
+    """
+    record = _last(tail(path)) or _last_of_all(path)
+    if record is None or not _is_asked(record):
+        return None
+    try:
+        question = Question.model_validate(record)
+    except ValidationError:
+        return None
+    return question.model_copy(update={"subject": _in_full(path, question.subject)}) if texts else question
+
+
+def asked_again(path: Path) -> ApprovalPoint | None:
+    """Return the point of the question that a resume comes to first: it was open, nobody could be asked, or a person
+    aborted the run over it.
+
+    None where there is none. Raises UsageError where the file cannot be opened, JournalError where it cannot be read.
+    """
+    recent = list(tail(path))
+    last = _last(recent) or _last_of_all(path)
+    if last is None:
+        return None
+    since = last.get("resumes_at") if last["type"] == "run_finished" else last["seq"]
+    if since is None:
+        return None
+    whole = bool(recent) and recent[-1]["seq"] <= since
+    records = reversed(recent) if whole else read_records(path, texts=False, plans=False)
+    point: ApprovalPoint | None = None
+    for record in records:
+        if record["seq"] >= since and record["type"] == "approval":
+            point = record.get("point") if _is_asked(record) or _decides_nothing(record) else None
+    return point
+
+
+def _is_asked(record: Mapping[str, Any]) -> bool:
+    return record["type"] == "approval" and record.get("state") == "asked"
+
+
+def _decides_nothing(record: Mapping[str, Any]) -> bool:
+    return record.get("decision") == "abort" or record.get("feedback") == NOBODY
+
+
+def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    return next((record for record in newest_first if record["type"] not in _PASSED_OVER), None)
+
+
+def _last_of_all(path: Path) -> dict[str, Any] | None:
+    """Return the same where what `tail` reads holds only what is passed over: the question may be a long line."""
+    last: dict[str, Any] | None = None
+    for record in read_records(path, texts=False, plans=False):
+        last = last if record["type"] in _PASSED_OVER else record
+    return last
+
+
+def _in_full(path: Path, subject: dict[str, Any]) -> dict[str, Any]:
+    missing: set[str] = set()
+    resolved(subject, {}, missing)
+    found: dict[str, Any] = resolved(subject, _texts(path, missing) if missing else {}, set())
+    return found
+
+
+def _texts(path: Path, wanted: set[str]) -> dict[str, str]:
+    """Return those of the wanted texts that the journal holds, by sha256; read no further than to the last of them."""
+    found: dict[str, str] = {}
+    with open_journal(path) as file:
+        for line in file:
+            if record_type(line) == "text" and (record := parse_line(line, 0, [])) is not None:
+                if (sha256 := record.get("sha256")) in wanted:
+                    found[str(sha256)] = str(record.get("text", ""))
+                if len(found) == len(wanted):
+                    break
+    return found

@@ -1,0 +1,270 @@
+"""`python -m system2 "task"`: the gated workflow at a terminal, or without one (REQ-001…005; contract: system2)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    from system2.logs import Log
+    from system2.orchestrator import Orchestrator
+    from system2.results import WorkflowResult
+
+EPILOG = (
+    "Exit code: 0 all gates approved, 1 aborted or a fatal error, 2 bad arguments or nobody to decide at the gates, "
+    "3 no usable model or refused credentials, 4 the cost ceiling was reached and not lifted."
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2 and one line."""
+        self.exit(2, f"system2: {message}; --help shows how it is called\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command and return its exit code; an error is one line on stderr."""
+    from aeon_core.errors import AeonError
+    from aeon_core.visible import visible
+
+    args = _parser().parse_args(argv)
+    if isinstance(sys.stdin, TextIOWrapper):
+        # What is typed may be no UTF-8, and what is sent must be.
+        sys.stdin.reconfigure(errors="replace")
+    try:
+        return _execute(args)
+    except KeyboardInterrupt:
+        return _report("interrupted", 1)
+    except AeonError as error:
+        return _report(visible(" ".join(error.message.split())), error.exit_code)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m system2",
+        description="Thirteen agents take a task from its scope to a reviewed change; a person decides at the gates.",
+        epilog=EPILOG,
+    )
+    add = parser.add_argument
+    add("task", nargs="?", help="what is to be done")
+    add("--unsafe-bash", action="store_true", help="run commands without asking; blocklisted ones never")
+    add("--auto-approve", action="store_true", help="approve every gate without asking")
+    add("--config", metavar="PATH", help="the settings (default: .system2/config.yml of the project)")
+    add("--project-root", metavar="PATH", help="the project (default: the git root, else the working directory)")
+    add("--log-format", choices=("text", "json"), help="how the log is written (default: text)")
+    add("--log-file", metavar="PATH", help="where the log is written (default: stderr)")
+    add("--verbose", action="store_true", help="log what only helps to find a mistake, too")
+    add("--model", metavar="PROVIDER:NAME", help="another model than that of Bedrock, such as simulated:default")
+    add("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
+    add("--init", action="store_true", help="copy our agents into .claude/agents of the project, those that it lacks")
+    add("--resume", metavar="RUN", help="go on with a workflow: its transcript, its id, or 'last'")
+    return parser
+
+
+def _execute(args: argparse.Namespace) -> int:
+    from system2.interrupting import interruptible
+
+    root = _project_root(args.project_root)
+    if args.init:
+        return _init(root)
+    task = None if args.resume is not None else _task(args.task)
+    _check_that_gates_can_be_decided(args)
+    with _LogFile(args, root) as log:
+        _quieten(log)
+        orchestrator = _orchestrator(args, root, log)
+        try:
+            with interruptible(orchestrator.abort):
+                result = _run(args, task, orchestrator)
+        except KeyboardInterrupt:
+            return _stopped("interrupted", 1, orchestrator.get_status().transcript_path, args)
+    if result.error is None:
+        return result.exit_code
+    return _stopped(result.error, result.exit_code, result.transcript_path, args)
+
+
+def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator) -> WorkflowResult:
+    from system2.finding import find_transcript
+
+    if task is not None:
+        return orchestrator.run(task)
+    return orchestrator.resume(find_transcript(args.resume, orchestrator.transcripts))
+
+
+def _quieten(log: Log) -> None:
+    """Have diagnostics go to the log, at its level for those who look for a mistake, and not to the terminal."""
+    import logging
+
+    class ToLog(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            log.debug(self.format(record))
+
+    logger = logging.getLogger("aeon")
+    logger.handlers, logger.propagate = [ToLog()], False
+
+
+def _project_root(given: str | None) -> Path:
+    from aeon_core.errors import UsageError
+
+    if given is None:
+        here = Path.cwd()
+        return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    root = Path(given).expanduser().absolute()
+    if not root.is_dir():
+        raise UsageError(f"the project root {given!r} is no folder; name an existing one with --project-root")
+    return root
+
+
+def _task(given: str | None) -> str:
+    """Return the task, asked for where it was not given (REQ-003). Raises UsageError where nobody can be asked."""
+    from aeon_core.errors import UsageError
+
+    task = given
+    if task == "-":
+        task = sys.stdin.read()
+    elif task is None and _is_terminal(sys.stdin):
+        sys.stderr.write("What is to be done? ")
+        sys.stderr.flush()
+        task = sys.stdin.readline()
+    if task is None:
+        raise UsageError('a task is required where there is no terminal to ask at: python -m system2 "the task"')
+    if not task.strip():
+        raise UsageError("the task is empty; describe what is to be done")
+    return task
+
+
+def _check_that_gates_can_be_decided(args: argparse.Namespace) -> None:
+    from aeon_core.errors import UsageError
+
+    if not args.auto_approve and not _can_ask():
+        raise UsageError("nobody can decide at the gates: there is no terminal; run it at one, or with --auto-approve")
+
+
+def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:
+    from system2.orchestrator import Orchestrator
+    from system2.policies import AutoApproveGates, BashPolicy, GatePolicy, RefuseBash, SafeChoices, UnsafeBash
+    from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
+
+    terminal = Terminal(sys.stdin, sys.stderr) if _can_ask() else None
+    bash: BashPolicy = InteractiveBash(terminal) if terminal is not None else RefuseBash()
+    gates: GatePolicy = AutoApproveGates()
+    if terminal is not None and not args.auto_approve:
+        gates = InteractiveGates(terminal, root)
+    return Orchestrator(
+        root,
+        Path(args.config).expanduser() if args.config is not None else None,
+        gates,
+        UnsafeBash(bash) if args.unsafe_bash else bash,
+        question_policy=InteractiveQuestions(terminal) if terminal is not None else SafeChoices(),
+        model=args.model,
+        base_url=args.base_url,
+        log=log,
+    )
+
+
+class _LogFile:
+    """The log, in the file that is named or on stderr (REQ-124)."""
+
+    def __init__(self, args: argparse.Namespace, root: Path) -> None:
+        self._args, self._root = args, root
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> Log:
+        from system2.logs import Log
+        from system2.settings import load_settings
+
+        config = Path(self._args.config).expanduser() if self._args.config is not None else None
+        # What is wrong with the settings is told once, by the orchestrator.
+        settings = load_settings(self._root, config)
+        destination = self._args.log_file or settings.log_destination
+        if destination != "stderr":
+            self._file = _opened(self._root / Path(destination).expanduser())
+        return Log(self._line, self._args.log_format or settings.log_format, verbose=self._args.verbose)
+
+    def __exit__(self, *_: Any) -> None:
+        if self._file is not None:
+            # What could not be written until now cannot be written here either.
+            with suppress(OSError):
+                self._file.close()
+
+    def _line(self, line: str) -> None:
+        stream = self._file or sys.stderr
+        if stream is None:
+            return
+        try:
+            stream.write(f"{line}\n")
+            stream.flush()
+        except OSError:
+            # A log that cannot be written does not stop the work.
+            return
+
+
+def _opened(path: Path) -> TextIO:
+    import os
+
+    from aeon_core.errors import UsageError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"the log file {str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def _init(root: Path) -> int:
+    from system2.agents.shipping import copy_shipped
+
+    copied = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
+    for path in copied.written:
+        _line(f"written: {path.relative_to(root)}")
+    for name, reason in copied.left.items():
+        _line(f"left as it is: {name}, {reason}")
+    return 0
+
+
+def _stopped(why: str, code: int, transcript: Path | None, args: argparse.Namespace) -> int:
+    """Say why the workflow did not complete, and how to go on with it: with the options that it had."""
+    import shlex
+
+    _report(" ".join(why.split()), code)
+    if transcript is not None:
+        command = ["python", "-m", "system2", "--resume", transcript.stem]
+        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file"):
+            if (given := getattr(args, option)) is not None:
+                command += [f"--{option.replace('_', '-')}", given]
+        command += [f"--{flag.replace('_', '-')}" for flag in ("auto_approve", "unsafe_bash") if getattr(args, flag)]
+        _line(f"go on with it: {shlex.join(command)}")
+    return code
+
+
+def _can_ask() -> bool:
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _line(text: str) -> None:
+    from aeon_core.visible import visible
+
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(f"{visible(text)}\n")
+    except OSError:
+        # Nobody is there to be told any more.
+        return
+
+
+def _report(message: str, code: int) -> int:
+    _line(f"system2: {message}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The quality gates: what is shown, what is decided, and what is written down about it (REQ-042, REQ-046, REQ-123)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aeon_core.errors import AeonError, RunAborted
+from aeon_core.plain import clean_text
+from system2.constants import GATES, LOG_FILE, Gate
+from system2.entries import GateAsked, GateDecided
+from system2.policies import GateDecision, GateDecisionType, GatePolicy, answer_of
+from system2.reading import text_of
+from system2.session import AgentResult
+from system2.workshop import Workshop
+
+MAX_LOG_BYTES = 200_000
+"""How much of the log of the checks is read for the last gate."""
+_ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
+_RESULT = re.compile(r"^[ \t]*[-*]?[ \t]*\**Result\**[ \t]*:\**[ \t]*(?P<result>[^\n]*)", re.MULTILINE | re.IGNORECASE)
+
+GATE_OF_AGENT: dict[str, Gate] = {gate.agent: gate for gate in GATES if gate.agent is not None}
+"""The gate behind an agent's work."""
+LAST_GATE = GATES[-1]
+
+
+class Gates:
+    """Asks the policy at each gate. `on_wait` is told of the gate that waits, and None when it is decided."""
+
+    def __init__(self, workshop: Workshop, policy: GatePolicy, on_wait: Callable[[Gate | None], None]) -> None:
+        self._workshop, self._policy, self._on_wait = workshop, policy, on_wait
+        self.decisions: list[GateDecision] = []
+        """All decisions, in order."""
+
+    def ask(self, gate: Gate, summary: str) -> GateDecision:
+        """Return the decision at a gate.
+
+        Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped meanwhile
+        and the answer comes too late: nothing goes on then.
+        """
+        shop = self._workshop
+        shop.transcript.write(GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary))
+        self._on_wait(gate)
+        try:
+            said = answer_of("gate policy", lambda: self._policy.decide(gate.number, gate.artifact, summary))
+        finally:
+            self._on_wait(None)
+        if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
+            raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
+        if shop.abort.is_set() and said.decision is not GateDecisionType.ABORT:
+            raise RunAborted(f"the workflow was aborted at gate {gate.number} ({gate.title})")
+        timestamp = said.timestamp or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        feedback = clean_text(said.feedback) if said.feedback is not None else None
+        decision = replace(said, gate_number=gate.number, timestamp=timestamp, feedback=feedback)
+        shop.transcript.write(
+            GateDecided(
+                gate=gate.number, decision=decision.decision.value, feedback=decision.feedback, agent=gate.agent
+            )
+        )
+        shop.log.gate(gate.title, decision)
+        self.decisions.append(decision)
+        return decision
+
+
+def artifact_summary(gate: Gate, result: AgentResult | None, project_root: Path) -> str:
+    """Return what a person is told at the gate behind an agent's work: its summary, and what is wrong with it."""
+    lines = []
+    if result is None:
+        lines.append(f"{gate.agent} was skipped.")
+    elif result.completion is None:
+        lines.append(f"{result.agent} did not complete its work ({(result.halted or '').replace('_', ' ')}).")
+        lines.append(result.text)
+    else:
+        if result.completion.status != "success":
+            lines.append(f"{result.agent} reports: {result.completion.status}.")
+        lines.append(result.completion.summary)
+        lines += [f"- blocker: {blocker}" for blocker in result.completion.blockers]
+    if not (project_root / gate.artifact).is_file():
+        lines.append(f"{gate.artifact} is not there.")
+    return "\n".join(line for line in lines if line.strip())
+
+
+def closing_summary(
+    project_root: Path,
+    results: Iterable[tuple[str, AgentResult]],
+    skipped: Iterable[tuple[str, str]],
+    cost: str,
+) -> str:
+    """Return what a person is told at the last gate (REQ-046): each check's result, what is left open, the cost.
+
+    `results` are the checks' last ones. What the log says of an agent comes with it; it is read, never trusted to be
+    complete.
+    """
+    entries = log_entries(_log(project_root))
+    lines = ["Checks after execution:"]
+    told = set()
+    for agent, result in results:
+        told.add(agent)
+        lines.append(f"- {agent}: {_outcome(result, entries.get(agent))}")
+        if result.completion is not None:
+            lines += [f"  - blocker: {blocker}" for blocker in result.completion.blockers]
+            lines += [f"  {line}" for line in result.completion.summary.splitlines()[:3] if line.strip()]
+    lines += [f"- {agent}: skipped, {reason}" for agent, reason in skipped]
+    lines += [
+        f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in told
+    ]
+    if not entries:
+        lines.append(f"{LOG_FILE} holds no entry.")
+    return "\n".join([*lines, "", cost])
+
+
+def log_entries(text: str) -> dict[str, str]:
+    """Return what the log of the checks says of each agent: the last `Result:` under its last heading."""
+    headings = list(_ENTRY.finditer(text))
+    entries: dict[str, str] = {}
+    for number, heading in enumerate(headings):
+        end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
+        found = list(_RESULT.finditer(text, heading.end(), end))
+        entries[heading["agent"].strip("` *")] = found[-1]["result"].strip("` *") if found else ""
+    return entries
+
+
+def _outcome(result: AgentResult, logged: str | None) -> str:
+    if result.completion is None:
+        return f"halted ({(result.halted or '').replace('_', ' ')})"
+    said = "pass" if result.completion.status == "success" else result.completion.status
+    if logged and logged.lower() not in (said, result.completion.status):
+        return f"{said} (the log says: {logged})"
+    return said
+
+
+def _log(project_root: Path) -> str:
+    try:
+        return text_of(project_root / LOG_FILE, MAX_LOG_BYTES)
+    except OSError:
+        return ""

@@ -1,0 +1,103 @@
+"""The workflow's log, for people or as JSON: one line a thing, no content of files, no keys (REQ-111, REQ-122…124)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from aeon_core.redaction import redact
+from aeon_core.visible import visible
+from system2.policies import GateDecision, GateDecisionType
+from system2.tool_text import CONTENTS
+
+Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+MAX_TEXT = 500
+"""Characters of one value that a log shows."""
+_LEFT_OUT = CONTENTS | {
+    "messages",
+    "message",
+    "result",
+    "stdout",
+    "stderr",
+    "system",
+    "system_prompt",
+    "output",
+    "input",
+}
+"""Fields that may hold what files hold, or all that was said."""
+_SAID = {GateDecisionType.APPROVE: "APPROVED", GateDecisionType.REJECT: "REJECTED", GateDecisionType.ABORT: "ABORTED"}
+
+
+def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as a log may hold it: without file contents, long texts cut, what looks like a key replaced."""
+    cleaned: dict[str, Any] = redact({key: _sanitized(key, value) for key, value in entry.items()})
+    return cleaned
+
+
+class Log:
+    """Writes lines to a sink, which adds the line's end; `verbose` writes those of level DEBUG, too."""
+
+    def __init__(
+        self, sink: Callable[[str], None], log_format: Literal["text", "json"] = "text", *, verbose: bool = False
+    ) -> None:
+        self._sink = sink
+        self._format = log_format
+        self._verbose = verbose
+
+    def info(self, text: str) -> None:
+        """Say what happens; the text may have several lines."""
+        self._write("INFO", "info", text, {"message": text})
+
+    def debug(self, text: str) -> None:
+        """Say what only helps to find a mistake."""
+        self._write("DEBUG", "debug", text, {"message": text})
+
+    def warning(self, text: str) -> None:
+        """Say what a person should look at."""
+        self._write("WARNING", "warning", f"WARNING: {text}", {"message": text})
+
+    def tool(self, tool: str, args: Mapping[str, Any], summary: str, error: str | None, duration_ms: float) -> None:
+        """Say that a tool was used: its arguments, whether it did what it was asked, and how long it took (REQ-122)."""
+        outcome = "success" if error is None else f"ERROR: {_first_line(error)}"
+        took = round(duration_ms)
+        line = f"[TOOL] {tool} {summary} -> {outcome} ({took}ms)"
+        fields = {"tool": tool, "args": dict(args), "success": error is None, "duration_ms": took}
+        self._write("INFO", "tool_exec", line, fields | ({} if error is None else {"error": _first_line(error)}))
+
+    def gate(self, title: str, decision: GateDecision) -> None:
+        """Say what was decided at a gate, and when (REQ-123)."""
+        feedback = f" feedback={json.dumps(decision.feedback, ensure_ascii=False)}" if decision.feedback else ""
+        said = f"{_SAID[decision.decision]} at {decision.timestamp}{feedback}"
+        fields = {"gate": decision.gate_number, "decision": decision.decision.value, "at": decision.timestamp}
+        more = {"feedback": decision.feedback} if decision.feedback else {}
+        self._write("INFO", "gate_decision", f"[GATE] Gate {decision.gate_number} ({title}) -> {said}", fields | more)
+
+    def _write(self, level: Level, kind: str, line: str, fields: Mapping[str, Any]) -> None:
+        if level == "DEBUG" and not self._verbose:
+            return
+        if self._format == "text":
+            # Only what is told here has several lines: a name or a message of a model's could forge others.
+            self._sink(visible(redact(line), keep="\n" if kind == "info" else ""))
+            return
+        ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        told = {"text" if key == "message" else key: value for key, value in fields.items()}
+        self._sink(json.dumps({"ts": ts, "level": level, "type": kind, **sanitize_log_entry(told)}, ensure_ascii=False))
+
+
+def _sanitized(key: str, value: Any) -> Any:
+    if key in _LEFT_OUT:
+        return f"<{len(value):,} characters>" if isinstance(value, str) else "<left out>"
+    if isinstance(value, Mapping):
+        return {str(name): _sanitized(str(name), item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sanitized("", item) for item in value]
+    if isinstance(value, str):
+        return value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]}…"
+    return value
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines() or [""]
+    return lines[0] if len(lines[0]) <= MAX_TEXT else f"{lines[0][:MAX_TEXT]}…"

@@ -1,0 +1,219 @@
+"""One call of the model: the ceiling before it, its attempts, cost and transcript after it (REQ-090…093, 130…132)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast
+
+from aeon_core.budget import CostCeilingReached, estimated_tokens
+from aeon_core.effects.perform import ModelOutcome, call_model
+from aeon_core.errors import LLMError, RunAborted
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
+from aeon_core.llm.retry import attempts
+from aeon_core.redaction import redact
+from system2.asking import Asking
+from system2.converse import ConverseTurn, Turn, turn_of, use_ids
+from system2.cost import CostTracker, dollars
+from system2.entries import ApiRequest, ApiResponse, Notice
+from system2.logs import Log
+from system2.policies import Question
+from system2.transcript import Transcript
+
+THROTTLE_RETRIES = 3
+SERVICE_RETRIES = 2
+"""After a 5xx, and after whatever else may pass by itself."""
+MAX_WAIT = 30.0
+"""The longest wait before an attempt, in seconds (REQ-090)."""
+
+Purpose = Literal["work", "summary"]
+
+
+@dataclass
+class _Call:
+    """A request, and how the last attempt at it went."""
+
+    agent: str
+    purpose: Purpose
+    request: LLMRequest
+    turns: list[Turn]
+    attempt: int = 0
+    outcome: ModelOutcome = field(default_factory=lambda: ModelOutcome(None, None))
+
+
+class ModelCalls:
+    """The calls of one workflow, one after the other."""
+
+    def __init__(
+        self,
+        model: LLMAdapter,
+        costs: CostTracker,
+        transcript: Transcript,
+        log: Log,
+        asking: Asking,
+        *,
+        abort: threading.Event,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self._model, self._costs, self._transcript, self._log, self._asking = model, costs, transcript, log, asking
+        self._abort = abort
+        self._sleep = sleep or abort.wait
+        self._redacted = _RedactedTurns()
+
+    def ask(self, agent: str, request: LLMRequest, turns: list[Turn], purpose: Purpose = "work") -> ConverseTurn:
+        """Return the reply to a request, whose messages are the `turns`.
+
+        Where the model cannot be reached after all retries, a person says whether to try again (REQ-091). Raises
+        LLMError (exit 3 where credentials are refused), with `context_too_long` in its context where the request does
+        not fit; CostCeilingReached (exit 4) where the ceiling is reached and not lifted; RunAborted.
+        """
+        while True:
+            self._hold_at_ceiling(agent)
+            try:
+                return self._with_retries(_Call(agent, purpose, request, turns))
+            except LLMError as error:
+                if not (error.context.get("may_pass") and self._tries_again(agent, error)):
+                    raise
+
+    def _with_retries(self, call: _Call) -> ConverseTurn:
+        turn: list[ConverseTurn] = []
+
+        def attempt(number: int) -> LLMResponse:
+            call.attempt = number
+            response = self._attempt(call)
+            turn.append(self._answered(call, response))
+            return response
+
+        def wait(seconds: float) -> None:
+            self._sleep(seconds)
+
+        try:
+            attempts(
+                attempt,
+                on_retry=lambda _, error, seconds: self._failed(call, error, seconds),
+                sleep=wait,
+                max_attempts=1 + THROTTLE_RETRIES,
+            )
+        except LLMError as error:
+            self._failed(call, error, None)
+            raise
+        return turn[-1]
+
+    def _attempt(self, call: _Call) -> LLMResponse:
+        if self._abort.is_set():
+            raise RunAborted("the workflow was aborted")
+        self._transcript.write(
+            ApiRequest(
+                agent=call.agent,
+                purpose=call.purpose,
+                message_count=len(call.turns),
+                tool_count=len(call.request.tools),
+                attempt=call.attempt,
+                messages=self._redacted.of(call.turns),
+            ),
+            redacted=True,
+        )
+        call.outcome = call_model(self._model, call.request, self._abort)
+        if call.outcome.response is None:
+            raise _limited(call.outcome.error or LLMError("the model gave neither a reply nor an error"), call.attempt)
+        return call.outcome.response
+
+    def _answered(self, call: _Call, response: LLMResponse) -> ConverseTurn:
+        usage = response.usage or _estimated(call.request, response)
+        cost = self._costs.add(call.agent, usage)
+        turn = turn_of(response, (use_id for turn in call.turns for use_id in use_ids(turn)))
+        turn = replace(turn, input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
+        self._transcript.write(
+            ApiResponse(
+                agent=call.agent,
+                purpose=call.purpose,
+                attempt=call.attempt,
+                stop_reason=turn.stop_reason,
+                usage=cast("dict[str, int]", usage),
+                message=turn.raw_message,
+                cost_usd=cost.cost_usd,
+                latency_ms=call.outcome.latency_ms,
+            )
+        )
+        for notice in response.notices:
+            self._notice("warning", call.agent, notice)
+        if self._costs.check_thresholds() == "warning":
+            spent, ceiling = dollars(self._costs.cumulative), dollars(self._costs.ceiling_usd)
+            self._notice("cost_warning", call.agent, f"the workflow has cost {spent} so far; it pauses at {ceiling}")
+        return turn
+
+    def _failed(self, call: _Call, error: LLMError, wait: float | None) -> None:
+        cost = self._costs.add(call.agent, cast("Usage", error.usage)).cost_usd if error.usage else None
+        self._transcript.write(
+            ApiResponse(
+                agent=call.agent,
+                purpose=call.purpose,
+                attempt=call.attempt,
+                usage=error.usage,
+                cost_usd=cost,
+                latency_ms=call.outcome.latency_ms,
+                error=error.as_dict(),
+                retry_in_s=wait,
+            )
+        )
+        if wait is not None:
+            self._notice("retry", call.agent, f"{error.message}; the next attempt is in {wait:g} s")
+
+    def _hold_at_ceiling(self, agent: str) -> None:
+        while self._costs.is_at_ceiling:
+            spent, ceiling = dollars(self._costs.cumulative), dollars(self._costs.ceiling_usd)
+            reached = f"the workflow has cost {spent}, the ceiling is {ceiling}"
+            asked = Question(
+                "cost_ceiling", agent, f"{reached}; go on, up to as much again?", ("stop", "continue"), "stop"
+            )
+            if self._asking.choose(asked) != "continue":
+                raise CostCeilingReached(
+                    f"{reached} and was not lifted; raise cost_ceiling_usd in .system2/config.yml",
+                    spent_usd=self._costs.cumulative,
+                    limit_usd=self._costs.ceiling_usd,
+                )
+            self._costs.lift()
+
+    def _tries_again(self, agent: str, error: LLMError) -> bool:
+        question = Question("api_error", agent, error.message, ("abort", "retry"), "abort")
+        return self._asking.choose(question) == "retry"
+
+    def _notice(self, kind: Literal["retry", "warning", "cost_warning"], agent: str, message: str) -> None:
+        self._transcript.write(Notice(kind=kind, agent=agent, message=message))
+        self._log.warning(message)
+
+
+class _RedactedTurns:
+    """Replaces what looks like a key in a conversation: of one that has grown, in what is new alone."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Turn, Turn]] = []
+
+    def of(self, turns: list[Turn]) -> list[Turn]:
+        """Return the turns as the transcript may hold them."""
+        same = 0
+        for (turn, _), given in zip(self._known, turns, strict=False):
+            if turn is not given:
+                break
+            same += 1
+        self._known[same:] = [(turn, redact(turn)) for turn in turns[same:]]
+        return [redacted for _, redacted in self._known]
+
+
+def _limited(error: LLMError, attempt: int) -> LLMError:
+    """Return the error as the retry policy is to see it: final after the last attempt that its kind is worth."""
+    if error.retryable:
+        error.context["may_pass"] = True
+        error.retryable = error.status_code == 429 or attempt <= SERVICE_RETRIES
+    if isinstance(error.retry_after, int | float):
+        error.retry_after = min(float(error.retry_after), MAX_WAIT)
+    return error
+
+
+def _estimated(request: LLMRequest, response: LLMResponse) -> Usage:
+    """Return about how many tokens a call had, where the provider did not count them."""
+    sent = {"system": request.system, "messages": request.messages, "tools": request.tools}
+    said = {"system": response.text + json.dumps(response.tool_calls, ensure_ascii=False)}
+    return {"input_tokens": estimated_tokens(sent), "output_tokens": estimated_tokens(said)}

@@ -1,0 +1,313 @@
+"""The workflow as a whole, for scripts, the command and the app (REQ-070…073). No terminal is read or written here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.plain import clean_text
+from aeon_core.versions import versions
+from system2.agents.library import AgentLibrary
+from system2.connecting import connected
+from system2.constants import DELEGATION_MAP, Gate
+from system2.contracts import DelegationContract
+from system2.converse import Turn
+from system2.cost import CostTracker, dollars
+from system2.delegation import Delegation, OnAgentComplete
+from system2.ending import ended
+from system2.entries import WorkflowResumed, WorkflowStart
+from system2.finding import unfinished
+from system2.gates import Gates
+from system2.logs import Log
+from system2.policies import (
+    BashFunction,
+    BashPolicy,
+    GateFunction,
+    GatePolicy,
+    QuestionFunction,
+    QuestionPolicy,
+    policy_of,
+)
+from system2.recorded import Recorded
+from system2.results import WorkflowResult, WorkflowStatus
+from system2.session import AgentResult
+from system2.settings import WorkflowSettings, load_settings
+from system2.transcript import Transcript
+from system2.view import AgentState, WorkflowView
+from system2.workflow import Workflow
+from system2.workshop import Workshop
+
+logger = logging.getLogger("aeon")
+
+
+class Orchestrator:
+    """Runs one workflow, or one agent, at a time; one after the other where it is used again.
+
+    A policy is an object with its method, or a function in its place. Where no `gate_policy` is given, a workflow
+    cannot start; where no `bash_policy` or `question_policy` is given, commands are refused and the safe choice is
+    made. `model` is `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration
+    names. `on_agent_complete` gets each AgentResult, `listener` each line of the transcript. Raises UsageError where
+    the project root is no folder, or a policy is none.
+    """
+
+    def __init__(
+        self,
+        project_root: Path | str,
+        config_path: Path | str | None = None,
+        gate_policy: GatePolicy | GateFunction | None = None,
+        bash_policy: BashPolicy | BashFunction | None = None,
+        on_agent_complete: OnAgentComplete | None = None,
+        *,
+        question_policy: QuestionPolicy | QuestionFunction | None = None,
+        model: str | LLMAdapter | None = None,
+        base_url: str | None = None,
+        log: Log | None = None,
+        listener: Callable[[bytes], None] | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self._root = Path(project_root).absolute()
+        if not self._root.is_dir():
+            raise UsageError(f"the project root {str(project_root)!r} is no folder; name an existing one")
+        self._log = log or Log(logger.info)
+        self.settings: WorkflowSettings = load_settings(
+            self._root, Path(config_path) if config_path is not None else None, self._log.warning
+        )
+        """The project's settings."""
+        self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
+        self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
+        self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
+        self._on_agent_complete, self._listener, self._sleep = on_agent_complete, listener, sleep
+        self._model, self._base_url = model, base_url
+        self._workshop: Workshop | None = None
+        self._aborted = False
+        self._at_work = threading.Lock()
+        self._status = WorkflowStatus()
+
+    @property
+    def transcripts(self) -> Path:
+        """The folder of the transcripts."""
+        return self._root / self.settings.transcript_dir
+
+    def run(self, task_description: str) -> WorkflowResult:
+        """Do the whole workflow, and return how it ended, whatever that is.
+
+        Raises before anything is written: UsageError for an empty task, a missing gate policy or while another workflow
+        goes on, ModelUnavailableError (exit 3) without a usable model.
+        """
+        task = _checked_task(task_description)
+        with self._working():
+            policy, model = self._gates_policy(), self._usable_model()
+            shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
+            self._write_start(shop, task)
+            return self._run(shop, task, policy, Recorded(), WorkflowView())
+
+    def resume(self, transcript: Path | str) -> WorkflowResult:
+        """Go on with a workflow at the last gate that was approved, from its transcript, and return how it ended.
+
+        Raises UsageError where the file is no transcript of a workflow, is being written, or is of a completed one.
+        """
+        with self._working():
+            policy, model = self._gates_policy(), self._usable_model()
+            records: list[dict[str, Any]] = []
+            path = Path(transcript)
+            shop = self._opened(model, Transcript.reopened(path, self._log.warning, self._listener, records.append))
+            try:
+                view, recorded = unfinished(path, records)
+            except UsageError:
+                self._close(shop)
+                raise
+            shop.costs.restore(view.spent, recorded.lifted)
+            shop.transcript.write(WorkflowResumed(config=self._config(), model=model.model, simulated=model.simulated))
+            return self._run(shop, recorded.task, policy, recorded, view)
+
+    def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
+        """Have one agent do one thing, without gates, and return how that ended (REQ-072).
+
+        Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
+        """
+        with self._working():
+            return self._invoke(agent_name, contract)
+
+    def _invoke(self, agent_name: str, contract: DelegationContract) -> AgentResult:
+        AgentLibrary(self._root, self._log.warning).get(agent_name)
+        model = self._usable_model()
+        shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
+        self._write_start(shop, contract.objective)
+        self._status.agents = {agent_name: "waiting"}
+        delegation, started = self._delegation(shop), time.monotonic()
+        error: BaseException | None = None
+        try:
+            return delegation.work(agent_name, contract)
+        except BaseException as failure:
+            error = failure
+            raise
+        finally:
+            self._end(shop, delegation, [], time.monotonic() - started, error)
+
+    def get_status(self) -> WorkflowStatus:
+        """Return where the workflow stands now, from any thread; what is returned does not change any more."""
+        status, shop = self._status, self._workshop
+        return replace(
+            status,
+            agents=dict(status.agents),
+            gate_decisions=list(status.gate_decisions),
+            cost_usd=shop.costs.cumulative if shop is not None else 0.0,
+        )
+
+    def abort(self) -> None:
+        """End the workflow soon, from any thread: a model's call is given up, a command is ended.
+
+        Where none goes on, the next one ends at once.
+        """
+        self._aborted = True
+        if self._workshop is not None:
+            self._workshop.stop()
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Hold the orchestrator for one piece of work; an abort is of that piece alone. Raises UsageError."""
+        if not self._at_work.acquire(blocking=False):
+            raise UsageError("this orchestrator is at work; make another one for a second workflow")
+        try:
+            yield
+        finally:
+            self._aborted = False
+            self._at_work.release()
+
+    def _run(
+        self, shop: Workshop, task: str, policy: GatePolicy, recorded: Recorded, view: WorkflowView
+    ) -> WorkflowResult:
+        def history(agent: str) -> tuple[list[Turn], int]:
+            known = view.agents.get(agent)
+            return (known.history, known.rounds) if known is not None else ([], 0)
+
+        self._status.task = task
+        self._status.agents = dict.fromkeys(DELEGATION_MAP, "waiting")
+        delegation, gates = self._delegation(shop, recorded, history), Gates(shop, policy, self._gate_waits)
+        self._status.gate_decisions = gates.decisions
+        workflow = Workflow(
+            task, self._root, delegation, gates, lambda: f"Cost so far: {dollars(shop.costs.cumulative)}", recorded
+        )
+        started = time.monotonic()
+        error: AeonError | None = None
+        try:
+            workflow.run()
+        except AeonError as failure:
+            error = failure
+        except Exception as failure:
+            logger.exception("the workflow failed")
+            error = AeonError(f"internal error: {type(failure).__name__}: {failure}")
+        except BaseException as failure:
+            self._end(shop, delegation, [], time.monotonic() - started, failure)
+            raise
+        return self._end(shop, delegation, list(gates.decisions), time.monotonic() - started, error)
+
+    def _end(
+        self,
+        shop: Workshop,
+        delegation: Delegation,
+        decisions: list[Any],
+        seconds: float,
+        error: BaseException | None,
+    ) -> WorkflowResult:
+        result = ended(shop, delegation.invoked, decisions, seconds, error)
+        self._close(shop)
+        self._status.state, self._status.agent, self._status.gate = result.status, None, None
+        return result
+
+    def _gates_policy(self) -> GatePolicy:
+        if self._gate_policy is None:
+            raise UsageError("nobody can decide at the gates: give a gate policy, or AutoApproveGates()")
+        return self._gate_policy
+
+    def _usable_model(self) -> LLMAdapter:
+        model = connected(self._model, self.settings, self._base_url)
+        model.check()
+        return model
+
+    def _opened(self, model: LLMAdapter, transcript: Transcript) -> Workshop:
+        settings = self.settings
+        costs = CostTracker(
+            model.model,
+            warning_usd=settings.cost_warning_usd,
+            ceiling_usd=settings.cost_ceiling_usd,
+            prices=settings.prices,
+        )
+        self._workshop = shop = Workshop(
+            self._root,
+            settings,
+            model,
+            costs=costs,
+            transcript=transcript,
+            log=self._log,
+            bash=self._bash_policy,
+            questions=self._question_policy,
+            sleep=self._sleep,
+        )
+        if self._aborted:
+            shop.stop()
+        self._status = WorkflowStatus(state="running", transcript_path=transcript.path)
+        return shop
+
+    def _write_start(self, shop: Workshop, task: str) -> None:
+        price = shop.costs.price
+        told = {"input": price.input, "output": price.output, "source": price.source}
+        shop.transcript.write(
+            WorkflowStart(
+                task=task,
+                config=self._config(),
+                model=shop.model.model,
+                simulated=shop.model.simulated,
+                price=told,
+                versions=versions(),
+            )
+        )
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "project_root": clean_text(str(self._root)),
+            **self.settings.model_dump(mode="json", exclude={"bedrock"}),
+        }
+
+    def _delegation(
+        self,
+        shop: Workshop,
+        recorded: Recorded | None = None,
+        history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
+    ) -> Delegation:
+        return Delegation(
+            shop,
+            AgentLibrary(self._root, self._log.warning),
+            on_state=self._agent_is,
+            on_complete=self._on_agent_complete,
+            recorded=recorded,
+            history=history,
+        )
+
+    def _agent_is(self, agent: str, state: AgentState) -> None:
+        self._status.agents[agent] = state
+        self._status.agent = agent if state == "running" else None
+
+    def _gate_waits(self, gate: Gate | None) -> None:
+        self._status.gate = gate.number if gate is not None else None
+        self._status.state = "waiting" if gate is not None else "running"
+
+    def _close(self, shop: Workshop) -> None:
+        shop.transcript.close()
+        shop.close()
+
+
+def _checked_task(given: str) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"the task must be text, got {type(given).__name__}")
+    if not given.strip():
+        raise UsageError("the task is empty; describe what is to be done")
+    return clean_text(given.strip())

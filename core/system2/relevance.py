@@ -1,0 +1,121 @@
+"""Which agents a workflow can do without, and why (REQ-047; the triggers of REQ-045)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+_CODE = re.compile(
+    r"\.(?:py|pyi|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|m|sh|bash|zsh|ps1|sql|html|css"
+    r"|scss|vue|svelte|ipynb|lua|r|pl|ex|exs|erl|hs|clj|dart|proto|graphql)$",
+    re.IGNORECASE,
+)
+_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.IGNORECASE)
+_DEPENDENCIES = re.compile(
+    r"^(?:requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|pyproject\.toml|setup\.(?:py|cfg)|pipfile(?:\.lock)?|poetry\.lock"
+    r"|uv\.lock|package(?:-lock)?\.json|yarn\.lock|pnpm-lock\.yaml|go\.(?:mod|sum)|cargo\.(?:toml|lock)|gemfile(?:\.lock)?"
+    r"|composer\.(?:json|lock)|pom\.xml|build\.gradle(?:\.kts)?|environment\.ya?ml)$",
+    re.IGNORECASE,
+)
+_CONFIGURATION = re.compile(
+    r"\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|tfvars|hcl|properties|xml)$|^(?:dockerfile|containerfile|makefile|\.env.*)$",
+    re.I,
+)
+_PROMPTS = re.compile(r"prompt|(?:^|/)(?:agents?|evals?|llms?)(?:/|\.|_)|\.(?:prompt|j2|jinja2?)$", re.IGNORECASE)
+_SPEC = "spec/"
+
+_INCIDENT = re.compile(
+    r"\b(?:incidents?|post-?mortems?|outages?|root[ -]cause|regression in production|rolled? back)\b", re.I
+)
+_MCP = re.compile(r"\bMCP\b|\bmodel context protocol\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the executor has changed, by kind; what it wrote into `spec/` does not count."""
+
+    files: tuple[str, ...] = ()
+    code: bool = False
+    documents: bool = False
+    dependencies: bool = False
+    configuration: bool = False
+    prompts: bool = False
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Changes:
+        """Return the changes of the files at these paths, relative to the project root."""
+        files = tuple(path for path in dict.fromkeys(map(_normal, paths)) if path and not path.startswith(_SPEC))
+        names = [PurePosixPath(path).name for path in files]
+        return cls(
+            files=files,
+            code=any(map(_CODE.search, files)),
+            documents=any(_DOCUMENT.search(path) and not _DEPENDENCIES.search(_name(path)) for path in files),
+            dependencies=any(map(_DEPENDENCIES.search, names)),
+            configuration=any(map(_CONFIGURATION.search, names)),
+            prompts=any(map(_PROMPTS.search, files)),
+        )
+
+
+def skip_reason(agent: str, task: str, scope: str, changes: Changes) -> str | None:
+    """Return why an agent is not needed, None where it is to work.
+
+    `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
+    for the agents that are optional. The agents that check the work are needed by what was changed. An agent that is
+    not of the delegation map is needed.
+    """
+    if agent in _BY_CHANGES:
+        wanted, needs = _BY_CHANGES[agent](changes)
+        if wanted or (agent == "eval-engineer" and changes.files and _said(agent, scope)):
+            return None
+        return f"{needs}; the executor changed {_listed(changes.files)}"
+    if agent in _BY_TASK:
+        pattern, needs = _BY_TASK[agent]
+        said = _said(agent, scope)
+        wanted = said if said is not None else pattern.search(task) is not None
+        if wanted:
+            return None
+        return "the approved scope says that it is not needed" if said is False else needs
+    return None
+
+
+_BY_CHANGES: dict[str, Callable[[Changes], tuple[bool, str]]] = {
+    "test-engineer": lambda changes: (bool(changes.files), "it tests what was changed"),
+    "security-sentinel": lambda changes: (
+        changes.code or changes.dependencies or changes.configuration,
+        "it reviews changes of code, dependencies and configuration",
+    ),
+    "eval-engineer": lambda changes: (changes.prompts, "it evaluates changes of prompts and models"),
+    "docs-release": lambda changes: (
+        changes.code or changes.documents or changes.configuration or changes.dependencies,
+        "it documents changes of behaviour and of documents",
+    ),
+    "code-reviewer": lambda changes: (bool(changes.files), "it reviews what was changed"),
+}
+_BY_TASK = {
+    "postmortem-scribe": (_INCIDENT, "the task speaks of no incident"),
+    "mcp-toolsmith": (_MCP, "the task speaks of no MCP tools"),
+}
+
+
+def _said(agent: str, scope: str) -> bool | None:
+    """Return what the scope says of an agent, None where it says nothing clear."""
+    found = re.search(
+        rf"^[^\n]*(?<![\w-]){re.escape(agent)}(?![\w-])[^\w\n]*\b(yes|no)\b", scope, re.IGNORECASE | re.MULTILINE
+    )
+    return None if found is None else found[1].lower() == "yes"
+
+
+def _normal(path: str) -> str:
+    return str(PurePosixPath(path.strip().replace("\\", "/"))).removeprefix("./") if path.strip() else ""
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(path).name
+
+
+def _listed(files: tuple[str, ...]) -> str:
+    if not files:
+        return "no files"
+    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")

@@ -1,0 +1,298 @@
+"""An agent at work: the tool-use loop, from a contract to a completion, and on after a rejection (REQ-050…055, 092)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from aeon_core.errors import LLMError
+from aeon_core.llm.base import LLMRequest, Usage
+from system2.agents.definition import AgentDefinition
+from system2.agents.tools import COMPLETION_TOOL
+from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
+from system2.conversation import Conversation
+from system2.converse import ConverseTurn, ToolUseRequest, Turn, as_messages
+from system2.cost import CostRecord
+from system2.entries import AgentComplete, AgentStart, Notice
+from system2.policies import Question
+from system2.safety import scan_for_injection
+from system2.toolbox import Toolbox
+from system2.window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
+from system2.workshop import Workshop
+
+Halt = Literal["max_tokens", "turn_limit", "context_overflow", "injection"]
+MAX_CONTINUATIONS = 3
+"""How often in a row an agent whose reply was cut off is told to go on."""
+ACKNOWLEDGED = "Completion acknowledged."
+_CUT = (
+    "Your reply was cut off at {tokens:,} tokens. Go on where it ends; keep replies shorter, "
+    "and write a long file in several parts."
+)
+_CUT_USE = (
+    "not carried out: your reply was cut off at {tokens:,} tokens, so the call may be incomplete; "
+    "call it again with less, such as a file in several parts"
+)
+_EMPTY = "Your reply was empty. Go on with the work, or signal completion where it is done."
+_REJECTED = """## Feedback
+
+The work was reviewed by a person and was not approved. What was said:
+
+{feedback}
+
+Take it into account, change what it concerns, and signal completion again when you have done so."""
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    """How an agent's work ended."""
+
+    agent: str
+    completion: CompletionSignal | None
+    """None where it was halted."""
+    halted: Halt | None
+    text: str
+    """What the agent said last."""
+    cost: CostRecord
+    """Of this round alone."""
+    files_changed: tuple[str, ...]
+    """What its Write and Edit calls changed in all rounds."""
+
+
+class _Halted(Exception):  # no error: the work ends here
+    def __init__(self, why: Halt) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class AgentSession:
+    """One agent's conversation. `history` is what an earlier process had of it, from the transcript."""
+
+    def __init__(
+        self, agent: AgentDefinition, workshop: Workshop, history: Iterable[Turn] = (), *, rounds: int = 0
+    ) -> None:
+        self.agent = agent
+        self.rounds = rounds
+        """How often it was set to work."""
+        self._workshop = workshop
+        self._toolbox = Toolbox(agent, workshop)
+        self._conversation = Conversation(history)
+        window = workshop.settings.context_window_tokens
+        self._meter = WindowMeter(min(window, workshop.model.context_window or window))
+        self._text = ""
+        for warning in self._toolbox.warnings:
+            workshop.log.warning(f"agent {agent.name!r}: {warning}")
+
+    @property
+    def history(self) -> list[Turn]:
+        """The conversation so far, in the form of Converse."""
+        return self._conversation.turns
+
+    def run(self, contract: DelegationContract) -> AgentResult:
+        """Set the agent to work on a contract, and return how that ended (REQ-041).
+
+        Raises CostCeilingReached, LLMError or RunAborted, as a model's call does.
+        """
+        self._conversation.say(contract.to_message())
+        return self._round(contract, None)
+
+    def go_on(self, contract: DelegationContract, feedback: str) -> AgentResult:
+        """Have the agent go on after a rejection, with all that was said before (REQ-043). Raises as `run`."""
+        self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
+        return self._round(contract, feedback)
+
+    def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
+        shop = self._workshop
+        self.rounds += 1
+        shop.transcript.remind()
+        shop.transcript.write(
+            AgentStart(
+                agent=self.agent.name,
+                contract=contract.as_dict(),
+                round=self.rounds,
+                feedback=feedback,
+                model=shop.model.model,
+                system=self.agent.system_prompt,
+                tools=self._toolbox.names,
+                source=str(self.agent.source_path),
+            )
+        )
+        before = len(shop.costs.records)
+        completion: CompletionSignal | None = None
+        halted: Halt | None = None
+        try:
+            completion = self._work()
+        except _Halted as ending:
+            halted = ending.why
+        cost = shop.costs.total(shop.costs.records[before:], self.agent.name)
+        result = AgentResult(self.agent.name, completion, halted, self._text, cost, tuple(self._toolbox.files_changed))
+        self._ended(result)
+        return result
+
+    def _ended(self, result: AgentResult) -> None:
+        shop = self._workshop
+        shop.transcript.write(
+            AgentComplete(
+                agent=result.agent,
+                cost=result.cost.as_dict(),
+                completion=result.completion.as_dict() if result.completion is not None else None,
+                halted=result.halted,
+                files_changed=list(result.files_changed),
+            )
+        )
+        if result.halted is not None:
+            shop.log.warning(f"agent {result.agent!r} was halted: {result.halted.replace('_', ' ')}")
+        shop.log.info(shop.costs.agent_summary(result.cost))
+
+    def _work(self) -> CompletionSignal:
+        """Go round the tool-use loop until the agent signals completion, or ends without (REQ-050)."""
+        tool_turns = cut_off = 0
+        said_nothing = False
+        while True:
+            turn = self._exchange()
+            self._review(turn)
+            was_empty, said_nothing = said_nothing, not turn.text and not turn.tool_use_blocks
+            if turn.tool_use_blocks:
+                if tool_turns >= self._workshop.settings.max_tool_turns and not _only_signals(turn):
+                    raise _Halted("turn_limit")
+                tool_turns, cut_off = tool_turns + 1, 0
+                if (signal := self._carry_out(turn)) is not None:
+                    return signal
+            elif turn.stop_reason == "max_tokens":
+                cut_off += 1
+                if cut_off > MAX_CONTINUATIONS:
+                    raise _Halted("max_tokens")
+                self._conversation.say(_CUT.format(tokens=self._workshop.settings.max_output_tokens))
+            elif turn.stop_reason == "refusal":
+                return CompletionSignal("failure", [], turn.text or "the model refused to answer")
+            elif said_nothing and not was_empty:
+                # Models end a turn so behind tool results, and go on when they are asked to.
+                self._conversation.say(_EMPTY)
+            else:
+                return implicit_completion(turn.text)
+
+    def _carry_out(self, turn: ConverseTurn) -> CompletionSignal | None:
+        """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds."""
+        if not _only_signals(turn):
+            nothing: Usage = {"input_tokens": 0, "output_tokens": 0}
+            self._workshop.costs.add(self.agent.name, nothing, api_calls=0, tool_turns=1)
+        uses = turn.tool_use_blocks
+        cut = uses[-1] if turn.stop_reason == "max_tokens" else None
+        failed: list[str] = []
+        for use in uses:
+            if use is cut:
+                text = _CUT_USE.format(tokens=self._workshop.settings.max_output_tokens)
+                result = self._toolbox.answered(use, text, is_error=True)
+            elif use.name == COMPLETION_TOOL:
+                continue
+            else:
+                result = self._toolbox.use(use)
+            self._conversation.answer(result)
+            if result.is_error:
+                failed.append(use.name)
+        signals = [use for use in uses if use.name == COMPLETION_TOOL and use is not cut]
+        return self._signalled(signals, failed)
+
+    def _signalled(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
+        """Answer the completion signals of a reply, and return the first that holds."""
+        taken: CompletionSignal | None = None
+        for use in signals:
+            try:
+                if failed:
+                    raise ValueError(f"{', '.join(failed)} failed in the same reply; look at that, and signal again")
+                signal = signal_of(use.input) if use.malformed is None else _refuse_malformed()
+            except ValueError as error:
+                result = self._toolbox.answered(use, f"not taken: {error}", is_error=True)
+            else:
+                taken = taken or signal
+                result = self._toolbox.answered(use, ACKNOWLEDGED)
+            self._conversation.answer(result)
+        return taken
+
+    def _review(self, turn: ConverseTurn) -> None:
+        """Have a person look at what an agent says where that may be an injected order (REQ-113)."""
+        self._text = turn.text or self._text
+        found = scan_for_injection("\n\n".join([turn.text, *_signalled_texts(turn)]))
+        if not found:
+            return
+        for finding in found:
+            self._notice("flagged", f"what {self.agent.name!r} said {finding}")
+        text = f"what {self.agent.name!r} said may be an injected order; go on with it?"
+        question = Question("injection", self.agent.name, text, ("stop", "continue"), "stop", tuple(found))
+        if self._workshop.asking.choose(question) != "continue":
+            raise _Halted("injection")
+
+    def _exchange(self) -> ConverseTurn:
+        """Send what is to be said next, and return the reply. Raises _Halted where it does not fit the window."""
+        while True:
+            turns = self._conversation.outgoing()
+            request = LLMRequest(
+                purpose="tool_call",
+                system=self.agent.system_prompt,
+                messages=as_messages(turns),
+                tools=self._toolbox.specs(),
+                max_tokens=self._workshop.settings.max_output_tokens,
+            )
+            if self._fits(request, turns):
+                try:
+                    turn = self._workshop.calls.ask(self.agent.name, request, turns)
+                except LLMError as error:
+                    if not error.context.get("context_too_long"):
+                        raise
+                else:
+                    self._conversation.replied(turn)
+                    self._meter.learn(len(turns) + 1, turn.input_tokens + turn.output_tokens)
+                    return turn
+            if not self._conversation.turns:
+                # There is nothing that a summary could make shorter, or it is one already.
+                raise _Halted("context_overflow")
+            self._summarize(turns)
+
+    def _fits(self, request: LLMRequest, turns: list[Turn]) -> bool:
+        tokens = self._meter.estimate(request.system, turns, request.tools)
+        verdict = self._meter.judge(tokens)
+        if verdict == "warn":
+            share, window = 100 * tokens // self._meter.tokens, self._meter.tokens
+            self._notice(
+                "context_warning", f"the conversation of {self.agent.name!r} takes about {share} % of {window:,} tokens"
+            )
+        return verdict != "overflow"
+
+    def _summarize(self, turns: list[Turn]) -> None:
+        """Put a summary in the place of the conversation, where a person wants that (REQ-055)."""
+        shop, name = self._workshop, self.agent.name
+        text = f"the conversation of {name!r} does not fit {self._meter.tokens:,} tokens any more"
+        question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
+        if shop.asking.choose(question) != "summarize":
+            raise _Halted("context_overflow")
+        summary = ""
+        reply_tokens = min(shop.settings.max_output_tokens, self._meter.tokens // 8)
+        for part in summary_parts(turns, self._meter.tokens, reply_tokens):
+            prompt: Turn = {"role": "user", "content": [{"text": summary_prompt(part, summary)}]}
+            request = LLMRequest("reason", SUMMARIZER, as_messages([prompt]), max_tokens=reply_tokens)
+            summary = shop.calls.ask(name, request, [prompt], "summary").text
+        self._conversation.summarized(summary)
+        self._meter.reset()
+        self._notice("context_summarized", f"the conversation of {name!r} was summarized")
+
+    def _notice(self, kind: Literal["flagged", "context_warning", "context_summarized"], message: str) -> None:
+        self._workshop.transcript.write(Notice(kind=kind, agent=self.agent.name, message=message))
+        self._workshop.log.warning(message)
+
+
+def _signalled_texts(turn: ConverseTurn) -> list[str]:
+    """Return what the completion signals of a reply say: people read it, and the executor is told of blockers."""
+    texts: list[str] = []
+    for use in turn.tool_use_blocks:
+        if use.name == COMPLETION_TOOL:
+            blockers = use.input.get("blockers")
+            texts += [str(use.input.get("summary", "")), *map(str, blockers if isinstance(blockers, list) else [])]
+    return texts
+
+
+def _only_signals(turn: ConverseTurn) -> bool:
+    return all(use.name == COMPLETION_TOOL for use in turn.tool_use_blocks)
+
+
+def _refuse_malformed() -> CompletionSignal:
+    raise ValueError("its input is no JSON object")

@@ -1,0 +1,171 @@
+"""The workflow's settings: `providers.bedrock.orchestrator` of `.system2/config.yml` (REQ-084, REQ-085, REQ-140)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from aeon_core.budget import PriceEntry
+from aeon_core.checks import nearest, shown
+from system2.constants import (
+    DEFAULT_CONTEXT_WINDOW_TOKENS,
+    DEFAULT_COST_CEILING_USD,
+    DEFAULT_COST_WARNING_USD,
+    DEFAULT_MAX_OUTPUT_TOKENS,
+    DEFAULT_MAX_TOOL_TURNS,
+    DEFAULT_TRANSCRIPT_DIR,
+)
+from system2.reading import beginning_of
+
+CONFIG_FILE = Path(".system2") / "config.yml"
+NAMESPACE = ("providers", "bedrock", "orchestrator")
+MAX_BYTES = 1_000_000
+
+_AUTH_KEYS = {
+    "region": ("region", "region_name", "aws_region"),
+    "profile": ("profile", "profile_name", "aws_profile"),
+    "role_arn": ("role_arn", "assume_role_arn"),
+}
+"""Our names, and those by which a file may call them."""
+
+
+def _is_pattern(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{value!r} is no regular expression ({error})") from None
+    return value
+
+
+def _is_no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is no number")
+    return value
+
+
+Dollars = Annotated[float, BeforeValidator(_is_no_boolean), Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, BeforeValidator(_is_no_boolean), Field(ge=1)]
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class WorkflowSettings(BaseModel):
+    """What a project may set about the workflow; every key is optional (REQ-153)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cost_ceiling_usd: Dollars = DEFAULT_COST_CEILING_USD
+    """What a run may cost before a person must confirm that it goes on (REQ-132)."""
+    cost_warning_usd: Dollars = DEFAULT_COST_WARNING_USD
+    log_format: Literal["text", "json"] = "text"
+    log_destination: Text = "stderr"
+    """`stderr`, or a file, relative to the project root (REQ-124)."""
+    safety_mode: Literal["strict", "permissive"] = "strict"
+    """`strict` refuses blocklisted Bash commands, `permissive` asks a person (REQ-115)."""
+    bash_blocklist: tuple[Annotated[str, BeforeValidator(_is_pattern)], ...] = ()
+    """Regular expressions of one's own, merged with the built-in patterns (REQ-028a)."""
+    bash_network: Annotated[bool, Field(strict=True)] = False
+    """Whether commands reach the network where the machine can isolate them; without isolation they always do."""
+    prices: dict[str, PriceEntry] = Field(default_factory=dict)
+    """US dollars per million tokens, `input` and `output`, by model; such a price goes before a known one."""
+    transcript_dir: Text = DEFAULT_TRANSCRIPT_DIR
+    """Where transcripts are written, relative to the project root."""
+    max_tool_turns: Count = DEFAULT_MAX_TOOL_TURNS
+    context_window_tokens: Count = DEFAULT_CONTEXT_WINDOW_TOKENS
+    max_output_tokens: Count = DEFAULT_MAX_OUTPUT_TOKENS
+
+    model: str | None = None
+    """The Bedrock model of `providers.bedrock`, without the provider; None where the file names none."""
+    bedrock: dict[str, str] = Field(default_factory=dict)
+    """`region`, `profile` and `role_arn` of `providers.bedrock`, for `connect` (REQ-161)."""
+
+
+KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in ("model", "bedrock"))
+
+
+def load_settings(
+    project_root: Path, config_path: Path | None = None, warn: Callable[[str], None] = lambda _: None
+) -> WorkflowSettings:
+    """Return the settings of a project, or of the file that is named; the file is never written (REQ-141).
+
+    What cannot be used falls back to its default, and `warn` is told in one line: a file that is missing or no YAML as
+    a whole, a wrong value alone (REQ-094). Without a file in the project nobody is told: it needs none.
+    """
+    path = config_path if config_path is not None else project_root / CONFIG_FILE
+    bedrock = _bedrock_section(path, warn, must_exist=config_path is not None)
+    given = bedrock.get(NAMESPACE[-1]) or {}
+    where = f"the config file {str(path)!r}"
+    if not isinstance(given, dict):
+        warn(f"{where}: {'.'.join(NAMESPACE)} must hold `key: value` lines; the defaults are used")
+        given = {}
+    for key in [key for key in given if key not in KEYS]:
+        hint = nearest(str(key), KEYS)
+        warn(f"{where}: {'.'.join(NAMESPACE)} has the unknown key {shown(key)}, which is ignored{hint}")
+    known = {key: value for key, value in given.items() if key in KEYS and value is not None}
+    return _settings(known, where, warn).model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock)})
+
+
+def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> WorkflowSettings:
+    try:
+        return WorkflowSettings(**given)
+    except ValidationError as error:
+        bad = {str(problem["loc"][0]): problem["msg"] for problem in error.errors()}
+    for key, problem in bad.items():
+        default = WorkflowSettings.model_fields[key].get_default(call_default_factory=True)
+        warn(f"{where}: {key} cannot be {shown(given[key])}: {problem}; the default, {default!r}, is used")
+    return _settings({key: value for key, value in given.items() if key not in bad}, where, warn)
+
+
+def _bedrock_section(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
+    """Return what the file holds under `providers.bedrock`; nothing where it holds no such thing."""
+    where = f"the config file {str(path)!r}"
+    try:
+        content = beginning_of(path, MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        data = yaml.safe_load(content)
+    except FileNotFoundError:
+        if must_exist:
+            warn(f"{where} does not exist; the defaults are used")
+        return {}
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        warn(f"{where} cannot be used: {_reason(error)}; the defaults are used")
+        return {}
+    for key in NAMESPACE[:-1]:
+        if data is None:
+            return {}
+        if not isinstance(data, dict):
+            warn(f"{where} must hold `{'.'.join(NAMESPACE)}`; the defaults are used")
+            return {}
+        data = data.get(key)
+    return data if isinstance(data, dict) else {}
+
+
+def _model(bedrock: dict[str, Any]) -> str | None:
+    found = next((bedrock[key] for key in ("model", "model_id", "default_model") if bedrock.get(key)), None)
+    return found if isinstance(found, str) else None
+
+
+def _auth(bedrock: dict[str, Any]) -> dict[str, str]:
+    """Return what the file says of who calls: beside the other keys, or in a block `auth`."""
+    auth = bedrock.get("auth")
+    places = [bedrock, auth if isinstance(auth, dict) else {}]
+    found = {
+        name: next((place[key] for place in places for key in keys if isinstance(place.get(key), str)), None)
+        for name, keys in _AUTH_KEYS.items()
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        return f"line {mark.line + 1}: {getattr(error, 'problem', None) or 'it is no YAML'}"
+    return " ".join(str(error).split())[:200] or "it nests too deeply"

@@ -1,0 +1,43 @@
+"""The files of a project by which the workflow, git or other tools are steered (REQ-113, REQ-150)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+STEERING = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
+"""Folders and files, in lower case."""
+MAX_FILES = 1000
+_FILES = ("CLAUDE.md", ".system2/config.yml")
+
+State = Mapping[str, tuple[int, int]]
+"""Of each file its time of change and its size."""
+
+
+def steers(path: str) -> bool:
+    """Return whether a file of the project, or the folder that it is in, steers something."""
+    return any(part.lower() in STEERING for part in PurePosixPath(path).parts)
+
+
+def steering_state(project_root: Path) -> State:
+    """Return the state of the files that steer agents: what a command changes there is worth a word."""
+    state = {}
+    for path in _files(project_root):
+        try:
+            found = path.lstat()
+        except OSError:
+            continue
+        state[path.relative_to(project_root).as_posix()] = (found.st_mtime_ns, found.st_size)
+        if len(state) >= MAX_FILES:
+            break
+    return state
+
+
+def changed(before: State, after: State) -> list[str]:
+    """Return which files were made, changed or removed, by name."""
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _files(project_root: Path) -> Iterator[Path]:
+    yield from (project_root / name for name in _FILES)
+    yield from (path for path in (project_root / ".claude").rglob("*") if not path.is_dir())

@@ -1,0 +1,135 @@
+"""Asking the person at the terminal: at the gates, before commands, and what else comes up (REQ-027, REQ-042, AD-7).
+
+Questions go to one stream and answers come from another, so that a test can play both.
+"""
+
+from __future__ import annotations
+
+import termios
+from pathlib import Path
+from typing import TextIO
+
+from aeon_core.visible import visible
+from system2.constants import GATES
+from system2.policies import GateDecision, GateDecisionType, Question
+from system2.reading import text_of
+
+MAX_LINES = 300
+"""Lines of an artifact that a gate shows; the file has all of it."""
+MAX_BYTES = 1_000_000
+"""Of an artifact, that are looked at for those lines."""
+_APPROVE = frozenset({"a", "approve", "y", "yes"})
+_REJECT = frozenset({"r", "reject", "n", "no"})
+_ABORT = frozenset({"q", "abort", "quit"})
+
+
+class Terminal:
+    """A person who reads `shown` and types into `typed`. One that hangs up has said nothing."""
+
+    def __init__(self, typed: TextIO, shown: TextIO) -> None:
+        self._typed, self._shown = typed, shown
+
+    def say(self, text: str) -> None:
+        """Show a text, with control characters made visible."""
+        self._show(f"{visible(text, keep=chr(10))}\n")
+
+    def ask(self, question: str) -> str | None:
+        """Return what is typed, without its blanks; None where the input has ended."""
+        self._show(question)
+        try:
+            line = self._typed.readline()
+        except (OSError, ValueError):
+            return None
+        return line.strip() if line else None
+
+    def drop_typed_ahead(self) -> None:
+        """Forget what was typed so far: it is no answer to what comes up now."""
+        try:
+            termios.tcflush(self._typed, termios.TCIFLUSH)
+        except (OSError, ValueError, termios.error):
+            # It is no terminal, or one that hung up.
+            return
+
+    def _show(self, text: str) -> None:
+        try:
+            self._shown.write(text)
+            self._shown.flush()
+        except (OSError, ValueError):
+            # The end of its input tells that the terminal is gone.
+            return
+
+
+class InteractiveGates:
+    """Shows the artifact and asks: approve, reject with words, or abort."""
+
+    def __init__(self, terminal: Terminal, project_root: Path) -> None:
+        self._terminal, self._root = terminal, project_root
+
+    def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
+        """Return what the person says; the end of the input aborts."""
+        self._terminal.drop_typed_ahead()
+        # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
+        self._terminal.say(f"\n{self._excerpt(artifact_path)}")
+        self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{summary}\n")
+        while True:
+            said = self._terminal.ask("approve, reject or abort? [a, r and why, q] ")
+            if said is None:
+                return GateDecision(gate, GateDecisionType.ABORT, "the input ended before an answer")
+            word, _, more = said.partition(" ")
+            if word.lower() in _ABORT and not more:
+                return GateDecision(gate, GateDecisionType.ABORT)
+            # With more words it is no plain yes.
+            if word.lower() in _APPROVE and not more:
+                return GateDecision(gate, GateDecisionType.APPROVE)
+            if word.lower() in _REJECT and (feedback := more.strip() or self._feedback()):
+                return GateDecision(gate, GateDecisionType.REJECT, feedback)
+            self._terminal.say("type a to approve, r and what is to be done otherwise, or q to abort")
+
+    def _feedback(self) -> str:
+        return self._terminal.ask("what is to be done otherwise? ") or ""
+
+    def _excerpt(self, artifact_path: str) -> str:
+        try:
+            lines = text_of(self._root / artifact_path, MAX_BYTES).splitlines()
+        except OSError as error:
+            return f"{artifact_path}: {error.strerror}"
+        more = len(lines) - MAX_LINES
+        head = f"--- {artifact_path}"
+        tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
+        return "\n".join([head, *lines[:MAX_LINES], tail])
+
+
+class InteractiveBash:
+    """Shows the command whole and asks; a blocklisted one needs the word `run`."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def confirm(self, command: str, is_blocklisted: bool) -> bool:
+        """Return whether the person wants it to run."""
+        self._terminal.drop_typed_ahead()
+        self._terminal.say(f"\nThe agent wants to run:\n{command}")
+        if is_blocklisted:
+            self._terminal.say("WARNING: this command is on the list of destructive ones.")
+            return self._terminal.ask("type 'run' to run it, anything else refuses: ") == "run"
+        said = self._terminal.ask("run it? [y, n] ")
+        return said is not None and said.lower() in {"y", "yes"}
+
+
+class InteractiveQuestions:
+    """Shows what came up and the choices; nothing typed is the safe one."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def choose(self, question: Question) -> str:
+        """Return the choice that the person types, or its beginning."""
+        self._terminal.drop_typed_ahead()
+        self._terminal.say("\n".join([f"\n{question.text}", *(f"  {detail}" for detail in question.details)]))
+        while True:
+            said = self._terminal.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
+            if not said:
+                return question.safe
+            fitting = [choice for choice in question.choices if choice.startswith(said.lower())]
+            if len(fitting) == 1:
+                return fitting[0]

@@ -1,0 +1,82 @@
+"""What a tool gave as text for the model, and what it was asked as one line for a log (REQ-030, REQ-122)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aeon_core.redaction import redact_text
+from aeon_core.visible import visible
+
+MAX_RESULT = 100_000
+"""Characters of a result that the model is given (DQ-4)."""
+MAX_SUMMARY = 100
+"""Characters of the arguments that a log shows."""
+CONTENTS = frozenset({"content", "old_string", "new_string", "diff"})
+"""Arguments that are file content: a log says how long they are, nothing more (REQ-111)."""
+
+
+def result_text(tool: str, result: Mapping[str, Any]) -> str:
+    """Return a tool's result as text, cut to MAX_RESULT characters."""
+    text = _TEXTS.get(tool, _as_json)(result)
+    if len(text) <= MAX_RESULT:
+        return text
+    return f"{text[:MAX_RESULT]}\n[TRUNCATED] {len(text) - MAX_RESULT:,} characters left out; ask for less at a time"
+
+
+def summary_of(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments in one line of at most 100 characters, without the content of files and without keys."""
+    text = " ".join(f"{visible(redact_text(name))}={_argument(name, value)}" for name, value in arguments.items())
+    return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 1]}…"
+
+
+def _argument(name: str, value: Any) -> str:
+    if name in CONTENTS and isinstance(value, str):
+        return f"<{len(value):,} characters>"
+    text = visible(redact_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
+
+
+def _read(result: Mapping[str, Any]) -> str:
+    return "\n".join([result["content"] or "(no lines)", *(f"[{note}]" for note in result["notes"])])
+
+
+def _written(result: Mapping[str, Any]) -> str:
+    how = "made" if result["created"] else "replaced"
+    return f"{result['file_path']} was {how}: {result['lines']:,} lines, {result['bytes']:,} bytes"
+
+
+def _edited(result: Mapping[str, Any]) -> str:
+    what = "hunks applied" if result["method"] == "diff" else "occurrences replaced"
+    return f"{result['file_path']} was changed: {result['replacements']:,} {what}\n{result['diff']}"
+
+
+def _found(result: Mapping[str, Any]) -> str:
+    lines = [*result.get("files", ())]
+    lines += [f"{each['path']}:{each['count']}" for each in result.get("counts", ())]
+    for match in result.get("matches", ()):
+        lines.append(f"{match['path']}{'-' if match.get('context') else ':'}{match['line']}: {match['text']}")
+    return "\n".join([*(lines or ["nothing was found"]), *(f"[{note}]" for note in result["notes"])])
+
+
+def _ran(result: Mapping[str, Any]) -> str:
+    lines = [f"exit code {result['exit_code']}" + (" (ended by the time limit)" if result["timed_out"] else "")]
+    for stream in ("stdout", "stderr"):
+        if text := result[stream].rstrip("\n"):
+            lines.append(f"{stream}:\n{text}")
+    return "\n".join([*lines, *(f"[{notice}]" for notice in result.get("notices", ()))])
+
+
+def _as_json(result: Mapping[str, Any]) -> str:
+    return json.dumps(result, ensure_ascii=False)
+
+
+_TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "Read": _read,
+    "Write": _written,
+    "Edit": _edited,
+    "Grep": _found,
+    "Glob": _found,
+    "Bash": _ran,
+}

@@ -1,0 +1,210 @@
+"""A workflow as its transcript tells it: one fold for the screen, live and past, and for going on after a crash.
+
+Records come as dicts, as `aeon_core.journal.reader.read_records` and a transcript's listener give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from aeon_core.journal.reader import read_records
+from system2.constants import DELEGATION_MAP, GATES
+from system2.contracts import CompletionSignal, DelegationContract
+from system2.converse import ToolResult, Turn, use_ids
+from system2.cost import CostRecord
+from system2.policies import GateDecision, GateDecisionType
+
+AgentState = Literal["waiting", "running", "complete", "halted", "skipped"]
+Entry = Mapping[str, Any]
+
+
+@dataclass
+class AgentView:
+    """One agent of the pipeline."""
+
+    name: str
+    state: AgentState = "waiting"
+    contract: DelegationContract | None = None
+    rounds: int = 0
+    completion: CompletionSignal | None = None
+    halted: str | None = None
+    skip_reason: str | None = None
+    files_changed: list[str] = field(default_factory=list)
+    cost: list[CostRecord] = field(default_factory=list)
+    """One for each round that has ended."""
+    history: list[Turn] = field(default_factory=list)
+    """The conversation up to the last reply, and the results of its tool uses: what a session goes on with."""
+    entries: list[Entry] = field(default_factory=list)
+    """All that is about this agent, in order: what its conversation is painted from."""
+
+
+@dataclass
+class GateView:
+    """One gate: what was asked last, and all that was decided."""
+
+    number: int
+    title: str
+    artifact: str
+    state: Literal["ahead", "asked", "approved", "rejected", "aborted"] = "ahead"
+    summary: str = ""
+    decisions: list[GateDecision] = field(default_factory=list)
+
+
+class WorkflowView:
+    """The state of a workflow after the records so far; unknown types and fields are passed over."""
+
+    def __init__(self) -> None:
+        self.run_id = ""
+        self.task = ""
+        self.model = ""
+        self.simulated = False
+        self.config: dict[str, Any] = {}
+        self.started = ""
+        self.agents = {name: AgentView(name) for name in DELEGATION_MAP}
+        self.gates = {gate.number: GateView(gate.number, gate.title, gate.artifact) for gate in GATES}
+        self.running: str | None = None
+        """The agent that works."""
+        self.question: Entry | None = None
+        """What a person is being asked, besides gates."""
+        self.notices: list[Entry] = []
+        self.cost_usd = 0.0
+        self.input_tokens = self.output_tokens = self.api_calls = 0
+        self.spent: list[CostRecord] = []
+        """What each answered call cost, for a tracker that goes on."""
+        self.end: Entry | None = None
+        """The `workflow_end`; None while the workflow goes on, or where it was interrupted."""
+
+    def apply(self, record: Entry) -> None:
+        """Take the next record."""
+        fold = _FOLDS.get(str(record.get("type")))
+        if fold is not None:
+            fold(self, record)
+        name = record.get("agent")
+        if isinstance(name, str) and record.get("type") != "gate_asked":
+            self._agent(name).entries.append(record)
+
+    @property
+    def open_gate(self) -> GateView | None:
+        """The gate that waits for a decision."""
+        return next((gate for gate in self.gates.values() if gate.state == "asked"), None)
+
+    def _agent(self, name: str) -> AgentView:
+        return self.agents.setdefault(name, AgentView(name))
+
+    def _start(self, record: Entry) -> None:
+        self.run_id, self.task, self.started = record["run"], record["task"], record["ts"]
+        self._resume(record)
+
+    def _resume(self, record: Entry) -> None:
+        self.model, self.simulated = record["model"], bool(record.get("simulated"))
+        self.config, self.end, self.question = dict(record["config"]), None, None
+
+    def _agent_start(self, record: Entry) -> None:
+        agent = self._agent(record["agent"])
+        agent.state, agent.rounds, agent.halted = "running", record.get("round", 1), None
+        agent.contract = DelegationContract(**record["contract"])
+        self.running = agent.name
+
+    def _agent_skipped(self, record: Entry) -> None:
+        agent = self._agent(record["agent"])
+        agent.state, agent.skip_reason = "skipped", record["reason"]
+
+    def _api_request(self, record: Entry) -> None:
+        if record.get("purpose", "work") == "work":
+            self._agent(record["agent"]).history = list(record["messages"])
+
+    def _api_response(self, record: Entry) -> None:
+        usage = record.get("usage")
+        if usage:
+            self._spend(record, usage)
+        if record.get("purpose", "work") == "work" and record.get("message"):
+            self._agent(record["agent"]).history.append(record["message"])
+
+    def _spend(self, record: Entry, usage: Mapping[str, int]) -> None:
+        read, written = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+        cost = float(record.get("cost_usd") or 0.0)
+        self.input_tokens += read
+        self.output_tokens += written
+        self.api_calls += 1
+        self.cost_usd = round(self.cost_usd + cost, 9)
+        self.spent.append(CostRecord(record["agent"], self.model, read, written, cost, 1, 0))
+
+    def _tool_exec(self, record: Entry) -> None:
+        history = self._agent(record["agent"]).history
+        asked = (
+            history[-1] if history and history[-1]["role"] == "assistant" else history[-2] if len(history) > 1 else None
+        )
+        if asked is None or record["tool_use_id"] not in use_ids(asked):
+            return
+        if history[-1]["role"] == "assistant":
+            history.append({"role": "user", "content": []})
+        result = ToolResult(record["tool_use_id"], record["result"], is_error=not record["success"])
+        history[-1]["content"].append(result.block())
+
+    def _question(self, record: Entry) -> None:
+        self.question = record if record["state"] == "asked" else None
+
+    def _gate_asked(self, record: Entry) -> None:
+        gate = self.gates[record["gate"]]
+        gate.state, gate.summary, gate.artifact = "asked", record["summary"], record["artifact"]
+
+    def _gate_decided(self, record: Entry) -> None:
+        gate = self.gates[record["gate"]]
+        decision = GateDecisionType(record["decision"])
+        gate.decisions.append(GateDecision(gate.number, decision, record.get("feedback"), record["ts"]))
+        gate.state = _DECIDED[decision]
+
+    def _agent_complete(self, record: Entry) -> None:
+        agent = self._agent(record["agent"])
+        agent.completion = CompletionSignal(**record["completion"]) if record.get("completion") else None
+        agent.halted, agent.state = record.get("halted"), "halted" if record.get("halted") else "complete"
+        agent.files_changed = list(dict.fromkeys([*agent.files_changed, *record.get("files_changed", [])]))
+        agent.cost.append(CostRecord(**record["cost"]))
+        self.running = None
+
+    def _notice(self, record: Entry) -> None:
+        self.notices.append(record)
+
+    def _end(self, record: Entry) -> None:
+        self.end, self.running, self.question = record, None, None
+
+
+_DECIDED: dict[GateDecisionType, Literal["approved", "rejected", "aborted"]] = {
+    GateDecisionType.APPROVE: "approved",
+    GateDecisionType.REJECT: "rejected",
+    GateDecisionType.ABORT: "aborted",
+}
+_FOLDS: dict[str, Callable[[WorkflowView, Entry], None]] = {
+    "workflow_start": WorkflowView._start,
+    "workflow_resumed": WorkflowView._resume,
+    "agent_start": WorkflowView._agent_start,
+    "agent_skipped": WorkflowView._agent_skipped,
+    "api_request": WorkflowView._api_request,
+    "api_response": WorkflowView._api_response,
+    "tool_exec": WorkflowView._tool_exec,
+    "question": WorkflowView._question,
+    "gate_asked": WorkflowView._gate_asked,
+    "gate_decision": WorkflowView._gate_decided,
+    "agent_complete": WorkflowView._agent_complete,
+    "note": WorkflowView._notice,
+    "workflow_end": WorkflowView._end,
+}
+
+
+def view_of(records: Iterable[Entry]) -> WorkflowView:
+    """Return the state of a workflow after all these records."""
+    view = WorkflowView()
+    for record in records:
+        view.apply(record)
+    return view
+
+
+def read_workflow(path: Path, damage: list[str] | None = None) -> WorkflowView:
+    """Return the state of the workflow in a transcript; what cannot be read is told in `damage`, by line.
+
+    Raises UsageError for a file that is no transcript.
+    """
+    return view_of(read_records(path, plans=False, damage=damage))

@@ -1,0 +1,76 @@
+"""What the agents of one workflow share: the model, the project's tools, who is asked, what is written down."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.settings import ShellSettings
+from system2.asking import Asking
+from system2.cost import CostTracker
+from system2.logs import Log
+from system2.model_calls import ModelCalls
+from system2.policies import BashPolicy, QuestionPolicy, RefuseBash, SafeChoices
+from system2.settings import WorkflowSettings
+from system2.transcript import Transcript
+
+
+class Workshop:
+    """Made once for a workflow, and closed at its end. No file or process is touched before an agent works.
+
+    Raises SandboxError where the project root is no folder. `sleep` waits before another attempt of a call.
+    """
+
+    def __init__(
+        self,
+        project_root: Path,
+        settings: WorkflowSettings,
+        model: LLMAdapter,
+        *,
+        costs: CostTracker,
+        transcript: Transcript,
+        log: Log,
+        bash: BashPolicy | None = None,
+        questions: QuestionPolicy | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self.project_root, self.settings, self.model = project_root, settings, model
+        self.costs, self.transcript, self.log = costs, transcript, log
+        self.abort = threading.Event()
+        self.asking = Asking(questions or SafeChoices(), bash or RefuseBash(), transcript)
+        self.calls = ModelCalls(model, costs, transcript, log, self.asking, abort=self.abort, sleep=sleep)
+        self.shell = ShellSettings(
+            safety_mode=settings.safety_mode, blocklist=settings.bash_blocklist, network=settings.bash_network
+        )
+        self._bash = BashTool(project_root, self.shell)
+        self.registry = _registry(project_root, settings, self._bash)
+
+    def stop(self) -> None:
+        """End what is going on soon, with RunAborted on the thread that works; from any thread."""
+        self.abort.set()
+        self._bash.close()
+
+    def close(self) -> None:
+        """Release what the tools and the model hold."""
+        self._bash.close()
+        self.registry.close()
+        self.model.close()
+
+
+def _registry(project_root: Path, settings: WorkflowSettings, bash: BashTool) -> ToolRegistry:
+    """Return the six tools of the project (REQ-020). What the workflow itself writes down is not searched."""
+    transcripts = Path(settings.transcript_dir)
+    folder = transcripts.as_posix().strip("/")
+
+    def hidden(path: str) -> bool:
+        return not transcripts.is_absolute() and (path == folder or path.startswith(f"{folder}/"))
+
+    registry = ToolRegistry()
+    for tool in [*file_tools(project_root, hidden), bash]:
+        registry.register(tool)
+    return registry

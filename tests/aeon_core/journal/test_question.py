@@ -1,0 +1,73 @@
+"""The question that a journal ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.effects.approval import ApprovalDecision
+from aeon_core.journal.question import open_question
+from aeon_core.journal.records import MemoryRecord, RunResumed
+from tests.aeon_core.questions import Asking
+
+LONG = "a long text, " * 100
+RESUMED = RunResumed(options={}, continues_at=2)
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Asking]:
+    made = Asking(tmp_path / "r.jsonl")
+    yield made
+    made.end()
+
+
+def test_what_is_asked_last_is_open_until_it_is_decided(asking: Asking) -> None:
+    assert open_question(asking.path) is None
+    request = asking.ask("tool")
+    question = open_question(asking.path)
+    assert question is not None
+    assert question.model_dump(exclude={"seq"}) == request.model_dump()
+    assert question.seq == 1
+    asking.decide(ApprovalDecision(decision="approve"))
+    assert open_question(asking.path) is None
+
+
+def test_a_process_that_goes_on_leaves_it_open(asking: Asking) -> None:
+    asking.ask("tool")
+    asking.writer.append(RESUMED)
+    question = open_question(asking.path)
+    assert question is not None
+    assert question.seq == 1
+
+
+def test_long_texts_are_in_full_wherever_the_journal_holds_them(asking: Asking) -> None:
+    subject = {"plan": {"goal": LONG}, "answer": f"{LONG}!", "tool": {"$text": "no reference"}}
+    asking.writer.append(MemoryRecord(key="known", value=LONG))
+    asking.ask("pass", subject)
+    question = open_question(asking.path)
+    assert question is not None
+    assert question.subject == subject
+    short = open_question(asking.path, texts=False)
+    assert short is not None
+    assert LONG not in str(short.subject)
+
+
+def test_a_question_longer_than_the_end_that_is_read_is_found_behind_a_resume(asking: Asking) -> None:
+    asking.ask("plan", {"plan": {"goal": "g", "steps": [{"step_id": f"s{number}"} for number in range(10_000)]}})
+    asking.writer.append(RESUMED)
+    question = open_question(asking.path)
+    assert question is not None
+    assert len(question.subject["plan"]["steps"]) == 10_000
+
+
+@pytest.mark.parametrize("changed", [{"point": "lunch"}, {"digest": None}, {"subject": None}, {"subject": ["x"]}])
+def test_a_record_that_asks_nothing_is_no_question(asking: Asking, changed: dict[str, Any]) -> None:
+    asking.ask("tool")
+    asking.end()
+    lines = asking.path.read_text().splitlines()
+    asking.path.write_text("\n".join([*lines[:-1], json.dumps({**json.loads(lines[-1]), **changed})]) + "\n")
+    assert open_question(asking.path) is None

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aeon_core.config_editing import change_file, changed
+from aeon_core.errors import UsageError
+
+COMMENTED = """\
+# my settings
+ttl: 20   # cycles
+
+theme: aeon-dark  # at night
+keys:
+  # big fingers
+  run.zoom: Z
+  browser.delete: "ctrl+d,delete"
+tools: [files, shell]
+"""
+COMMENTS = st.sampled_from(["", "# a comment\n", "\n", "  # indented: [\n", "#\n\n"])
+ENTRIES = st.sampled_from(
+    [
+        "ttl: 3\n",
+        "tools: [files]  # one\n",
+        "tools:\n- files\n",
+        'criteria: "a # b"\n',
+        "model:\n  - a:b\n  - c:d\n",
+        "otel: |\n  x\n",
+    ]
+)
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=12)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    entries = draw(st.lists(ENTRIES, max_size=4, unique_by=lambda entry: entry.partition(":")[0]))
+    text = "".join(draw(COMMENTS) + entry for entry in entries) + draw(COMMENTS)
+    text = text if draw(st.booleans()) else text.rstrip("\n")
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
+
+
+@given(files(), NAMES, NAMES)
+@example("ttl: 3", "aeon-light", "on")
+def test_a_theme_is_added_and_changed_and_all_other_bytes_stay(text: str, first: str, second: str) -> None:
+    with_one = changed(text, ("theme",), first)
+    lines = with_one.splitlines(keepends=True)
+    rest = [line for line in lines if not line.startswith("theme:")]
+    assert len(lines) - len(rest) == 1
+    assert "".join(rest).rstrip("\r\n") == text.rstrip("\r\n")
+    with_other = changed(with_one, ("theme",), second)
+    assert yaml.safe_load(with_other) == {**(yaml.safe_load(text) or {}), "theme": second}
+    assert [line for line in with_other.splitlines(keepends=True) if not line.startswith("theme:")] == rest
+
+
+@given(files(), st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=4, unique_by=lambda pair: pair[0]))
+def test_keys_are_added_and_removed_again(text: str, pairs: list[tuple[str, str]]) -> None:
+    made = text
+    for action, key in pairs:
+        made = changed(made, ("keys", action), key)
+    assert yaml.safe_load(made) == {**(yaml.safe_load(text) or {}), "keys": dict(pairs)}
+    for action, _ in pairs:
+        made = changed(made, ("keys", action), None)
+    assert made.rstrip("\r\n") == text.rstrip("\r\n")
+
+
+def test_only_the_value_of_the_line_changes() -> None:
+    assert changed(COMMENTED, ("theme",), "aeon-light") == COMMENTED.replace("aeon-dark", "aeon-light")
+    assert changed(COMMENTED, ("keys", "run.zoom"), "ctrl+z") == COMMENTED.replace(" Z\n", " ctrl+z\n")
+    assert changed(COMMENTED, ("keys", "run.zoom"), None) == COMMENTED.replace("  run.zoom: Z\n", "")
+    added = COMMENTED.replace("  run.zoom", "  run.back: b\n  run.zoom")
+    assert changed(COMMENTED, ("keys", "run.back"), "b") == added
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("", "theme: x\n"),
+        ("{}", "{theme: x}"),
+        ("{ttl: 3}", "{theme: x, ttl: 3}"),
+        ("theme:\nttl: 3\n", "theme: x\nttl: 3\n"),
+        ("---\nttl: 3\n...\n", "---\ntheme: x\nttl: 3\n...\n"),
+        ("  ttl: 3\n", "  theme: x\n  ttl: 3\n"),
+        ("\ufeffttl: 3\n", "\ufeffttl: 3\ntheme: x\n"),
+        ("theme: 'x'\n", "theme: 'x'\n"),
+    ],
+)
+def test_other_forms_of_yaml(text: str, after: str) -> None:
+    assert changed(text, ("theme",), "x") == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("keys: {}\n", 'keys: {a.b: "1"}\n'),
+        ("keys:\n", 'keys: {a.b: "1"}\n'),
+        ("keys: {c: d}\n", 'keys: {a.b: "1", c: d}\n'),
+    ],
+)
+def test_keys_in_other_forms(text: str, after: str) -> None:
+    assert changed(text, ("keys", "a.b"), "1") == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("keys:\n  a.b: x\n  # one\n# of ttl\nttl: 3\n", "  # one\n# of ttl\nttl: 3\n"),
+        ("# head\nkeys:\n  # one\n  a.b: x  # its own\n# tail\n", "# head\n  # one\n# tail\n"),
+        ("keys:\n  a.b: |\n    x\n\n# tail\n", "\n# tail\n"),
+        ("keys:\n  a.b: x # its own\n\n\nttl: 3", "\n\nttl: 3"),
+        ("# head\rkeys: {a.b: x}\r# tail\r", "# head\r# tail\r"),
+        ("\ufeffkeys:\r\n  a.b: x\r\n# tail\r\n", "\ufeff# tail\r\n"),
+        ("{\n  # one\n  keys: {a.b: x},\n  # two\n  ttl: 3\n}\n", "{\n  # one\n  # two\n  ttl: 3\n}\n"),
+        ("keys: {a.b: x, c.d: y}  # both\n", "keys: {c.d: y}  # both\n"),
+    ],
+)
+def test_what_is_taken_out_takes_no_comment_but_that_of_its_line(text: str, after: str) -> None:
+    assert changed(text, ("keys", "a.b"), None) == after
+
+
+def test_what_follows_a_block_stays_where_another_value_is_put() -> None:
+    assert changed("theme: |\n  x\n# tail\nttl: 3\n", ("theme",), "z") == "theme: z\n# tail\nttl: 3\n"
+    assert changed("theme:\n  - x\n# tail\nttl: 3\n", ("theme",), "z") == "theme:\n  z\n# tail\nttl: 3\n"
+
+
+@pytest.mark.parametrize("text", ["ttl: [\n", "- a\n", "words", "a: 1\n---\nb: 2\n"])
+def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.yml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="was left alone"):
+        change_file(file, ("theme",), "x")
+    assert file.read_text() == text
+
+
+def test_bytes_that_are_no_text_are_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "config.yml"
+    file.write_bytes(b"\xff\xfet\x00")
+    with pytest.raises(UsageError, match="no UTF-8 text and was left alone"):
+        change_file(file, ("theme",), "x")
+    assert file.read_bytes() == b"\xff\xfet\x00"
+
+
+def test_the_mode_and_a_link_stay(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "aeon.yml"
+    real.parent.mkdir()
+    real.write_text("ttl: 3\n")
+    real.chmod(0o640)
+    link = tmp_path / "config.yml"
+    link.symlink_to(real)
+    change_file(link, ("theme",), "x")
+    assert link.is_symlink()
+    assert real.read_text() == "ttl: 3\ntheme: x\n"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert [each.name for each in real.parent.iterdir()] == ["aeon.yml"]
+
+
+def test_a_file_is_made_with_its_folder_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "aeon" / "config.yml"
+    change_file(file, ("theme",), "x")
+    assert file.read_text() == "theme: x\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_folder_in_its_place_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        change_file(tmp_path, ("theme",), "x")
+
+
+def test_a_device_or_a_pipe_is_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "config.yml"
+    link.symlink_to(pipe)
+    with pytest.raises(UsageError, match="no regular file and was left alone"):
+        change_file(link, ("theme",), "x")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "config.yml"
+    file.write_text("ttl: 3\n")
+    file.chmod(0o444)
+    with pytest.raises(UsageError, match="is read-only and was left alone"):
+        change_file(file, ("theme",), "x")
+    assert file.read_text() == "ttl: 3\n"
+
+
+def test_a_loop_of_links_is_said(tmp_path: Path) -> None:
+    link = tmp_path / "config.yml"
+    link.symlink_to(link)
+    with pytest.raises(UsageError, match="cannot be read"):
+        change_file(link, ("theme",), "x")
+
+
+def test_changes_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.yml"
+    actions = [f"a.{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda action: change_file(file, ("keys", action), "x"), actions))
+    assert yaml.safe_load(file.read_text()) == {"keys": dict.fromkeys(actions, "x")}

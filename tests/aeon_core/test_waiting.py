@@ -1,0 +1,117 @@
+"""Waiting for a decision from another terminal, with a clock that a test turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core.effects.approval import NOBODY, ApprovalDecision
+from aeon_core.inbox import POLL_SECONDS, inbox_of, send
+from aeon_core.journal.question import open_question
+from aeon_core.waiting import Waiting, about
+from tests.aeon_core.questions import Asking
+from tests.fakes import ScriptedModel, steps
+
+
+class Time:
+    """A clock that each pause moves on; `meanwhile` is what happens in a pause."""
+
+    def __init__(self, meanwhile: Callable[[int], None] = lambda _: None) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self._meanwhile = meanwhile
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        self._meanwhile(len(self.pauses))
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Asking]:
+    made = Asking(tmp_path / "r.jsonl")
+    yield made
+    made.end()
+
+
+def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> Waiting:
+    return Waiting(path, seconds, "r", said.append, pause=time.pause, clock=time)
+
+
+def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
+    def decide(pause: int) -> None:
+        if pause == 3:
+            question = open_question(asking.path)
+            assert question is not None
+            send(asking.path, question, ApprovalDecision(decision="approve")).close()
+
+    said: list[str] = []
+    time = Time(decide)
+    decision = waiting(asking.path, time, said)(asking.ask("plan"))
+    assert decision == ApprovalDecision(decision="approve")
+    assert time.pauses == [POLL_SECONDS] * 3
+    assert said == [
+        "waiting 60 s for a decision about the plan of pass 1: `aeon-tui decide r approve` (or edit, reject, abort)",
+        "decided in another terminal: approve",
+    ]
+    assert not inbox_of(asking.path).exists()
+
+
+def test_when_the_time_is_over_it_is_as_if_nobody_could_be_asked(asking: Asking) -> None:
+    said: list[str] = []
+    time = Time()
+    decision = waiting(asking.path, time, said, 0.25)(asking.ask("tool"))
+    assert decision == ApprovalDecision(decision="reject", feedback=NOBODY)
+    assert time.now == pytest.approx(0.25)
+    assert said[-1] == "nobody decided within 0.25 s"
+    assert said[0].startswith("waiting 0.25 s for a decision about the call of 'erase': ")
+
+
+def test_an_abort_ends_the_waiting(asking: Asking) -> None:
+    time = Time(lambda _: patient.abort())
+    patient = waiting(asking.path, time, [], 1e9)
+    assert patient(asking.ask("tool")).decision == "abort"
+    assert patient(asking.ask("tool")).decision == "abort"
+    assert len(time.pauses) == 1
+
+
+def test_where_no_inbox_can_be_made_nothing_is_waited_for(asking: Asking) -> None:
+    said: list[str] = []
+    time = Time()
+    inbox_of(asking.path).mkdir()
+    assert waiting(asking.path, time, said)(asking.ask("tool")).feedback == NOBODY
+    assert time.pauses == []
+    assert said[0].startswith("no decision can come from another terminal: ")
+
+
+@pytest.mark.parametrize(("approve", "erased"), [(["tool"], ["mine.txt"]), (["none"], [])])
+def test_a_call_is_waited_for_only_where_calls_are_asked_about_and_an_edit_is_what_is_called(
+    tmp_path: Path, approve: list[str], erased: list[str]
+) -> None:
+    done: list[str] = []
+    path = tmp_path / "r.jsonl"
+
+    @tool(effect="unsafe", needs_approval=True)
+    def erase(path: str) -> str:
+        """Erases a file."""
+        done.append(path)
+        return "gone"
+
+    def decide(_: int) -> None:
+        question = open_question(path)
+        assert question is not None
+        send(path, question, ApprovalDecision(decision="edit", edited={"path": "mine.txt"})).close()
+
+    registry = ToolRegistry()
+    registry.register(erase)
+    model = ScriptedModel(plan=steps({"tool": "erase", "arguments": {"path": "yours.txt"}}), answer="done")
+    config = RunConfig(durability="off", single_pass=True, approve=approve)
+    approver = about(config.approve, waiting(path, Time(decide), []))
+    Orchestrator(model, tools=registry, config=config, approver=approver, journal=path).run("clean up")
+    assert done == erased

@@ -1,0 +1,253 @@
+"""`aeon-tui decide` and `--wait`: a run in a process of its own is decided from another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.inbox import Inbox, inbox_of
+from aeon_core.journal.reader import read_records
+from aeon_tui.cli import main
+from tests.aeon_core.questions import CALL, Asked, until
+from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.fakes import steps
+
+PLAN = steps({"tool": "calculator", "arguments": {"expression": "2*3"}})
+
+
+class Process:
+    """A headless run in a folder, without a terminal."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.runs = folder / "runs"
+        command = [sys.executable, "-m", "aeon_tui", *options, "--headless", "--runs-dir", str(self.runs)]
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def journal(self) -> Path:
+        return next(self.runs.glob("*.jsonl"))
+
+    def waits(self) -> None:
+        """Return once the run waits for a decision."""
+        until(lambda: any(self.runs.glob("*.inbox")) or self._process.poll() is not None)
+
+    def ended(self) -> tuple[int, str, str]:
+        out, err = self._process.communicate(timeout=60)
+        return self._process.returncode, out, err
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def decisions(journal: Path) -> list[tuple[str, str | None]]:
+    found = (record for record in read_records(journal) if record["type"] == "approval")
+    return [(record["decision"], record.get("feedback")) for record in found if record["state"] == "decided"]
+
+
+def run(folder: Path, *options: str) -> Process:
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    return Process(folder, "run", "--plan", "plan.json", "--model", "simulated:default", "--wait", "60", *options)
+
+
+def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: Path, cli: Cli) -> None:
+    process = run(tmp_path, "--approve", "plan,pass")
+    process.waits()
+    where = ("--runs-dir", str(process.runs))
+    first = cli("decide", "last", "approve", *where, "--json")
+    assert (first.code, first.err) == (0, "May this plan run? (plan, pass 1)\ndecided: approve; the run has taken it\n")
+    told = json.loads(first.out)
+    assert (told["point"], told["decision"], told["taken"], told["decided"]) == ("plan", "approve", True, "approve")
+    process.waits()
+    assert cli("decide", process.journal.stem, "accept", *where).code == 0
+    code, _, err = process.ended()
+    assert code == 0
+    assert f"waiting 60 s for a decision about the plan of pass 1: `aeon-tui decide {process.journal} approve`" in err
+    assert "decided in another terminal: accept" in err
+    assert decisions(process.journal) == [("approve", None), ("accept", None)]
+    assert not inbox_of(process.journal).exists()
+    late = cli("decide", "last", "approve", *where)
+    assert (late.code, late.err.count("has ended as accepted; it waits for no decision")) == (2, 1)
+
+
+def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
+    process = run(tmp_path, "--approve", "pass")
+    process.waits()
+    command = [sys.executable, "-m", "aeon_tui", "decide", "last"]
+    where = ["--runs-dir", str(process.runs)]
+    both = [
+        subprocess.Popen([*command, answer, *where], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
+        for answer in ("accept", "abort")
+    ]
+    ends = [(each.communicate(timeout=60)[1], each.returncode) for each in both]
+    process.ended()
+    taken = decisions(process.journal)
+    assert len(taken) == 1
+    won, lost = (ends[0], ends[1]) if taken[0][0] == "accept" else (ends[1], ends[0])
+    assert won[1] == 0
+    assert lost[1] in (1, 2), "2 where it came when the run had ended"
+    told = (f"decided elsewhere first: {taken[0][0]}", "waits for no decision", "takes no decision")
+    assert any(words in lost[0] for words in told)
+
+
+def test_a_run_that_nobody_decides_ends_when_its_time_is_over(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    options = ("--headless", "--plan", "plan.json", "--model", "simulated:default")
+    done = cli("run", *options, "--approve", "plan", "--wait", "0.2")
+    assert done.code == 1
+    assert "nobody decided within 0.2 s" in done.err
+    at_once = cli("run", *options, "--approve", "plan")
+    assert at_once.code == 1
+    assert "waiting" not in at_once.err
+
+
+def test_a_run_that_was_killed_while_it_waited_is_resumed_and_asks_again(tmp_path: Path, cli: Cli) -> None:
+    process = run(tmp_path, "--approve", "plan")
+    process.waits()
+    journal = process.journal
+    process.kill()
+    assert inbox_of(journal).exists()
+    done = cli("decide", str(journal), "approve")
+    assert done.code == 2
+    assert f"has ended, so nobody takes a decision; `aeon-tui resume {journal}` goes on with it" in done.err
+    assert not inbox_of(journal).exists()
+    again = Process(tmp_path, "resume", str(journal), "--approve", "plan", "--wait", "60")
+    until(lambda: inbox_of(journal).exists())
+    assert cli("decide", str(journal), "reject", "--feedback", "shorter").code == 0
+    until(lambda: inbox_of(journal).exists())
+    assert cli("decide", str(journal), "abort").code == 0
+    assert again.ended()[0] == 1
+    assert decisions(journal) == [("reject", "shorter"), ("abort", None)]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    made = Asked(tmp_path / "r.jsonl")
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize(
+    ("point", "arguments", "told"),
+    [
+        ("tool", ["replay"], "'replay' decides nothing here: the question about a tool's call takes approve, edit,"),
+        ("unknown", ["edit"], "takes approve, reject, abort"),
+        ("tool", ["aprove"], "unknown value 'aprove', did you mean 'approve'?"),
+        ("tool", ["approve", "--feedback", "why"], "--feedback goes with reject"),
+        ("tool", ["approve", "--edited", "x.json"], "--edited goes with edit, not with approve"),
+        ("tool", ["edit"], "edit needs --edited FILE, the arguments of the call as JSON or YAML"),
+        ("tool", ["edit", "--edited", "missing.yml"], "'missing.yml' cannot be read"),
+    ],
+)
+def test_what_the_question_does_not_take_is_said_and_decides_nothing(
+    asked: Asked, cli: Cli, point: Any, arguments: list[str], told: str
+) -> None:
+    asked.ask(asked.asking.ask(point))
+    done = cli("decide", "r.jsonl", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert asked.heard == []
+
+
+def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("tool"))
+    done = cli("decide", "r.jsonl", "edit", "--edited", "-", stdin="path: mine.txt\n")
+    assert done.code == 0
+    assert (asked.heard[0].decision, asked.heard[0].edited) == ("edit", {"path": "mine.txt"})
+
+
+def test_a_standard_input_that_is_closed_is_said(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked.ask(asked.asking.ask("tool"))
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["decide", "r.jsonl", "edit", "--edited", "-"]) == 2
+    assert "standard input is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("point", "subject", "text", "told"),
+    [
+        ("tool", CALL, "[1]", "does not hold the arguments of 'erase': expected `name: value` lines"),
+        ("budget", {"limit_usd": 2.0, "proposed_usd": 4.0}, "limit_usd: 1", "expected `limit_usd: USD`, more than 2.0"),
+        ("plan", {"plan": PLAN}, "goals: x", 'is no valid plan: plan: unknown key "goals"'),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
+    asked: Asked, cli: Cli, point: Any, subject: dict[str, Any], text: str, told: str
+) -> None:
+    asked.ask(asked.asking.ask(point, subject))
+    Path("edited.yml").write_text(text)
+    done = cli("decide", "r.jsonl", "edit", "--edited", "edited.yml")
+    assert done.code == 2
+    assert told in done.err
+    assert asked.heard == []
+
+
+def test_a_run_that_waits_for_nothing_is_told_from_one_that_takes_no_decisions_from_elsewhere(
+    asked: Asked, cli: Cli
+) -> None:
+    done = cli("decide", "r.jsonl", "approve")
+    assert (done.code, "waits for no decision just now" in done.err) == (2, True)
+    asked.asking.ask("tool")
+    done = cli("decide", "r.jsonl", "approve")
+    assert (done.code, "takes no decision from another terminal just now" in done.err) == (2, True)
+
+
+def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.cli.decide.PATIENCE_SECONDS", 0.05)
+    with Inbox(asked.asking.path, asked.asking.ask("tool")):
+        done = cli("decide", "r.jsonl", "approve", "--json")
+    assert done.code == 1
+    assert "has not taken the decision within 0.05 s, and may take it yet" in done.err
+    assert json.loads(done.out)["taken"] is False
+
+
+def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("tool"))
+    how = "`aeon-tui decide r.jsonl approve` (or edit, reject, abort)"
+    assert cli("show", "r.jsonl").err == f"waiting: May erase be called? To decide it: {how}\n"
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "aeon_tui", "watch", "--headless", "./r.jsonl"],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert watch.stderr is not None
+    told: list[str] = []
+    while not told or "to decide it" not in told[-1]:
+        told.append(watch.stderr.readline())
+        assert told[-1], told
+    watch.kill()
+    watch.communicate()
+    assert "May erase be called?\n" in told
+    assert "  path: notes.txt\n" in told
+    assert told[-1] == "to decide it: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
+
+
+def test_a_run_of_a_batch_is_decided_too(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "add 2 and 3"}\n')
+    options = ("--model", "simulated:default", "--approve", "plan", "--wait", "60")
+    process = Process(tmp_path, "batch", "tasks.jsonl", *options)
+    process.waits()
+    assert cli("decide", str(process.journal), "approve").code == 0
+    code, _, err = process.ended()
+    assert code == 0
+    assert (
+        f"run tasks.a: waiting 60 s for a decision about the plan of pass 1: `aeon-tui decide {process.journal}" in err
+    )

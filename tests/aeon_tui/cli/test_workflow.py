@@ -1,0 +1,191 @@
+"""`workflow`, and what the other commands do with a workflow's transcript, as a person calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aeon_tui.cli import main
+from tests.aeon_tui.workflows import at_a_gate, completed, failed
+
+PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in which a workflow has been completed; its transcript's id is 20260102-030405."""
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / ".system2" / "runs"
+    folder.mkdir(parents=True)
+    written = completed()
+    written.records[0]["config"]["project_root"] = str(tmp_path)
+    lines = "".join(json.dumps(record) + "\n" for record in written.records)
+    (folder / "20260102-030405.jsonl").write_text(lines)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "kept"))
+    return tmp_path
+
+
+def transcript(project: Path, name: str, records: list[dict[str, object]]) -> Path:
+    path = project / ".system2" / "runs" / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_runs_lists_the_workflows_of_the_project_from_any_folder_in_it(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    assert main(["runs"]) == 0
+    assert "20260102-030405  completed" in (out := capsys.readouterr().out)
+    assert "workflow: build a REST API for invoices" in out
+    assert main(["runs", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)
+    assert (run["run_id"], run["status"], run["cost_usd"]) == ("20260102-030405", "completed", 0.42)
+    assert set(run) == {"run_id", "task", "status", "model", "passes", "cost_usd", "started", "path"}
+
+
+def test_show_tells_agents_gates_costs_and_tool_calls(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "20260102"]) == 0
+    out = capsys.readouterr().out
+    for said in (
+        "status   completed",
+        "0 scope         approved after 1 rejection",
+        "✔ repo-governor",
+        "repo-governor: 1 call, $0.21",
+        "✔ Write file_path=spec/scope.md",
+        "◆ gate 0: reject · name the table",
+    ):
+        assert said in out
+
+
+def test_the_last_thing_that_show_shows_may_be_a_workflow_while_replay_means_runs(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", "last"]) == 0
+    assert capsys.readouterr().out.startswith("workflow 20260102-030405")
+    assert main(["replay", "last", "--headless"]) == 2
+    assert main(["demo", "--headless"]) == 0
+    capsys.readouterr()
+    # The run is newer than the workflow of the test's year.
+    assert main(["show", "last"]) == 0
+    assert "workflow" not in capsys.readouterr().out.splitlines()[0]
+
+
+def test_show_gives_the_view_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "20260102-030405", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["status"], told["cost_usd"], told["damage"]) == ("completed", 0.21, [])
+    assert [each["decision"] for each in told["gates"][0]["decisions"]] == ["reject", "approve"]
+    assert told["agents"][0]["tools"][0]["tool"] == "Write"
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("md", "# Workflow 20260102"), ("html", "<!doctype html>"), ("json", "{")]
+)
+def test_show_exports(project: Path, form: str, begins: str) -> None:
+    assert main(["show", "20260102-030405", "--export", form, "-o", f"report.{form}"]) == 0
+    text = (project / f"report.{form}").read_text()
+    assert text.startswith(begins)
+    assert "build a REST API for invoices" in text
+
+
+def test_a_page_escapes_what_a_model_wrote(project: Path) -> None:
+    written = failed()
+    written.records[0]["task"] = "<script>alert(1)</script>"
+    path = transcript(project, "20260103-030405", written.records)
+    assert main(["show", str(path), "--export", "html", "-o", "r.html"]) == 0
+    assert "<script>" not in (project / "r.html").read_text()
+
+
+def test_a_workflow_has_no_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "20260102-030405", "--pass", "1"]) == 2
+    assert "which has no passes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["replay"], ["resume", "--headless"], ["fork", "--pass", "1"]])
+def test_what_only_a_run_can_is_refused_in_one_line(
+    project: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main([*command, "20260102-030405"]) == 2
+    err = capsys.readouterr().err
+    assert "is a workflow, and only a run can be" in err
+    assert "aeon-tui workflow --resume" in err
+    assert err.count("\n") == 1
+
+
+def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "20260102-030405", "--headless"]) == 0
+    out = capsys.readouterr().out
+    assert "? gate 0: spec/scope.md waits for a decision" in out
+    assert "repo-governor          ✎ gate 0: rejected" in out
+    path = transcript(project, "20260103-030405", failed().records)
+    assert main(["watch", str(path), "--headless"]) == 3
+
+
+def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = transcript(project, "20260103-030405", at_a_gate().records)
+    assert main(["watch", str(path), "--headless"]) == 1
+    assert "was cut off" in capsys.readouterr().err
+
+
+def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "aeon_tui", "workflow"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": PATHS},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("aeon-tui: no task was given")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["a task"], 2, "needs a terminal"),
+        (["  "], 2, "the task is empty"),
+        (["a task", "--resume", "last"], 2, "leave the task out"),
+        (["a task", "--modle", "x"], 2, "did you mean '--model'?"),
+    ],
+)
+def test_bad_arguments(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    assert main(["workflow", *arguments]) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["a task", "--project-root", "nowhere"], 2, "is no folder"),
+        (["--resume", "20260102-030405"], 2, "is complete; start a new one"),
+        (["--resume", "2031"], 2, "is not there"),
+        (["--resume", "/nowhere.jsonl"], 2, "there is no transcript"),
+        (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_what_cannot_begin_says_so_before_the_app_opens(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr("aeon_tui.cli.workflow.has_screen", lambda: True)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    assert main(["workflow", *arguments]) == code
+    assert said in capsys.readouterr().err

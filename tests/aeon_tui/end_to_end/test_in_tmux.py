@@ -1,0 +1,176 @@
+"""A session in a real terminal: start, watch, approve, reject, replay, accept, quit; and being killed in a call."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.aeon_tui.end_to_end.conftest import Pane, Tmux, wait_for
+
+TASK = "design a REST API for invoices"
+ASKED = "Not converged yet. Another pass?"
+
+
+def check_left_as_it_was(pane: Pane) -> None:
+    """Fail where the program left the terminal otherwise than it was given it."""
+    assert {name: pane.flag(name) for name in ("alternate_on", "cursor_flag", "mouse_any_flag", "keypad_flag")} == {
+        "alternate_on": "0",
+        "cursor_flag": "1",
+        "mouse_any_flag": "0",
+        "keypad_flag": "0",
+    }
+    told = pane.folder / f"{pane.name}.stty"
+    pane.keys(f"clear; stty -a > {told.name}", "Enter")
+    wanted = {"echo", "icanon", "isig", "icrnl", "opost"}
+    assert wait_for(lambda: told.exists() and wanted <= set(told.read_text().split()), 10)
+
+
+def statuses(folder: Path) -> list[str]:
+    (journal,) = (folder / "runs").glob("*.jsonl")
+    ends = [json.loads(line) for line in journal.read_bytes().splitlines() if b'"type":"run_finished"' in line]
+    return [end["result"]["status"] for end in ends]
+
+
+def decisions(folder: Path) -> list[tuple[str, str, str | None]]:
+    (journal,) = (folder / "runs").glob("*.jsonl")
+    records = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    decided = [each for each in records if each["type"] == "approval" and each["state"] == "decided"]
+    return [(each["point"], each["decision"], each.get("feedback")) for each in decided]
+
+
+def until_asked(pane: Pane, number: int, text: str) -> None:
+    """Wait until that question of the run has stood there for longer than the app takes no keys for it."""
+
+    def asked() -> bool:
+        found = list((pane.folder / "runs").glob("*.jsonl"))
+        return bool(found) and found[0].read_bytes().count(b'"state":"asked"') == number
+
+    assert wait_for(asked, 40), pane.text
+    pane.until_there_for(text, 1.0)
+
+
+def test_a_run_is_started_watched_approved_rejected_replayed_accepted_and_left(tmux: Tmux, tmp_path: Path) -> None:
+    mine, other = tmux.pane("mine"), tmux.pane("other", 120, 40)
+    mine.start("run", "run", "--model", "simulated:default", "--approve", "plan,pass", TASK)
+    until_asked(mine, 1, "May this plan run?")
+    other.start("watch", "watch", "last")
+    other.until(TASK, "May this plan run?")
+    mine.keys("a")
+    until_asked(mine, 2, ASKED)
+    other.until(ASKED)
+    mine.keys("w")
+    mine.until("why not?")
+    mine.keys("-l", "name the fields")
+    mine.keys("Enter")
+    until_asked(mine, 3, ASKED)
+    mine.resize(100, 30)
+    mine.until(ASKED)
+    mine.keys("r")
+    until_asked(mine, 4, ASKED)
+    mine.keys("c")
+    mine.until("✔ accepted")
+    other.until("✔ accepted")
+    other.keys("q")
+    other.until("exit 0")
+    mine.keys("q")
+    told = mine.until("exit 0")
+    assert [line for line in told.splitlines() if line.strip()][-3].startswith("run ")
+    assert "(simulated): accepted · see `aeon-tui show " in told
+    assert decisions(tmp_path) == [
+        ("plan", "approve", None),
+        ("pass", "reject", "name the fields"),
+        ("pass", "replay", None),
+        ("pass", "accept", None),
+    ]
+    assert statuses(tmp_path) == ["accepted"]
+    for pane in (mine, other):
+        check_left_as_it_was(pane)
+
+
+class Silent:
+    """A model's endpoint that takes a request and never answers."""
+
+    def __init__(self) -> None:
+        self.asked, self._over = threading.Event(), threading.Event()
+        silent = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                silent.asked.set()
+                silent._over.wait(60)
+
+            def log_message(self, *arguments: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    endpoint = Silent()
+    yield endpoint
+    endpoint.close()
+
+
+def in_a_call(tmux: Tmux, silent: Silent) -> Pane:
+    """Return a pane whose run waits for a model that does not answer."""
+    pane = tmux.pane("mine")
+    pane.start("run", "run", "--model", "openai:m", "--base-url", silent.url, TASK)
+    pane.until(TASK, "running")
+    assert silent.asked.wait(30)
+    return pane
+
+
+def test_quitting_in_a_model_call_leaves_the_terminal_as_it_was(tmux: Tmux, silent: Silent, tmp_path: Path) -> None:
+    pane = in_a_call(tmux, silent)
+    pane.keys("q")
+    pane.until("Abort and quit")
+    pane.keys("C-q")
+    told = pane.until("exit 1")
+    assert ": aborted · see `aeon-tui show " in told
+    assert statuses(tmp_path) == ["aborted"]
+    check_left_as_it_was(pane)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_a_model_call_leaves_the_terminal_as_it_was(
+    tmux: Tmux, silent: Silent, tmp_path: Path, number: signal.Signals
+) -> None:
+    pane = in_a_call(tmux, silent)
+    os.kill(tmux.pid("run"), number)
+    told = pane.until("exit 1")
+    assert "Traceback" not in told
+    assert statuses(tmp_path) == ["aborted"]
+    check_left_as_it_was(pane)
+
+
+def test_a_run_whose_terminal_is_closed_is_journaled_as_aborted(tmux: Tmux, silent: Silent, tmp_path: Path) -> None:
+    in_a_call(tmux, silent)
+    tmux("kill-session", "-t", "mine")
+    assert wait_for(lambda: statuses(tmp_path), 20) == ["aborted"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (20, 5)])
+def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int]) -> None:
+    pane = tmux.pane("mine", *size)
+    pane.start("run", "demo")
+    assert wait_for(lambda: pane.flag("alternate_on") == "1", 30)
+    pane.until("aeon")
+    pane.keys("q", "C-q")
+    assert wait_for(lambda: pane.flag("alternate_on") == "0", 20)
+    pane.until("exit")
+    check_left_as_it_was(pane)

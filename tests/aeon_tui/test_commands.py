@@ -1,0 +1,188 @@
+"""The command palette: what it offers, that each line says what it does, and that foreign text is only text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.command import CommandList, CommandPalette
+from textual.content import Content
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from aeon_core.journal.listing import Listing
+from aeon_tui.app import AeonApp
+from aeon_tui.commands import PaletteProvider, key_commands
+from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.keys import key_blocks
+from aeon_tui.screens.new_run import NewRunScreen
+from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.settings import SettingsScreen
+from aeon_widgets.plan_tree import PlanTree
+from tests.aeon_core.journal.build import finished, started, ttl, write
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.recordings import finished_run
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    for _ in range(500):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def shown_run() -> AeonApp:
+    app = AeonApp(Path("runs"))
+    app.first_screen = RunScreen(ListFeed(finished_run().records))
+    return app
+
+
+async def chosen(pilot: Pilot[None], words: str) -> None:
+    """Open the palette, look for something, and take the first that is found."""
+    app = pilot.app
+    await pilot.press("ctrl+p")
+    await until(pilot, lambda: app.screen.query(CommandList))
+    await pilot.press(*words)
+    listed = app.screen.query_one(CommandList)
+    await until(
+        pilot, lambda: listed.option_count and words[:3].lower() in str(listed.get_option_at_index(0).prompt).lower()
+    )
+    await app.workers.wait_for_complete()
+    await pilot.press("enter")
+    await until(pilot, lambda: not isinstance(app.screen, CommandPalette))
+
+
+@pytest.mark.parametrize("make", [shown_run, lambda: AeonApp(Path("runs"))], ids=["run", "runs"])
+async def test_every_key_that_does_something_is_a_line_with_help(make: Callable[[], AeonApp]) -> None:
+    app = make()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        commands = {command.name: command for command in PaletteProvider(app.screen).commands()}
+        wanted = [
+            each.binding.description
+            for each in app.screen.active_bindings.values()
+            if each.binding.id and each.enabled and each.binding.action != "command_palette"
+        ]
+        assert len(wanted) > 10
+        names = " ".join(commands)
+        assert [description for description in wanted if description not in names] == []
+        assert [name for name, command in commands.items() if not command.help.strip()] == []
+        assert commands["Settings"].help == "Everywhere · ,"
+        help_text = " ".join(text for _, text in key_blocks(app.screen.active_bindings))
+        assert [description for description in wanted if description not in help_text] == []
+
+
+async def test_nothing_is_offered_that_cannot_be_done_now() -> None:
+    app = AeonApp(Path("runs"))
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        names = [command.name for command in key_commands(app, app.screen)]
+        assert "New run" in names
+        assert not {"Resume", "Fork"} & set(names)
+
+
+async def test_what_can_be_done_with_the_chosen_run_is_there_while_the_palette_is_open(tmp_path: Path) -> None:
+    write(tmp_path, started(), finished(answer="15"), run="20261120-080000-aaaaaa")
+    app = AeonApp(tmp_path)
+    async with app.run_test() as pilot:
+        screen = app.screen
+        assert isinstance(screen, BrowserScreen)
+        await until(pilot, lambda: screen.chosen_run)
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        names = [command.name for command in PaletteProvider(screen).commands()]
+        assert {"Resume", "Replay", "Fork"} <= set(names)
+        assert names.count("Compare") == 1
+
+
+async def test_a_shown_run_is_compared_by_key_where_it_has_a_journal(tmp_path: Path) -> None:
+    journal = write(tmp_path, started(), finished(answer="15"), run="20261120-080000-aaaaaa")
+    app = AeonApp(tmp_path)
+    async with app.run_test() as pilot:
+        app.open_journal(journal)
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert [command.name for command in PaletteProvider(app.screen).commands()].count("Compare") == 1
+        await pilot.press("C")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+    app = shown_run()
+    async with app.run_test() as pilot:
+        await pilot.press("C")
+        await pilot.pause()
+        assert isinstance(app.screen, RunScreen), "nothing is to be compared"
+
+
+async def test_an_action_of_the_screen_is_done_from_the_palette() -> None:
+    app = shown_run()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await chosen(pilot, "zoom")
+        await until(pilot, lambda: app.screen.maximized is not None)
+
+
+@pytest.mark.parametrize(("words", "screen"), [("settings", SettingsScreen), ("new run", NewRunScreen)])
+async def test_screens_are_opened_from_the_palette(words: str, screen: type[Screen[None]]) -> None:
+    app = AeonApp(Path("runs"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await chosen(pilot, words)
+        await until(pilot, lambda: isinstance(app.screen, screen))
+
+
+async def test_a_step_is_gone_to() -> None:
+    app = shown_run()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        screen.tick()
+        last = list(screen.view.steps)[-1]
+        await chosen(pilot, f"step: {last}")
+        await until(pilot, lambda: screen.query_one(PlanTree).selected is not None)
+        selected = screen.query_one(PlanTree).selected
+        assert selected is not None
+        assert (selected.kind, selected.name) == ("step", last)
+
+
+async def test_a_run_is_gone_to_by_a_part_of_its_task_which_is_only_text(tmp_path: Path) -> None:
+    write(tmp_path, started(task="[bold]pay[/] [$accent] the \x1b[31mbill"), ttl(1), run="20261120-080000-aaaaaa")
+    write(tmp_path, started(task="list customers"), finished(answer="x"), run="20261120-090000-bbbbbb")
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 40)) as pilot:
+        provider = PaletteProvider(app.screen)
+        await provider.startup()
+        hits = [hit async for hit in provider.search("the bill")]
+        assert [hit.text for hit in hits] == [r"Go to run: [bold]pay[/] [$accent] the \x1b[31mbill"]
+        assert str(hits[0].prompt) == hits[0].text
+        assert isinstance(hits[0].help, Content)  # a str would be parsed as markup
+        await chosen(pilot, "go to run: [bold]pay")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert isinstance(app.screen, RunScreen)
+        await until(pilot, lambda: app.screen.view.task.startswith("[bold]pay"))  # type: ignore[attr-defined]
+
+
+async def test_runs_are_read_on_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    read_on: list[str] = []
+
+    def runs(self: Listing) -> list[object]:
+        read_on.append(threading.current_thread().name)
+        return []
+
+    app = AeonApp(tmp_path)
+    async with app.run_test():
+        monkeypatch.setattr(Listing, "runs", runs)
+        await PaletteProvider(app.screen).startup()
+    assert read_on
+    assert threading.main_thread().name not in read_on
+
+
+async def test_a_directory_that_cannot_be_read_leaves_the_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    app = AeonApp(tmp_path / "file")
+    async with app.run_test():
+        provider = PaletteProvider(app.screen)
+        await provider.startup()
+        assert "Settings" in [command.name for command in provider.commands()]

@@ -1,0 +1,133 @@
+"""Keys of a person's own, and that every action has what help, palette and rebinding need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+from textual.screen import Screen
+
+from aeon_core.app_settings import AppSettings
+from aeon_tui.app import AeonApp
+from aeon_tui.keymap import checked_keys, clash, contexts, has_title, kinds, known_keys, own_keys, why_no_key
+
+
+def own_bindings() -> list[tuple[str, Binding]]:
+    """Return every binding that a class of ours declares."""
+    return [
+        (kind.__name__, binding)
+        for kind in kinds()
+        for binding in Binding.make_bindings(vars(kind).get("BINDINGS", ()))
+    ]
+
+
+def test_every_key_of_ours_has_an_id_and_a_short_description() -> None:
+    found = own_bindings()
+    assert len(found) > 100
+    assert [(kind, each.key) for kind, each in found if not each.id or each.id.count(".") != 1] == []
+    assert [
+        (kind, each.key, each.description) for kind, each in found if not 1 <= len(each.description.split()) <= 5
+    ] == []
+
+
+def test_an_id_is_of_one_action_wherever_it_stands() -> None:
+    apart: dict[tuple[str, str], set[str]] = {}
+    for title, bindings in contexts():
+        for each in bindings:
+            apart.setdefault((title, str(each.id)), set()).add(each.action)
+    assert {place: actions for place, actions in apart.items() if len(actions) > 1 and "lines." not in place[1]} == {}
+
+
+def test_own_keys_do_not_clash_where_an_action_works() -> None:
+    known = known_keys()
+    assert known["run.zoom"].keys == ("z",)
+    assert known["run.zoom"].title == "Run"
+    assert own_keys()["lines.down"] == "down,j"
+
+
+def test_wanted_keys_are_written_as_textual_does() -> None:
+    checked = checked_keys({"run.zoom": "Z", "run.follow": "ctrl+f, ?".replace("?", "f9"), "app.keys": "F1".lower()})
+    assert checked.problems == ()
+    assert checked.keymap == {"run.zoom": "Z", "run.follow": "ctrl+f,f9", "app.keys": "f1"}
+    assert checked_keys({"browser.filter": "+"}).keymap == {"browser.filter": "plus"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"run.zom": "Z"}, "keys: the action 'run.zom' is unknown; did you mean 'run.zoom'?"),
+        ({"run.zoom": "pgedown"}, "keys: 'pgedown' of 'run.zoom' is no key; did you mean 'pagedown'?"),
+        ({"run.zoom": "ctl+z"}, "keys: 'ctl+z' of 'run.zoom' is no key; write it as Z, f5 or ctrl+d"),
+        ({"run.zoom": "f"}, "keys: 'run.zoom' wants 'f', which 'run.follow' has; give that one another key"),
+        ({"run.zoom": "q"}, "keys: 'run.zoom' wants 'q', which 'app.quit' has; give that one another key"),
+        ({"app.new_run": "z"}, "keys: 'app.new_run' wants 'z', which 'run.zoom' has; give that one another key"),
+        ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' leads out of everything and stays that; choose another key"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_left_out(keys: dict[str, str], problem: str) -> None:
+    checked = checked_keys(keys)
+    assert (dict(checked.keymap), checked.problems) == ({}, (problem,))
+
+
+def test_two_actions_can_swap_their_keys() -> None:
+    wanted = {"run.zoom": "f", "run.follow": "z"}
+    assert checked_keys(wanted) == checked_keys(dict(reversed(wanted.items())))
+    assert checked_keys(wanted).problems == ()
+
+
+def test_a_key_is_not_given_away_by_an_action_that_gets_no_other() -> None:
+    checked = checked_keys({"run.zoom": "?", "app.keys": "q"})
+    assert checked.keymap == {}
+    assert [problem.partition(";")[0] for problem in checked.problems] == [
+        "keys: 'app.keys' wants 'q', which 'app.quit' has",
+        "keys: 'run.zoom' wants 'question_mark', which 'app.keys' has",
+    ]
+
+
+def test_the_same_key_may_mean_other_things_in_other_places() -> None:
+    assert clash("approval.replay", "x", own_keys()) is None
+    assert clash("run.hide_guide", "z", own_keys()) == ("z", "run.zoom")
+
+
+def test_every_own_key_is_one_that_could_be_given() -> None:
+    keys = [(each.id, key) for each in known_keys().values() for key in each.keys]
+    assert [
+        (action, key) for action, key in keys if key not in ("escape", "ctrl+q", "ctrl+c") and why_no_key(key)
+    ] == []
+
+
+async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> None:
+    app = AeonApp(Path("runs"))
+    app.wear(AppSettings(keys={"app.keys": "f9"}))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "question_mark" not in app.screen.active_bindings
+        await pilot.press("f9")
+        await pilot.pause()
+        assert app.screen.query("TextView").first().text.count("f9") == 1  # type: ignore[attr-defined]
+
+
+async def test_a_wrong_key_is_said_and_the_others_are_used() -> None:
+    app = AeonApp(Path("runs"))
+    app.wear(AppSettings(keys={"app.keys": "f9", "app.kess": "x"}))
+    async with app.run_test() as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert [each.message for each in app._notifications] == [
+            "keys: the action 'app.kess' is unknown; did you mean 'app.keys'?"
+        ]
+        assert "f9" in app.screen.active_bindings
+
+
+def test_every_action_of_a_key_is_there_to_be_done() -> None:
+    missing = []
+    for kind in filter(has_title, kinds()):
+        for binding in Binding.make_bindings(vars(kind).get("BINDINGS", ())):
+            name = binding.action.partition("(")[0]
+            owner = {"app": AeonApp, "screen": Screen}.get(name.partition(".")[0], kind)
+            action = name.rpartition(".")[2]
+            if not any(hasattr(owner, f"{prefix}action_{action}") for prefix in ("", "_")):
+                missing.append((kind.__name__, binding.action))
+    assert missing == []

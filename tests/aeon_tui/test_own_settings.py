@@ -1,0 +1,144 @@
+"""What is chosen in the app is there again the next time: the theme and the keys, in the person's own file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_core.app_settings import AppSettings
+from aeon_core.config_files import load_config, load_values
+from aeon_core.errors import UsageError
+from aeon_tui.app import AeonApp, run_app
+from tests.aeon_tui.test_commands import chosen, until
+
+WRITTEN = "# mine\nttl: 20  # cycles\ntheme: aeon-dark # by day\n"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's configuration file, which does not exist yet; the app runs in a project without one."""
+    project = tmp_path / "project"
+    (project / ".aeon").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    return tmp_path / "xdg-config" / "aeon" / "config.yml"
+
+
+def put(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def said(app: AeonApp) -> str:
+    return " | ".join(each.message for each in app._notifications)
+
+
+async def keep(pilot: Pilot[None], app: AeonApp, theme: str = "aeon-light") -> None:
+    app.own.keep_theme(theme)
+    await app.workers.wait_for_complete()
+    await until(pilot, lambda: said(app))
+
+
+async def test_a_theme_of_the_palette_is_worn_kept_and_there_the_next_time(own: Path) -> None:
+    put(own, WRITTEN)
+    app = AeonApp(Path("runs"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await chosen(pilot, "theme: aeon-light")
+        await until(pilot, lambda: said(app))
+        assert app.theme == "aeon-light"
+        assert "The theme is aeon-light from now on: kept in" in said(app)
+    assert own.read_text() == WRITTEN.replace("aeon-dark", "aeon-light")
+    settings = load_values().app
+    assert (settings.theme, settings.sources["theme"]) == ("aeon-light", f"the file {str(own)!r}")
+    again = AeonApp(Path("runs"))
+    again.wear(settings)
+    assert again.theme == "aeon-light"
+
+
+async def test_a_theme_of_the_environment_is_left_in_its_place(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AEON_THEME", "nord")
+    app = AeonApp(Path("runs"))
+    async with app.run_test() as pilot:
+        await keep(pilot, app)
+        assert app.theme == "aeon-light"
+        assert "as AEON_THEME says" in said(app)
+    assert not own.exists()
+
+
+async def test_a_projects_theme_that_goes_first_is_said(own: Path) -> None:
+    put(Path(".aeon/config.yml"), "theme: nord\n")
+    app = AeonApp(Path("runs"))
+    async with app.run_test() as pilot:
+        await keep(pilot, app)
+        assert "until the app ends" in said(app)
+        assert ".aeon/config.yml" in said(app)
+    assert own.read_text() == "theme: aeon-light\n"
+
+
+async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
+    put(own, "theme: [\n")
+    app = AeonApp(Path("runs"))
+    async with app.run_test() as pilot:
+        await keep(pilot, app)
+        assert app.theme == "aeon-light"
+        assert "It holds until the app ends" in said(app)
+        assert "was left alone: it is no YAML, see line 2" in said(app)
+    assert own.read_text() == "theme: [\n"
+
+
+async def test_keys_are_used_at_once_and_kept(own: Path) -> None:
+    app = AeonApp(Path("runs"))
+    async with app.run_test() as pilot:
+        await app.workers.wait_for_complete()
+        app.own.keep_keys({"app.keys": "f9"})
+        assert "f9" in app.screen.active_bindings
+        await app.workers.wait_for_complete()
+        await until(pilot, lambda: own.exists())
+        assert load_values().app.keys == {"app.keys": "f9"}
+        app.own.keep_keys({"app.keys": None})
+        assert "question_mark" in app.screen.active_bindings
+        await app.workers.wait_for_complete()
+        await until(pilot, lambda: own.read_text() == "")
+
+
+def test_the_app_opens_as_the_configuration_says(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(own, "theme: aeon-light\nkeys: {app.keys: f9}\n")
+    opened: list[tuple[str, object]] = []
+    monkeypatch.setattr(AeonApp, "run", lambda app: opened.append((app.theme, dict(app.own.said.keys))))
+    assert run_app(Path("runs")) == 0
+    assert opened == [("aeon-light", {"app.keys": "f9"})]
+
+
+def test_settings_of_the_app_reach_no_run(own: Path) -> None:
+    put(own, "theme: aeon-light\nkeys:\n  run.zoom: Z\nttl: 9\n")
+    put(Path(".aeon/config.yml"), "keys: {run.follow: 'ctrl+f,9', app.keys: 3}\n")
+    loaded = load_config()
+    assert loaded.config.ttl == 9
+    assert not {"theme", "keys"} & {*loaded.sources, *loaded.config.model_dump()}
+    assert loaded.app.keys == {"run.zoom": "Z", "run.follow": "ctrl+f,9", "app.keys": "3"}
+    assert set(loaded.app.sources) == {"theme", "keys"}
+    assert AppSettings() == load_values(environ={"XDG_CONFIG_HOME": "/nowhere"}, start=Path("/")).app
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("theme: 3\n", "'theme' in the config file .* must be the name of a theme, such as aeon-light; got 3"),
+        ("theme: ''\n", "must be the name of a theme"),
+        ("keys: [a]\n", r"'keys' in the config file .* must be actions with their keys, such as \{run.zoom: Z"),
+        ("keys: {run.zoom: [f]}\n", "must be actions with their keys"),
+        ("keyz: {}\n", "unknown key 'keyz'; did you mean 'keys'?"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line(own: Path, text: str, problem: str) -> None:
+    put(own, text)
+    with pytest.raises(UsageError, match=problem) as raised:
+        load_values()
+    assert "\n" not in raised.value.message
+
+
+def test_a_slip_in_the_variable_is_said(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AEON_THEM", "nord")
+    with pytest.raises(UsageError, match="'AEON_THEM' is unknown; did you mean 'AEON_THEME'"):
+        load_values()

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.journal.view import StepView
+from aeon_widgets import compare_steps
+from aeon_widgets.compare_steps import StepPair, equal, likeness, pair_steps
+
+WORDS = ("add", "count", "describe", "the", "parts", "invoices", "errors", "rules")
+steps = st.builds(
+    StepView,
+    step_id=st.sampled_from(("s1", "s2", "s3", "s2.1", "s4")),
+    description=st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+    tool=st.sampled_from((None, "calculator", "echo")),
+    status=st.sampled_from(("pending", "complete", "failed")),
+    output=st.sampled_from((None, {"text": "a"}, {"text": "b"})),
+)
+plans = st.lists(steps, max_size=6, unique_by=lambda step: step.step_id)
+
+
+def plan(*steps: StepView) -> dict[str, StepView]:
+    return {step.step_id: step for step in steps}
+
+
+def step(step_id: str, description: str = "", **fields: Any) -> StepView:
+    return StepView(step_id=step_id, description=description, **fields)
+
+
+def told(pairs: list[StepPair]) -> list[tuple[str | None, str | None, tuple[str, ...]]]:
+    return [
+        (pair.left and pair.left.step_id, pair.right and pair.right.step_id, pair.changed)  # type: ignore[misc]
+        for pair in pairs
+    ]
+
+
+def test_the_same_step_is_the_same_whatever_its_calls() -> None:
+    one, other = step("s1", "add 5 and 10"), step("s1", "add 5 and 10", repaired=True)
+    assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", ())]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tool", "echo"),
+        ("agent", "llm"),
+        ("arguments", {"a": 5}),
+        ("status", "failed"),
+        ("output", {"text": "15"}),
+        ("errors", ["it broke"]),
+        ("description", "add 5 and 11"),
+    ],
+)
+def test_each_field_that_differs_is_told(field: str, value: Any) -> None:
+    one = step("s1", "add 5 and 10")
+    other = step(**{"step_id": "s1", "description": "add 5 and 10", field: value})  # type: ignore[arg-type]
+    assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", (field,))]
+
+
+def test_how_a_step_was_done_differs_only_where_both_tell() -> None:
+    told_it, unknown = plan(step("s1", "x", mode="llm")), plan(step("s1", "x"))
+    assert told(pair_steps(told_it, unknown)) == [("s1", "s1", ())]
+    assert told(pair_steps(told_it, plan(step("s1", "x", mode="fallback")))) == [("s1", "s1", ("mode",))]
+
+
+def test_a_step_that_was_inserted_does_not_part_those_after_it() -> None:
+    left = plan(step("s1", "name the parts"), step("s2", "describe each part"))
+    right = plan(step("s1", "count the invoices"), step("s2", "name the parts"), step("s3", "describe each part"))
+    assert told(pair_steps(left, right)) == [(None, "s1", ()), ("s1", "s2", ()), ("s2", "s3", ())]
+
+
+def test_steps_of_one_id_that_are_unlike_stand_for_each_other_where_nothing_is_more_like_them() -> None:
+    left, right = plan(step("s1", "name the parts")), plan(step("s1", "count invoices"))
+    assert told(pair_steps(left, right)) == [("s1", "s1", ("description",))]
+
+
+def test_of_several_steps_that_are_alike_the_most_alike_stand_for_each_other() -> None:
+    left = plan(step("a", "count the parts of it"), step("b", "count the parts"))
+    assert told(pair_steps(left, plan(step("x", "count the parts")))) == [
+        ("a", None, ()),
+        ("b", "x", ()),
+    ]
+
+
+def test_values_differ_as_json_does() -> None:
+    one, other = step("s1", "x", output={"a": [True, {}]}), step("s1", "x", output={"a": [1, {}]})
+    assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", ("output",))]
+    assert equal({"a": 1}, {"a": 1.0})
+    assert not equal([1], [1, 2])
+    assert not equal({"a": 1}, {"b": 1})
+    assert not equal([], {})
+
+
+def test_the_tool_says_more_than_a_word() -> None:
+    plain, with_tool = step("a", "add numbers"), step("b", "sum numbers", tool="calculator")
+    assert likeness(plain, with_tool) < likeness(step("a", "add numbers", tool="calculator"), with_tool)
+
+
+def test_steps_of_one_plan_alone_stand_where_they_are_in_it() -> None:
+    left = plan(step("s0", "zero"), step("s1", "name the parts"), step("s9", "nine"))
+    right = plan(step("s1", "name the parts"), step("t", "ten"))
+    found = told(pair_steps(left, right))
+    assert found == [("s0", None, ()), ("s1", "s1", ()), ("s9", None, ()), (None, "t", ())]
+
+
+def test_what_a_view_of_the_end_does_not_know_is_not_compared() -> None:
+    left, right = plan(step("s1", "x", output={"text": "a"}, mode="llm")), plan(step("s1", "x", status="complete"))
+    assert told(pair_steps(left, right, outputs=False)) == [("s1", "s1", ("status",))]
+
+
+@given(plans)
+def test_a_plan_does_not_differ_from_itself(found: list[StepView]) -> None:
+    pairs = pair_steps(plan(*found), plan(*found))
+    assert [(pair.left, pair.right) for pair in pairs] == [(each, each) for each in found]
+    assert not any(pair.differs for pair in pairs)
+
+
+@given(plans, plans)
+def test_every_step_stands_once_and_exchanging_the_plans_exchanges_the_sides(
+    left: list[StepView], right: list[StepView]
+) -> None:
+    pairs = pair_steps(plan(*left), plan(*right))
+    assert sorted(pair.left.step_id for pair in pairs if pair.left) == sorted(each.step_id for each in left)
+    assert [pair.right.step_id for pair in pairs if pair.right] == [each.step_id for each in right]
+    mirrored = {(there, here, changed) for here, there, changed in told(pair_steps(plan(*right), plan(*left)))}
+    assert set(told(pairs)) == mirrored
+
+
+def test_of_long_plans_only_steps_with_a_telling_word_in_common_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def counted(one: StepView, other: StepView) -> float:
+        compared.append(one.step_id)
+        return likeness(one, other)
+
+    monkeypatch.setattr(compare_steps, "likeness", counted)
+    left = plan(*(step(f"a{n}", f"describe part {n} of the invoices and their rules") for n in range(2_000)))
+    right = plan(*(step(f"b{n}", f"describe part {n} of the invoices and their rules") for n in range(2_000)))
+    pairs = pair_steps(left, right)
+    assert len(compared) <= len(left)
+    assert [pair.right.step_id for pair in pairs if pair.left and pair.right] == list(right)

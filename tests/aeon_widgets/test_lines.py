@@ -1,0 +1,142 @@
+"""What scrolling and updating cost: lines that are in sight and have changed, whatever the number of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from aeon_core.journal.view import RunView, fold
+from aeon_themes import fallback_variables
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.log_pane import LogPane
+
+HEIGHT = 20
+MANY = 1_000_000
+
+
+class Counted(RowsView):
+    """Numbers, and which of them were asked for and drawn."""
+
+    DEFAULT_CSS = "Counted { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.drawn: list[int] = []
+        self.word = "line"
+
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        self.asked.append(index)
+        return [(f"{self.word if index == 3 else 'line'} {index}", "")]
+
+    def render_line(self, y: int):  # type: ignore[no-untyped-def]  # a Strip
+        self.drawn.append(y)
+        return super().render_line(y)
+
+
+class Shown(App[None]):
+    def __init__(self, view: Counted | LogPane) -> None:
+        super().__init__()
+        self.view = view
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return fallback_variables(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+
+async def filled(pilot: Pilot[None], view: Counted, count: int) -> None:
+    view.focus()
+    view.set_line_count(count)
+    await settled(pilot, view)
+
+
+async def settled(pilot: Pilot[None], view: Counted) -> None:
+    await pilot.pause(0.05)
+    view.asked.clear()
+    view.drawn.clear()
+
+
+async def test_a_key_draws_only_lines_in_sight_of_a_million() -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, MANY)
+        for key, cursor in {"end": MANY - 1, "pageup": MANY - HEIGHT, "home": 0, "pagedown": HEIGHT - 1}.items():
+            await pilot.press(key)
+            await pilot.pause(0.05)
+            assert view.cursor == cursor
+            assert 0 < len(set(view.asked)) <= 2 * HEIGHT, key
+            await settled(pilot, view)
+
+
+async def test_moving_within_the_pane_draws_the_two_lines_that_change() -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, MANY)
+        await pilot.press("j")
+        await pilot.pause(0.05)
+        assert set(view.drawn) == {0, 1}
+
+
+async def test_an_update_draws_only_what_has_changed() -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, MANY)
+        view.set_line_count(MANY)
+        await pilot.pause(0.05)
+        assert view.drawn == []
+        view.word = "changed"
+        view.set_line_count(MANY)
+        await pilot.pause(0.05)
+        assert set(view.drawn) == {3}
+        assert view.render_line(3).text.startswith("changed 3")
+
+
+async def test_lines_that_come_below_what_is_in_sight_lay_nothing_out() -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, MANY)
+        view.set_line_count(MANY - 1)
+        await settled(pilot, view)
+        await pilot.pause(0.2)
+        laid_out = []
+        refresh = view.screen._refresh_layout
+        view.screen._refresh_layout = lambda *args, **named: (laid_out.append(1), refresh(*args, **named))[1]  # type: ignore[method-assign]
+        view.set_line_count(MANY + 1)
+        await pilot.pause(0.05)
+        assert (laid_out, view.max_scroll_y) == ([], MANY + 1 - HEIGHT)
+        view.set_line_count(3)
+        await pilot.pause(0.05)
+        assert laid_out
+        assert not view.show_vertical_scrollbar
+
+
+def log_view(first: int, last: int, whole_from: int) -> RunView:
+    envelope = {"v": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "memory"}
+    view = fold({**envelope, "seq": seq, "key": "k", "value": seq} for seq in range(first, last))
+    view.whole_from = whole_from
+    return view
+
+
+async def test_a_paused_log_keeps_its_lines_while_views_without_them_come() -> None:
+    pane = LogPane()
+    async with Shown(pane).run_test(size=(60, HEIGHT)) as pilot:
+        pane.update_view(log_view(0, 100, 0))
+        await pilot.pause(0.05)
+        pane.focus()
+        await pilot.press("pageup")
+        top = pane.render_line(0).text
+        pane.update_view(log_view(5_000, 5_100, 5_000))
+        await pilot.pause(0.05)
+        assert pane.render_line(0).text == top
+        assert pane.border_subtitle == "paused · 5,000 records since · End follows"
+        pane.update_view(log_view(0, 5_200, 0))
+        await pilot.pause(0.05)
+        assert pane.render_line(0).text == top
+        pane.update_view(log_view(6_000, 6_100, 6_000))
+        await pilot.press("end")
+        await pilot.pause(0.05)
+        assert "6099" in pane.render_line(pane.size.height - 1).text

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from aeon_core.journal.summary import RunSummary
+from aeon_widgets.run_columns import STATUS_CELLS, age, cell, columns, cost, ordered, status_cell, task_cells, titles
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3_599, "59 min"),
+        (3_600, "1 h"),
+        (172_799, "47 h"),
+        (172_800, "2 d"),
+        (364 * 86_400, "364 d"),
+        (548 * 86_400, "1.5 y"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_unit(seconds: int, told: str) -> None:
+    assert age((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == told
+
+
+def test_what_is_no_stamp_has_no_age() -> None:
+    assert age("yesterday", NOW) == age("2026-11-20T09:30:00", NOW) == "?"
+
+
+def test_a_cost_is_told_finely_as_long_as_it_is_small() -> None:
+    assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0.0000", "$0.0123", "$12.35"]
+
+
+SUMMARIES = st.builds(
+    RunSummary,
+    run_id=st.text(min_size=1),
+    task=st.text(),
+    status=st.sampled_from(["running", "converged", "not_converged", "odd \x1b[31m"]),
+    model=st.text(),
+    passes=st.integers(0, 10**9),
+    cost_usd=st.none() | st.floats(0, 1e12),
+    started=st.sampled_from(["2026-11-20T09:30:00Z", "no stamp", "0001-01-01T00:00:00Z"]),
+    path=st.just("x"),
+    completeness=st.none() | st.floats(0, 1),
+    coherence=st.none() | st.floats(0, 1),
+    waits_for=st.sampled_from(["", "pass", "unknown", "w" * 99]),
+)
+
+
+@given(SUMMARIES, st.integers(60, 250))
+def test_every_cell_fills_its_column_exactly_whatever_a_run_holds(run: RunSummary, width: int) -> None:
+    shown = columns(width)
+    for column in shown:
+        assert cell_len(cell(column, run, NOW)) == column.cells
+    assert cell_len(status_cell(run, "")[0]) == STATUS_CELLS
+    assert STATUS_CELLS + task_cells(width) + sum(column.cells for column in shown) == width
+    assert sum(cell_len(text) for _, text in titles(width, "cost")) == width
+
+
+@given(st.lists(SUMMARIES), st.sampled_from(["cost", "scores"]))
+def test_an_order_keeps_all_runs_with_the_live_ones_first(runs: list[RunSummary], order: str) -> None:
+    shown = ordered(runs, order)
+    assert sorted(map(id, shown)) == sorted(map(id, runs))
+    live = [run.status == "running" for run in shown]
+    assert live == sorted(live, reverse=True)
+
+
+def test_the_dearest_and_the_weakest_score_decide() -> None:
+    first = RunSummary("a", "", "failed", "m", 1, 1.0, "", "x", completeness=0.9, coherence=0.1)
+    second = RunSummary("b", "", "failed", "m", 1, 2.0, "", "x", completeness=0.3, coherence=0.3)
+    third = RunSummary("c", "", "failed", "m", 1, None, "", "x")
+    assert [run.run_id for run in ordered([third, first, second], "cost")] == ["b", "a", "c"]
+    assert [run.run_id for run in ordered([third, first, second], "scores")] == ["b", "a", "c"]

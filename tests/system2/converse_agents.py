@@ -1,0 +1,65 @@
+"""Amazon Bedrock on loopback whose model is the simulated agents: whole workflows through the real SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aeon_core.llm.base import LLMRequest
+from system2.converse import as_messages, turn_of
+from system2.simulated import SimulatedAgents
+from tests.aeon_core.llm.converse_server import refused
+from tests.aeon_core.llm.server import Reply, Request, Server
+
+Interfere = Callable[[int, dict[str, Any]], Reply | None]
+"""Gets the number of a request, from 1, and its body; may answer in place of the agents."""
+
+
+class AgentServer(Server):
+    """Answers each Converse request as the simulated agents do; `interfere` may answer first."""
+
+    def __init__(self, name: str = "default") -> None:
+        super().__init__()
+        self.interfere: Interfere = lambda number, body: None
+        self._agents = SimulatedAgents(name)
+
+    def next_reply(self, request: Request) -> Reply:
+        self.requests.append(request)
+        self.arrived.release()
+        return self.interfere(len(self.requests), request.body) or self._agents_reply(request.body)
+
+    def _agents_reply(self, body: dict[str, Any]) -> Reply:
+        tools = [tool["toolSpec"] for tool in body.get("toolConfig", {}).get("tools", ())]
+        asked = LLMRequest(
+            "tool_call",
+            body["system"][0]["text"],
+            as_messages(body["messages"]),
+            tools=[{"name": tool["name"], "input_schema": tool["inputSchema"]["json"]} for tool in tools],
+        )
+        turn = turn_of(self._agents.complete(asked))
+        usage = {"inputTokens": turn.input_tokens, "outputTokens": turn.output_tokens}
+        return Reply(
+            {
+                "output": {"message": turn.raw_message},
+                "stopReason": turn.stop_reason,
+                "usage": {**usage, "totalTokens": turn.input_tokens + turn.output_tokens},
+            }
+        )
+
+
+def failing(*replies: Reply, at: int = 1) -> Interfere:
+    """Give these replies from request number `at` on, then let the agents answer."""
+    left = list(replies)
+
+    def interfere(number: int, body: dict[str, Any]) -> Reply | None:
+        return left.pop(0) if number >= at and left else None
+
+    return interfere
+
+
+def throttled() -> Reply:
+    return refused("ThrottlingException", "Too many requests", 429)
+
+
+def broken() -> Reply:
+    return refused("InternalServerException", "something broke", 500)

@@ -1,0 +1,138 @@
+"""The command at a real terminal: it asks for the task, and at the first gate (REQ-001, REQ-003, REQ-042)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from system2.finding import find_transcript
+from tests.system2.workflows import transcript
+
+SECONDS = 60
+
+
+def _lead() -> None:
+    """Have the terminal be the process's own, so that it is told when that hangs up."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class AtTerminal:
+    """A process whose terminal is ours."""
+
+    def __init__(self, folder: Path, *args: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "system2", *args],
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+            preexec_fn=_lead,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def see(self, text: str) -> None:
+        """Wait until a text is shown."""
+        deadline = time.monotonic() + SECONDS
+        while text not in self.shown:
+            ready, _, _ = select.select([self._ours], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"{text!r} did not show in {self.shown!r}"
+            self.shown += os.read(self._ours, 65536).decode("utf-8", "replace")
+
+    def type(self, line: str | bytes) -> None:
+        self.shown = ""
+        os.write(self._ours, (line if isinstance(line, bytes) else line.encode()) + b"\n")
+
+    def hang_up(self) -> None:
+        os.close(self._ours)
+        self._ours = os.open(os.devnull, os.O_RDONLY)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(SECONDS)
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[AtTerminal]:
+    opened = AtTerminal(tmp_path, "--model", "simulated:default")
+    yield opened
+    opened.close()
+
+
+def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
+    terminal.see("What is to be done? ")
+    terminal.type("count the invoices")
+    terminal.see("approve, reject or abort?")
+    assert "count the invoices" in terminal.shown
+    terminal.type("r name the users")
+    terminal.see("approve, reject or abort?")
+    assert "name the users" in (tmp_path / "spec/scope.md").read_text()
+    terminal.type("q")
+    assert terminal.process.wait(SECONDS) == 1
+    assert not (tmp_path / "spec/context.md").exists()
+
+
+GATE = "approve, reject or abort? [a, r and why, q] "
+
+
+def started(terminal: AtTerminal) -> AtTerminal:
+    terminal.see("What is to be done? ")
+    terminal.type("count the invoices")
+    return terminal
+
+
+def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTerminal, tmp_path: Path) -> None:
+    started(terminal).type("a\na\na")
+    terminal.see(GATE)
+    terminal.type("q")
+    assert terminal.process.wait(SECONDS) == 1
+    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    assert [line["decision"] for line in lines if line["type"] == "gate_decision"] == ["abort"]
+
+
+def test_a_terminal_that_hangs_up_ends_the_workflow_at_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
+    started(terminal).see(GATE)
+    terminal.hang_up()
+    assert terminal.process.wait(SECONDS) == 1
+    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    assert [line["type"] for line in lines if line["type"] == "gate_decision" and line["decision"] == "approve"] == []
+    assert lines[-1]["status"] == "aborted"
+
+
+def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
+    started(terminal).see(GATE)
+    terminal.type(b"\x04")
+    terminal.see("aborted at gate 0 (scope): the input ended before an answer")
+    assert terminal.process.wait(SECONDS) == 1
+
+
+def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> None:
+    started(terminal).see(GATE)
+    terminal.type(b"r name the caf\xe9 \xff")
+    terminal.see(GATE)
+    assert "name the caf" in (tmp_path / "spec/scope.md").read_text()
+    terminal.type("q")
+    assert terminal.process.wait(SECONDS) == 1
+
+
+def test_ctrl_c_at_a_gate_ends_it_on_a_line_of_its_own(terminal: AtTerminal) -> None:
+    started(terminal).see(GATE)
+    terminal.type(b"\x03")
+    terminal.see("go on with it: ")
+    assert "\n=== Workflow Summary ===" in terminal.shown
+    assert terminal.process.wait(SECONDS) == 1

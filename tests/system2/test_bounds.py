@@ -1,0 +1,104 @@
+"""What the workflow neither does nor exceeds (REQ-062, REQ-101, REQ-102, REQ-142, REQ-160, REQ-N04, REQ-N06)."""
+
+from __future__ import annotations
+
+import ast
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from aeon_core.llm.bedrock import BedrockModel
+from system2.agents.library import AgentLibrary
+from system2.connecting import connected
+from system2.converse import ToolUseRequest
+from system2.settings import WorkflowSettings
+from system2.toolbox import Toolbox
+from tests.system2.kit import CONTRACT, Bench, agent, done, uses
+from tests.system2.workflows import TASK, Case
+
+ROOT = Path(__file__).parents[2]
+FILES = 10_000
+SECONDS = 5.0
+
+
+def _imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_boto3_is_imported_in_one_module_alone() -> None:
+    found = [path for path in (ROOT / "core").rglob("*.py") if _imported(path) & {"boto3", "botocore"}]
+    assert [path.relative_to(ROOT).as_posix() for path in found] == ["core/aeon_core/llm/bedrock.py"]
+
+
+def test_the_package_opens_no_connection_of_its_own() -> None:
+    network = {"socket", "ssl", "http", "urllib", "httpx", "requests", "aiohttp", "websockets", "asyncio"}
+    assert [path.name for path in (ROOT / "core/system2").rglob("*.py") if _imported(path) & network] == []
+
+
+def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv("AEON_MODEL", "openai:gpt-4o")
+    for settings in (WorkflowSettings(), WorkflowSettings(model="anthropic.claude-3-haiku-20240307-v1:0")):
+        model = connected(None, settings)
+        assert isinstance(model, BedrockModel)
+        assert model.name.startswith(settings.model or "")
+
+
+def test_a_reply_may_take_ten_minutes_since_it_comes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr("system2.connecting.connect", lambda name, **options: asked.append(options))
+    connected(None, WorkflowSettings())
+    assert asked[0]["timeout"] == 600
+
+
+def test_modes_of_other_programs_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "roo").mkdir()
+    text = "---\nname: executor\ndescription: theirs\ntools: Read\n---\nDo it their way.\n"
+    for name in ("roo/executor.yml", "roo/executor.md", ".roomodes"):
+        (tmp_path / name).write_text(text)
+    library = AgentLibrary(tmp_path, pytest.fail)
+    assert library.is_shipped("executor")
+
+
+def test_python_3_10_and_older_are_refused_by_the_installation() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11"
+
+
+def test_ten_thousand_files_are_searched_in_time(tmp_path: Path) -> None:
+    for number in range(FILES):
+        folder = tmp_path / f"d{number % 100}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"f{number}.py").write_text("needle\n" if number == FILES - 1 else "hay\n")
+    toolbox = Toolbox(agent("Grep", "Glob"), Bench(tmp_path).workshop)
+    for name, given in (("Grep", {"pattern": "need.e"}), ("Glob", {"pattern": f"**/f{FILES - 1}.py"})):
+        began = time.perf_counter()
+        result = toolbox.use(ToolUseRequest("u1", name, given))
+        assert time.perf_counter() - began < SECONDS
+        assert result.content == f"d{(FILES - 1) % 100}/f{FILES - 1}.py"
+
+
+def test_a_simulated_workflow_opens_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a connection is opened")
+
+    for name in ("connect", "connect_ex", "bind", "sendto"):
+        monkeypatch.setattr(f"socket.socket.{name}", refused)
+    monkeypatch.setattr("socket.getaddrinfo", refused)
+    assert Case(tmp_path).orchestrator.run(TASK).exit_code == 0
+
+
+def test_a_conversation_fills_a_window_of_200_000_tokens(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(("w" * 99 + "\n") * 900)
+    bench = Bench(tmp_path, *[uses(("Read", {"file_path": "a"}))] * 6, done())
+    session = bench.session()
+    assert session.run(CONTRACT).halted is None
+    assert sum(len(str(turn)) for turn in session.history) / 3.5 > 150_000

@@ -1,0 +1,159 @@
+"""The form of a conversation, and that every tool use in it has its result (REQ-030, REQ-051, REQ-061, REQ-080)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.llm.base import LLMResponse
+from system2.conversation import NOT_CARRIED_OUT, SUMMARIZED, Conversation
+from system2.converse import NOTHING_SAID, ToolResult, Turn, as_messages, turn_of, use_ids
+from tests.system2.kit import check_order, said, uses
+
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from(["Read", "Bash"]), st.just({"file_path": "a"}), st.sampled_from(["", "x", "x!", "y" * 80])
+    ),
+    max_size=4,
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("reply"), st.text(max_size=5), CALLS),
+        st.tuples(st.just("answer"), st.integers(0, 5)),
+        st.tuples(st.just("say"), st.text(min_size=1, max_size=5)),
+        st.tuples(st.just("summarize"), st.text(max_size=5)),
+        st.tuples(st.just("restore")),
+    ),
+    max_size=25,
+)
+
+
+def test_a_result_is_a_block_of_converse() -> None:
+    assert ToolResult("u1", "text").block() == {
+        "toolResult": {"toolUseId": "u1", "content": [{"text": "text"}], "status": "success"}
+    }
+    assert ToolResult("u1", "text", is_error=True).block()["toolResult"]["status"] == "error"
+
+
+def test_a_reply_is_taken_apart() -> None:
+    turn = turn_of(uses(("Read", {"file_path": "a"}, "r1"), text="Look."))
+    assert turn.text_blocks == ["Look."]
+    assert [(use.tool_use_id, use.name, use.input) for use in turn.tool_use_blocks] == [
+        ("r1", "Read", {"file_path": "a"})
+    ]
+    assert (turn.stop_reason, turn.input_tokens, turn.output_tokens) == ("tool_use", 1000, 100)
+    assert turn.raw_message == {
+        "role": "assistant",
+        "content": [{"text": "Look."}, {"toolUse": {"toolUseId": "r1", "name": "Read", "input": {"file_path": "a"}}}],
+    }
+    assert turn_of(said("a")).stop_reason == "end_turn"
+
+
+def test_an_empty_reply_is_no_empty_turn() -> None:
+    assert turn_of(said("")).raw_message["content"] == [{"text": NOTHING_SAID}]
+
+
+def test_an_input_that_is_no_object_is_kept_as_text() -> None:
+    (use,) = turn_of(LLMResponse(text="", tool_calls=[{"name": "Read", "arguments": "{file"}])).tool_use_blocks
+    assert (use.input, use.malformed) == ({"text": "{file"}, "{file")
+
+
+def test_tool_uses_of_one_id_are_told_apart() -> None:
+    turn = turn_of(uses(("Read", {}, "x"), ("Read", {}, "x"), ("Read", {}, "")), taken=["x"])
+    assert [use.tool_use_id for use in turn.tool_use_blocks] == ["x_2", "x_3", "tool"]
+
+
+def test_only_an_open_tool_use_is_answered() -> None:
+    conversation = Conversation()
+    conversation.say("go")
+    conversation.replied(turn_of(uses(("Read", {}, "r1"))))
+    conversation.answer(ToolResult("r1", "text"))
+    for other in ("r1", "r2"):
+        with pytest.raises(ValueError, match=f"'{other}' is no open tool use"):
+            conversation.answer(ToolResult(other, "text"))
+
+
+def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
+    conversation = Conversation()
+    with pytest.raises(ValueError, match="nothing to say"):
+        conversation.outgoing()
+
+
+def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
+    conversation = Conversation()
+    conversation.say("go")
+    conversation.replied(turn_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
+    conversation.answer(ToolResult("r2", "second"))
+    assert conversation.outgoing()[-1]["content"] == [
+        ToolResult("r1", NOT_CARRIED_OUT, is_error=True).block(),
+        ToolResult("r2", "second").block(),
+    ]
+
+
+def test_a_summary_stands_in_for_all_but_the_task_and_what_is_still_to_be_said() -> None:
+    conversation = Conversation()
+    conversation.say("the task")
+    conversation.replied(turn_of(uses(("Read", {}, "r1"))))
+    conversation.answer(ToolResult("r1", "long text"))
+    conversation.say("the feedback")
+    conversation.summarized("read a file")
+    told = [
+        {"text": "the task"},
+        {"text": f"{SUMMARIZED}\n\nWhat was said and done so far:\n\nread a file"},
+        {"text": "the feedback"},
+    ]
+    assert conversation.outgoing() == [{"role": "user", "content": told}]
+
+
+def test_of_two_summaries_the_last_one_stays() -> None:
+    conversation = Conversation()
+    conversation.say("the task")
+    for number in (1, 2):
+        conversation.replied(turn_of(said("so be it")))
+        conversation.say("go on")
+        conversation.summarized(f"summary {number}")
+    texts = [block["text"] for block in conversation.outgoing()[0]["content"]]
+    assert texts[0] == "the task"
+    assert [text.split()[-2:] for text in texts if SUMMARIZED in text] == [["summary", "2"]]
+
+
+@given(STEPS)
+def test_roles_and_results_are_in_valid_order_whatever_happens(steps: list[tuple[Any, ...]]) -> None:
+    conversation = Conversation()
+    for step in steps:
+        conversation = _after(step, conversation)
+        check_order(conversation.turns)
+        sent = _sent(conversation)
+        check_order(sent)
+        messages = as_messages(sent)
+        answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+        called = [call["id"] for message in messages for call in message.get("tool_calls", [])]
+        assert answered == called
+
+
+def _sent(conversation: Conversation) -> list[Turn]:
+    """What would be sent, had the user one thing more to say; the conversation stays as it is."""
+    one = copy.deepcopy(conversation)
+    one.say("next")
+    return one.outgoing()
+
+
+def _after(step: tuple[Any, ...], conversation: Conversation) -> Conversation:
+    if step[0] == "reply":
+        conversation.say("go on")
+        taken = [use_id for turn in conversation.turns for use_id in use_ids(turn)]
+        conversation.replied(turn_of(uses(*step[2], text=step[1]), taken))
+    elif step[0] == "answer":
+        for use_id in conversation.open_uses[: step[1]]:
+            conversation.answer(ToolResult(use_id, "result", is_error=step[1] == 1))
+    elif step[0] == "say":
+        conversation.say(step[1])
+    elif step[0] == "summarize" and conversation.turns:
+        conversation.summarized(step[1])
+    elif step[0] == "restore":
+        return Conversation(_sent(conversation))
+    return conversation

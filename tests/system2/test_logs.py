@@ -1,0 +1,166 @@
+"""The workflow's log: its lines, its JSON, and what it never holds (REQ-111, REQ-122, REQ-123, REQ-124)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from system2.logs import Log, sanitize_log_entry
+from system2.policies import GateDecision, GateDecisionType
+from system2.tool_text import MAX_SUMMARY, result_text, summary_of
+
+KEY = "AK" + "IA" + "Q7" * 8
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def logged(*, json_lines: bool = False, verbose: bool = False) -> tuple[Log, list[str]]:
+    lines: list[str] = []
+    return Log(lines.append, "json" if json_lines else "text", verbose=verbose), lines
+
+
+def test_a_tool_use_is_one_line() -> None:
+    log, lines = logged()
+    arguments = {"file_path": "spec/context.md", "offset": 3}
+    log.tool("Read", arguments, summary_of(arguments), None, 12.4)
+    log.tool("Bash", {"command": "pytest tests/ -x"}, summary_of({"command": "pytest tests/ -x"}), None, 4502)
+    log.tool("Write", {"file_path": "/etc/passwd"}, "file_path=/etc/passwd", "sandbox violation\nmore", 0)
+    assert lines == [
+        "[TOOL] Read file_path=spec/context.md offset=3 -> success (12ms)",
+        '[TOOL] Bash command="pytest tests/ -x" -> success (4502ms)',
+        "[TOOL] Write file_path=/etc/passwd -> ERROR: sandbox violation (0ms)",
+    ]
+
+
+def test_a_gate_is_one_line_with_its_time() -> None:
+    log, lines = logged()
+    log.gate("context", GateDecision(1, GateDecisionType.APPROVE, timestamp="2026-02-01T14:32:15Z"))
+    rejected = GateDecision(2, GateDecisionType.REJECT, "Add error handling reqs", "2026-02-01T14:45:22Z")
+    log.gate("requirements", rejected)
+    assert lines == [
+        "[GATE] Gate 1 (context) -> APPROVED at 2026-02-01T14:32:15Z",
+        '[GATE] Gate 2 (requirements) -> REJECTED at 2026-02-01T14:45:22Z feedback="Add error handling reqs"',
+    ]
+
+
+def test_json_has_one_object_a_line() -> None:
+    log, lines = logged(json_lines=True)
+    log.tool("Read", {"file_path": "spec/context.md"}, "file_path=spec/context.md", None, 12)
+    log.info("two\nlines")
+    entries = [json.loads(line) for line in lines]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entries[0].pop("ts"))
+    assert entries[0] == {
+        "level": "INFO",
+        "type": "tool_exec",
+        "tool": "Read",
+        "args": {"file_path": "spec/context.md"},
+        "success": True,
+        "duration_ms": 12,
+    }
+    assert (entries[1]["type"], entries[1]["text"]) == ("info", "two\nlines")
+    assert not any("\n" in line for line in lines)
+
+
+def test_details_are_only_told_to_who_wants_them() -> None:
+    for verbose, expected in ((False, []), (True, ["a detail"])):
+        log, lines = logged(verbose=verbose)
+        log.debug("a detail")
+        assert lines == expected
+
+
+def test_control_characters_are_made_visible() -> None:
+    log, lines = logged()
+    log.info("a\x1b[2Jb\nc")
+    log.warning("a\n[GATE] Gate 1 -> APPROVED")
+    log.tool("Read\n[GATE]", {}, "", "no\rtool", 0)
+    assert lines == [
+        "a\\x1b[2Jb\nc",
+        "WARNING: a\\n[GATE] Gate 1 -> APPROVED",
+        "[TOOL] Read\\n[GATE]  -> ERROR: no (0ms)",
+    ]
+
+
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_no_key_is_logged(json_lines: bool) -> None:
+    log, lines = logged(json_lines=json_lines, verbose=True)
+    log.info(f"key {KEY}")
+    log.debug(f"aws_session_token={'t0' * 20}")
+    log.tool("Bash", {"command": f"export X={KEY}"}, summary_of({"command": f"export X={KEY}"}), f"no {KEY}", 1)
+    assert not any(KEY in line or "t0" * 20 in line for line in lines)
+    assert sum("[redacted]" in line for line in lines) == 3
+
+
+def test_an_entry_keeps_neither_contents_nor_keys() -> None:
+    entry = {
+        "tool": "Write",
+        "args": {"file_path": "a", "content": "secret plan", "nested": [{"stdout": "x" * 10}]},
+        "messages": [{"role": "user"}],
+        "aws_secret_access_key": "k" * 10 + "1" * 10,
+        "note": "n" * 600,
+    }
+    assert sanitize_log_entry(entry) == {
+        "tool": "Write",
+        "args": {"file_path": "a", "content": "<11 characters>", "nested": [{"stdout": "<10 characters>"}]},
+        "messages": "<left out>",
+        "aws_secret_access_key": "[redacted]",
+        "note": "n" * 500 + "…",
+    }
+
+
+@given(st.dictionaries(st.text(max_size=8), VALUES, max_size=4))
+def test_arguments_are_one_short_visible_line(arguments: dict[str, object]) -> None:
+    summary = summary_of(arguments)
+    assert len(summary) <= MAX_SUMMARY
+    assert "\n" not in summary
+
+
+def test_the_content_of_files_is_not_in_the_summary() -> None:
+    assert summary_of({"file_path": "a b", "old_string": "def bar", "new_string": ""}) == (
+        'file_path="a b" old_string=<7 characters> new_string=<0 characters>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "text"),
+    [
+        ("Read", {"content": "", "notes": ["the file is empty"]}, "(no lines)\n[the file is empty]"),
+        ("Glob", {"files": ["a", "b"], "notes": []}, "a\nb"),
+        ("Grep", {"counts": [{"path": "a", "count": 2}], "notes": []}, "a:2"),
+        (
+            "Grep",
+            {
+                "matches": [
+                    {"path": "a", "line": 1, "text": "x", "context": True},
+                    {"path": "a", "line": 2, "text": "y", "context": False},
+                ],
+                "notes": ["more"],
+            },
+            "a-1: x\na:2: y\n[more]",
+        ),
+        ("Grep", {"files": [], "notes": []}, "nothing was found"),
+        (
+            "Edit",
+            {"file_path": "a", "method": "exact", "replacements": 2, "diff": "@@"},
+            "a was changed: 2 occurrences replaced\n@@",
+        ),
+        (
+            "Bash",
+            {"exit_code": 124, "timed_out": True, "stdout": "", "stderr": "slow\n", "notices": ["ended after 1 s"]},
+            "exit code 124 (ended by the time limit)\nstderr:\nslow\n[ended after 1 s]",
+        ),
+    ],
+)
+def test_results_are_told_as_text(tool: str, result: dict[str, object], text: str) -> None:
+    assert result_text(tool, result) == text
+
+
+def test_a_long_result_is_cut_and_says_so() -> None:
+    text = result_text("Glob", {"files": ["x" * 100_010], "notes": []})
+    assert text == "x" * 100_000 + "\n[TRUNCATED] 10 characters left out; ask for less at a time"

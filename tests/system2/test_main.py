@@ -1,0 +1,220 @@
+"""`python -m system2` as a person or a script meets it: exit codes, one line an error, streams, logs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from system2.__main__ import main
+from system2.policies import GateDecisionType, Question
+from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
+from tests.system2.workflows import TASK, transcript
+
+SIMULATED = ("--model", "simulated:default")
+
+
+def system2(*args: str, cwd: Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "AEON_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "system2", *args],
+        cwd=cwd,
+        input=text,
+        stdin=None if text is not None else subprocess.DEVNULL,
+        env={**environ, "HOME": str(cwd), "AWS_EC2_METADATA_DISABLED": "true"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    below = tmp_path / "src" / "deep"
+    below.mkdir(parents=True)
+    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=below)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "[GATE] Gate 5 (summary) -> APPROVED at " in done.stderr
+    assert "=== Workflow Summary ===" in done.stderr
+    # The root is where .git is.
+    assert (tmp_path / "spec" / "tasks.md").exists()
+    assert not (below / "spec").exists()
+    assert (tmp_path / ".system2" / "runs" / ".gitignore").read_text() == "*\n"
+    files = list((tmp_path / ".system2" / "runs").glob("*.jsonl"))
+    assert len(files) == 1
+    assert files[0].stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "line"),
+    [
+        ((), 2, "system2: a task is required where there is no terminal to ask at"),
+        (("task",), 2, "system2: nobody can decide at the gates"),
+        (("--auto-approve", " "), 2, "system2: the task is empty"),
+        (("--auto-approve", "task"), 3, "system2: no AWS region for Amazon Bedrock"),
+        (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' names no provider"),
+        (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
+        (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is no folder"),
+        (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: there is no transcript in"),
+        (("--log-format", "xml"), 2, "system2: argument --log-format"),
+        (("--nope",), 2, "system2: unrecognized arguments: --nope"),
+    ],
+)
+def test_bad_use_is_one_line_and_writes_nothing(args: tuple[str, ...], code: int, line: str, tmp_path: Path) -> None:
+    done = system2(*args, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(line), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_credentials_are_exit_3(tmp_path: Path) -> None:
+    (tmp_path / ".system2").mkdir()
+    (tmp_path / ".system2" / "config.yml").write_text("providers: {bedrock: {region: eu-west-1}}\n", "utf-8")
+    done = system2("--auto-approve", "task", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "credentials" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -> None:
+    args = ("--auto-approve", "--log-format", "json", "--log-file", "logs/run.log")
+    done = system2(*SIMULATED, *args, TASK, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    entries = [json.loads(line) for line in (tmp_path / "logs" / "run.log").read_text("utf-8").splitlines()]
+    kinds = {entry["type"] for entry in entries}
+    assert {"tool_exec", "gate_decision"} <= kinds
+    tool = next(entry for entry in entries if entry["type"] == "tool_exec")
+    assert tool.keys() >= {"ts", "level", "tool", "args", "success", "duration_ms"}
+
+
+def test_a_log_file_that_cannot_be_written_is_told_before_any_call(tmp_path: Path) -> None:
+    done = system2(*SIMULATED, "--auto-approve", "--log-file", "/proc/nope/log", TASK, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("system2: the log file '/proc/nope/log' cannot be written")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_goes_on(tmp_path: Path) -> None:
+    (tmp_path / ".system2").write_text("a file", "utf-8")
+    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "WARNING: the transcript is not written, the work goes on" in done.stderr
+    assert "Transcript:      none, it could not be written" in done.stderr
+    assert (tmp_path / "spec" / "tasks.md").exists()
+
+
+def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: Path) -> None:
+    refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
+    assert "ERROR: the command was not confirmed" in refused.stderr
+    allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", TASK, cwd=tmp_path)
+    assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api.py" -> success' in allowed.stderr
+
+
+def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "mine.md").write_text("---\nname: executor\ndescription: mine\ntools: Read\n---\nDo it.\n", "utf-8")
+    done = system2("--init", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("written: ") == 12
+    assert "left as it is: executor, the project has it in 'mine.md'" in done.stderr
+    assert len(list(folder.iterdir())) == 13
+
+
+def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) -> None:
+    # A model that never answers: a port that takes the connection and says nothing.
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as quiet:
+        url = f"http://127.0.0.1:{quiet.getsockname()[1]}/v1"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "system2", "--auto-approve", "--model", "openai:x", "--base-url", url, TASK],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        connection, _ = quiet.accept()
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=30)
+        connection.close()
+    assert process.returncode == 1
+    assert "system2: interrupted" in stderr
+    journal = next((tmp_path / ".system2" / "runs").glob("*.jsonl"))
+    options = f"--model openai:x --base-url {url} --auto-approve"
+    assert f"go on with it: python -m system2 --resume {journal.stem} {options}\n" in stderr
+    assert transcript(journal)[-1]["status"] == "aborted"
+
+
+def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    shown = capsys.readouterr().out
+    for option in ("--unsafe-bash", "--auto-approve", "--config", "--project-root", "--log-format", "--log-file"):
+        assert option in shown
+    assert "4 the cost ceiling" in " ".join(shown.split())
+
+
+def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
+    shown = io.StringIO()
+    return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown), shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "decision", "feedback"),
+    [
+        (["a"], "approve", None),
+        (["yes"], "approve", None),
+        (["a but later", "", "q"], "abort", None),
+        (["r name the owner"], "reject", "name the owner"),
+        (["r", "name the owner"], "reject", "name the owner"),
+        (["r", "", "a"], "approve", None),
+        ([], "abort", "the input ended before an answer"),
+    ],
+)
+def test_a_gate_takes_words_and_no_rejection_without_a_reason(
+    typed: list[str], decision: str, feedback: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "spec").mkdir()
+    (tmp_path / "spec" / "scope.md").write_text("# Scope\n\x1b[2Jhidden\n", "utf-8")
+    terminal, shown = at_terminal(*typed)
+    said = InteractiveGates(terminal, tmp_path).decide(0, "spec/scope.md", "it is done")
+    assert (said.decision, said.feedback) == (GateDecisionType(decision), feedback)
+    text = shown.getvalue()
+    assert "=== Gate 0 (scope) ===" in text
+    assert "# Scope" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "blocklisted", "runs"),
+    [
+        (["y"], False, True),
+        (["n"], False, False),
+        ([""], False, False),
+        ([], False, False),
+        (["y"], True, False),
+        (["run"], True, True),
+    ],
+)
+def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, runs: bool) -> None:
+    terminal, shown = at_terminal(*typed)
+    assert InteractiveBash(terminal).confirm("rm -r build\nls", blocklisted) is runs
+    assert "rm -r build\nls" in shown.getvalue()
+
+
+def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one() -> None:
+    question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
+    for typed, choice in (["re"], "retry"), (["x", "s"], "skip"), ([""], "abort"), ([], "abort"):
+        terminal, shown = at_terminal(*typed)
+        assert InteractiveQuestions(terminal).choose(question) == choice
+        assert "half done" in shown.getvalue()

@@ -1,0 +1,171 @@
+"""Whole workflows over the real boto3, against a server on loopback that speaks Converse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from system2.constants import DEFAULT_MODEL, GATES
+from tests.aeon_core.llm.converse_server import no_credentials, refused, said, set_credentials
+from tests.aeon_core.llm.server import Reply
+from tests.system2.converse_agents import AgentServer, broken, failing, throttled
+from tests.system2.kit import Answers, check_order
+from tests.system2.workflows import ABORT, ALL, REJECT, TASK, Case, SaidAtGates
+
+
+@pytest.fixture
+def server() -> Iterator[AgentServer]:
+    made = AgentServer()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_credentials(monkeypatch, tmp_path)
+    set_credentials(monkeypatch)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    return root
+
+
+def case_on(server: AgentServer, project: Path, **options: Any) -> Case:
+    case = Case(project, "bedrock:" + DEFAULT_MODEL, base_url=server.url, **options)
+    case.model = None  # type: ignore[assignment]  # the server has the requests
+    return case
+
+
+def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer, project: Path) -> None:
+    case = case_on(server, project)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.error, result.agents_invoked) == ("completed", None, ALL)
+    assert {request.path for request in server.requests} == {f"/model/{DEFAULT_MODEL.replace(':', '%3A')}/converse"}
+    assert len(server.requests) == result.total_cost.api_calls == len(case.kinds("api_request"))
+    assert result.total_cost.cost_usd > 0
+    for request in server.requests:
+        check_order(request.body["messages"])
+        assert request.body["inferenceConfig"]["maxTokens"] == 8192
+        names = [tool["toolSpec"]["name"] for tool in request.body["toolConfig"]["tools"]]
+        assert names[-1] == "signal_completion"
+    for gate in GATES:
+        assert (project / gate.artifact).exists()
+
+
+@pytest.mark.parametrize("gate", range(6))
+def test_a_rejection_at_each_gate_goes_on_with_a_conversation_that_converse_takes(
+    gate: int, server: AgentServer, project: Path
+) -> None:
+    case = case_on(server, project, gate_policy=SaidAtGates({gate: [(REJECT, "name the owner")]}))
+    assert case.orchestrator.run(TASK).exit_code == 0
+    again = [each.body for each in server.requests if "name the owner" in str(each.body["messages"][-1])]
+    assert len(again) == 1
+    check_order(again[0]["messages"])
+    assert "toolResult" in again[0]["messages"][-1]["content"][0]
+
+
+@pytest.mark.parametrize(("fault", "retries"), [(throttled, 3), (broken, 2)])
+def test_a_fault_that_passes_costs_exactly_its_retries(
+    fault: Any, retries: int, server: AgentServer, project: Path
+) -> None:
+    waits: list[float] = []
+    plain = case_on(server, project).orchestrator.run(TASK).total_cost.api_calls
+    server.requests.clear()
+    server.interfere = failing(*[fault()] * retries, at=3)
+    other = project.parent / "other"
+    other.mkdir()
+    case = case_on(server, other, sleep=waits.append)
+    assert case.orchestrator.run(TASK).exit_code == 0
+    assert len(server.requests) == plain + retries
+    assert waits == sorted(waits)
+    assert len(waits) == retries
+    assert all(0 < wait <= 30 for wait in waits)
+
+
+@pytest.mark.parametrize(("fault", "requests"), [(throttled, 4), (broken, 3)])
+def test_a_fault_that_stays_is_asked_about_and_without_an_answer_ends_it(
+    fault: Any, requests: int, server: AgentServer, project: Path
+) -> None:
+    server.interfere = lambda number, body: fault()
+    questions = Answers()
+    case = case_on(server, project, question_policy=questions)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("failed", 1)
+    assert len(server.requests) == requests
+    assert [question.kind for question in questions.asked] == ["api_error"]
+
+
+def test_a_fault_that_stays_may_be_tried_again(server: AgentServer, project: Path) -> None:
+    server.interfere = failing(*[broken()] * 3)
+    case = case_on(server, project, question_policy=Answers({"api_error": "retry"}))
+    assert case.orchestrator.run(TASK).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("UnrecognizedClientException", 403),
+        ("ExpiredTokenException", 403),
+        ("AccessDeniedException", 403),
+    ],
+)
+def test_refused_credentials_are_exit_3_after_one_request(
+    code: str, status: int, server: AgentServer, project: Path
+) -> None:
+    server.interfere = lambda number, body: refused(code, "The security token is invalid", status)
+    result = case_on(server, project).orchestrator.run(TASK)
+    assert (result.status, result.exit_code, len(server.requests)) == ("failed", 3, 1)
+
+
+def too_long() -> Reply:
+    return refused("ValidationException", "Input is too long for requested model.", 400)
+
+
+def test_a_conversation_that_is_too_long_is_summarized_where_a_person_wants_that(
+    server: AgentServer, project: Path
+) -> None:
+    state = {"refused": False}
+
+    def interfere(number: int, body: dict[str, Any]) -> Reply | None:
+        if "toolConfig" not in body:
+            return said("spec/context.md is not written yet")
+        if number == 5 and not state["refused"]:
+            state["refused"] = True
+            return too_long()
+        return None
+
+    server.interfere = interfere
+    questions = Answers({"context_overflow": "summarize"})
+    case = case_on(server, project, question_policy=questions)
+    assert case.orchestrator.run(TASK).exit_code == 0
+    assert [question.kind for question in questions.asked] == ["context_overflow"]
+    marked = [each.body for each in server.requests if "[CONTEXT SUMMARIZED]" in str(each.body["messages"][0])]
+    assert marked
+    for body in marked:
+        check_order(body["messages"])
+        assert "## Objective" in str(body["messages"][0])
+
+
+def test_a_conversation_that_is_too_long_ends_the_agent_where_nobody_is_there(
+    server: AgentServer, project: Path
+) -> None:
+    server.interfere = lambda number, body: too_long() if number >= 5 else None
+    questions = Answers()
+    result = case_on(server, project, question_policy=questions).orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert [question.kind for question in questions.asked] == ["context_overflow", "agent_halted"]
+
+
+def test_a_workflow_that_was_stopped_goes_on_over_converse(server: AgentServer, project: Path) -> None:
+    stopped = case_on(server, project, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
+    assert stopped.transcript_path is not None
+    server.requests.clear()
+    result = case_on(server, project).orchestrator.resume(stopped.transcript_path)
+    assert result.exit_code == 0
+    assert "Design a solution" in server.requests[0].body["messages"][0]["content"][0]["text"]

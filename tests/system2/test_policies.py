@@ -1,0 +1,147 @@
+"""Who decides, and the orchestrator in the hands of a program: answers late, wrong or none (REQ-071…073)."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import AeonError, UsageError
+from system2.orchestrator import Orchestrator
+from system2.policies import AutoApproveGates, GateDecision
+from tests.system2.kit import CONTRACT, Answers, done, uses
+from tests.system2.workflows import ABORT, APPROVE, TASK, Case, Dear, SaidAtGates, Watched, dear_project, files_of
+
+
+class Fails:
+    """Raises whatever it is asked."""
+
+    def decide(self, *_: object) -> Any:
+        raise RuntimeError("no connection to the approver")
+
+    confirm = choose = decide
+
+
+def test_policies_may_be_functions(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def decide(gate: int, artifact_path: str, summary: str) -> GateDecision:
+        asked.append(gate)
+        return GateDecision(gate, APPROVE if gate < 2 else ABORT)
+
+    orchestrator = Orchestrator(
+        tmp_path, None, decide, lambda command, is_blocklisted: False, model="simulated:default"
+    )
+    assert orchestrator.run(TASK).status == "aborted"
+    assert asked == [0, 1, 2]
+
+
+@pytest.mark.parametrize("policy", ["yes", 1, object(), AutoApproveGates])
+def test_what_is_no_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the gate policy must be a function or have a method 'decide'"):
+        Orchestrator(tmp_path, gate_policy=policy)
+
+
+def test_a_policy_that_fails_is_named_and_nothing_goes_on(tmp_path: Path) -> None:
+    result = Case(tmp_path, gate_policy=Fails()).orchestrator.run(TASK)
+    assert (result.exit_code, result.agents_invoked) == (1, ["repo-governor"])
+    assert result.error == "the gate policy failed: RuntimeError: no connection to the approver"
+
+
+def test_a_bash_policy_that_fails_runs_no_command(tmp_path: Path) -> None:
+    model = Watched(reply=lambda request: uses(("Bash", {"command": "touch made"})))
+    with pytest.raises(AeonError, match="the Bash policy failed: RuntimeError: no connection to the approver"):
+        Case(tmp_path, model, bash_policy=Fails()).orchestrator.invoke_agent("executor", CONTRACT)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("answer", [None, 1, "yes", "run", object()])
+def test_only_true_runs_a_command(answer: Any, tmp_path: Path) -> None:
+    replies = iter([uses(("Bash", {"command": "touch made"})), done()])
+    case = Case(tmp_path, Watched(reply=lambda request: next(replies, None)), bash_policy=lambda *_: answer)
+    case.orchestrator.invoke_agent("executor", CONTRACT)
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_approval_that_comes_after_an_abort_approves_nothing(tmp_path: Path) -> None:
+    gates = SaidAtGates()
+    case = Case(tmp_path, gate_policy=gates)
+    gates.on_ask = lambda gate: case.orchestrator.abort() if gate == 5 else None
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.error) == ("aborted", "the workflow was aborted at gate 5 (summary)")
+    assert [line["gate"] for line in case.kinds("gate_decision")] == [0, 1, 2, 3, 4]
+
+
+def test_an_abort_before_the_work_ends_it_before_any_call_and_is_of_that_work_alone(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    case.orchestrator.abort()
+    assert (case.orchestrator.run(TASK).status, case.model.requests) == ("aborted", [])
+    assert case.orchestrator.run(TASK).status == "completed"
+
+
+def test_an_orchestrator_is_used_again(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    first, second = case.orchestrator.run(TASK), case.orchestrator.run("count the stars")
+    assert first.transcript_path != second.transcript_path
+    assert second.total_cost.api_calls < first.total_cost.api_calls * 2
+    assert [decision.gate_number for decision in second.gate_decisions] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_second_workflow_at_the_same_time_is_refused(tmp_path: Path) -> None:
+    gates, refused = SaidAtGates(), []
+    case = Case(tmp_path, gate_policy=gates)
+
+    def again(gate: int) -> None:
+        with pytest.raises(UsageError, match="is at work") as error:
+            case.orchestrator.run(TASK)
+        refused.append(error)
+
+    gates.on_ask = again
+    assert case.orchestrator.run(TASK).status == "completed"
+    assert len(refused) == 6
+
+
+def test_the_status_is_a_picture_of_one_moment(tmp_path: Path) -> None:
+    gates, seen = SaidAtGates(), []
+    case = Case(tmp_path, gate_policy=gates)
+
+    def look(gate: int) -> None:
+        thread = threading.Thread(target=lambda: seen.append(case.orchestrator.get_status()))
+        thread.start()
+        thread.join()
+
+    gates.on_ask = look
+    case.orchestrator.run(TASK)
+    assert [status.gate for status in seen] == [0, 1, 2, 3, 4, 5]
+    assert [len(status.gate_decisions) for status in seen] == [0, 1, 2, 3, 4, 5]
+    assert seen[0].agents["executor"] == "waiting"
+
+
+def test_an_agent_alone_can_be_asked_about_and_its_files_are_told(tmp_path: Path) -> None:
+    questions = Answers({"agent_halted": "skip"})
+    case = Case(tmp_path, Watched(reply=lambda request: done("no", status="failure")), question_policy=questions)
+    result = case.orchestrator.invoke_agent("executor", CONTRACT)
+    assert result.completion is not None
+    assert (result.completion.status, case.completed) == ("failure", ["executor"])
+    assert case.orchestrator.get_status().state == "completed"
+
+
+@pytest.mark.parametrize("task", [None, 3, b"bytes"])
+def test_a_task_that_is_no_text_is_refused(task: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the task must be text"):
+        Case(tmp_path).orchestrator.run(task)
+    assert files_of(tmp_path) == {}
+
+
+def test_a_ceiling_that_was_declined_is_asked_about_again_on_resume(tmp_path: Path) -> None:
+    first = Case(dear_project(tmp_path), Dear(reply=lambda request: uses(("Glob", {"pattern": "*"})))).orchestrator.run(
+        TASK
+    )
+    assert first.exit_code == 4
+    assert first.transcript_path is not None
+    again = Case(tmp_path, Dear())
+    assert (again.orchestrator.resume(first.transcript_path).exit_code, again.model.requests) == (4, [])
+    lifted = Case(tmp_path, Dear(), question_policy=Answers({"cost_ceiling": "continue"}))
+    assert lifted.orchestrator.resume(first.transcript_path).exit_code == 0

@@ -1,0 +1,168 @@
+"""Workflows as processes that are killed, stopped and started twice (REQ-125; contract: `--resume`)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from system2.finding import find_transcript
+from tests.system2.test_main import SIMULATED, system2
+from tests.system2.workflows import transcript
+
+SECONDS = 60
+KILLED = """
+import os, signal, sys
+from system2 import AutoApproveGates, Orchestrator
+
+left = int(sys.argv[1])
+
+def listener(line):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Orchestrator(".", None, AutoApproveGates(), model="simulated:blockers", listener=listener).run("count the invoices")
+"""
+SLOW_BASH = """
+import sys
+from pathlib import Path
+from aeon_core.llm.base import LLMResponse
+from system2 import __main__
+from system2.simulated import SimulatedAgents
+
+def complete(self, request):
+    if not any(tool["name"] == "Bash" for tool in request.tools):
+        return simulated(self, request)
+    call = {"id": "u", "name": "Bash", "arguments": {"command": "touch began; sleep 50; touch late"}}
+    return LLMResponse(tool_calls=[call], text="", usage=None, stop_reason="tool_use")
+
+simulated, SimulatedAgents.complete = SimulatedAgents.complete, complete
+sys.exit(__main__.main(["--model", "simulated:default", "--auto-approve", "--unsafe-bash", "count the invoices"]))
+"""
+
+
+def python(code: str, *args: str, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *args],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def runs(root: Path) -> Path:
+    return root / ".system2" / "runs"
+
+
+@pytest.mark.parametrize("records", [1, 2, 23, 44, 67, 90, 111, 133, 155, 176])
+def test_killed_behind_any_record_it_is_gone_on_with_to_the_end(records: int, tmp_path: Path) -> None:
+    killed = python(KILLED, str(records), cwd=tmp_path)
+    killed.communicate(timeout=SECONDS)
+    assert killed.returncode == -signal.SIGKILL
+    before = find_transcript("last", runs(tmp_path)).read_bytes()
+    assert before.count(b"\n") == records
+    done = system2("--model", "simulated:blockers", "--auto-approve", "--resume", "last", cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    path = find_transcript("last", runs(tmp_path))
+    assert path.read_bytes().startswith(before)
+    lines = transcript(path)
+    assert [json.loads(line)["seq"] for line in path.read_bytes().splitlines()] == list(
+        range(path.read_bytes().count(b"\n"))
+    )
+    assert [line["gate"] for line in lines if line["type"] == "gate_decision"] == [0, 1, 2, 3, 4, 5]
+    assert lines[-1]["status"] == "completed"
+
+
+def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -> None:
+    waiting = python(
+        KILLED.replace("AutoApproveGates()", "lambda *_: __import__('time').sleep(60)"), "-1", cwd=tmp_path
+    )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline and b"gate_asked" not in b"".join(
+            path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")
+        ):
+            time.sleep(0.05)
+        path = find_transcript("last", runs(tmp_path))
+        before = path.read_bytes()
+        second = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
+        assert second.returncode == 2
+        assert len(second.stderr.splitlines()) == 1
+        assert path.read_bytes() == before
+    finally:
+        waiting.kill()
+        waiting.communicate()
+
+
+@pytest.fixture
+def silent() -> Iterator[tuple[str, threading.Event]]:
+    """A server that takes connections and never answers."""
+    server, asked, taken = socket.create_server(("127.0.0.1", 0)), threading.Event(), []
+
+    def take() -> None:
+        while True:
+            try:
+                taken.append(server.accept()[0])
+            except OSError:
+                return
+            asked.set()
+
+    threading.Thread(target=take, daemon=True).start()
+    yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+    server.close()
+    for connection in taken:
+        connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
+    number: signal.Signals, silent: tuple[str, threading.Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, asked = silent
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    args = ["--model", "openai:any", "--base-url", url, "--auto-approve", "count the invoices"]
+    code = f"import sys; from system2.__main__ import main; sys.exit(main({args!r}))"
+    process = python(code, cwd=tmp_path)
+    assert asked.wait(SECONDS)
+    began = time.monotonic()
+    process.send_signal(number)
+    _, shown = process.communicate(timeout=SECONDS)
+    assert (process.returncode, time.monotonic() - began < 10) == (1, True)
+    last = transcript(find_transcript("last", runs(tmp_path)))[-1]
+    assert (last["status"], last["error"]) == ("aborted", "interrupted")
+    assert f"go on with it: python -m system2 --resume {last['run']}" in shown
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, tmp_path: Path) -> None:
+    process = python(SLOW_BASH, cwd=tmp_path)
+    deadline = time.monotonic() + SECONDS
+    while not (tmp_path / "began").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    began = time.monotonic()
+    process.send_signal(number)
+    process.communicate(timeout=SECONDS)
+    assert (process.returncode, time.monotonic() - began < 10) == (1, True)
+    assert transcript(find_transcript("last", runs(tmp_path)))[-1]["status"] == "aborted"
+    assert not any("touch late" in command for command in commands())
+
+
+def commands() -> Iterator[str]:
+    """The command lines of what runs on this machine."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue

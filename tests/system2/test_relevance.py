@@ -1,0 +1,64 @@
+"""Which agents a workflow does without, and why (REQ-045, REQ-047)."""
+
+from __future__ import annotations
+
+import pytest
+
+from system2.constants import DELEGATION_MAP
+from system2.relevance import Changes, skip_reason
+
+CHECKS = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
+
+
+def needed(*changed: str, task: str = "build it", scope: str = "") -> list[str]:
+    return [name for name in DELEGATION_MAP if skip_reason(name, task, scope, Changes.of(changed)) is None]
+
+
+def test_the_agents_before_the_executor_and_it_are_always_needed() -> None:
+    assert needed() == list(DELEGATION_MAP[:6])
+
+
+@pytest.mark.parametrize(
+    ("changed", "checks"),
+    [
+        (["src/main.py"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
+        (["README.md"], ["test-engineer", "docs-release", "code-reviewer"]),
+        (["requirements.txt"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
+        (["Dockerfile"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
+        (["app/prompts/plan.md"], ["test-engineer", "eval-engineer", "docs-release", "code-reviewer"]),
+        (["logo.png"], ["test-engineer", "code-reviewer"]),
+        (["spec/tasks.md"], []),
+        (["./spec/tasks.md", " "], []),
+    ],
+)
+def test_the_checks_are_needed_by_what_was_changed(changed: list[str], checks: list[str]) -> None:
+    assert [name for name in needed(*changed) if name in CHECKS] == checks
+
+
+def test_an_agent_that_is_not_needed_has_a_reason_for_a_person() -> None:
+    changes = Changes.of(["a.png", "b.png", "c.png", "d.png"])
+    assert skip_reason("security-sentinel", "t", "", changes) == (
+        "it reviews changes of code, dependencies and configuration; "
+        "the executor changed a.png, b.png, c.png and 1 more"
+    )
+    assert (
+        skip_reason("test-engineer", "t", "", Changes()) == "it tests what was changed; the executor changed no files"
+    )
+    assert skip_reason("mcp-toolsmith", "t", "", changes) == "the task speaks of no MCP tools"
+
+
+def test_the_task_calls_for_agents() -> None:
+    assert "mcp-toolsmith" in needed(task="add an MCP server for invoices")
+    assert "postmortem-scribe" in needed(task="write up yesterday's outage")
+
+
+@pytest.mark.parametrize(
+    "line", ["- `mcp-toolsmith`: {} — tools", "| mcp-toolsmith | {} | tools |", "mcp-toolsmith **{}**"]
+)
+def test_the_approved_scope_decides_over_the_task(line: str) -> None:
+    assert "mcp-toolsmith" in needed(scope=line.format("Yes"))
+    assert "mcp-toolsmith" not in needed(scope=line.format("no"), task="build MCP tools")
+
+
+def test_an_agent_of_the_projects_own_is_needed() -> None:
+    assert skip_reason("our-own", "t", "", Changes()) is None

@@ -1,0 +1,159 @@
+"""The settings of `.system2/config.yml`: defaults, fallbacks, and who is told (REQ-084, REQ-085, REQ-094, REQ-140)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
+
+EVERYTHING = """
+providers:
+  anthropic: {model: something}
+  bedrock:
+    region: eu-central-1
+    model: us.anthropic.claude-sonnet-4-20250514-v1:0
+    auth: {method: role, profile: work, role_arn: "arn:aws:iam::1:role/r"}
+    orchestrator:
+      cost_ceiling_usd: 10
+      cost_warning_usd: 4.5
+      log_format: json
+      log_destination: logs/system2.log
+      safety_mode: permissive
+      bash_blocklist: ["custom-.*-cmd"]
+      bash_network: true
+      prices: {"bedrock:mine": {input: 1, output: 2}}
+      transcript_dir: .runs
+      max_tool_turns: 20
+      context_window_tokens: 100000
+      max_output_tokens: 4096
+"""
+
+
+def load(root: Path, text: str | bytes | None) -> tuple[WorkflowSettings, list[str]]:
+    if text is not None:
+        path = root / CONFIG_FILE
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    warned: list[str] = []
+    return load_settings(root, warn=warned.append), warned
+
+
+def under(text: str) -> str:
+    return f"providers:\n  bedrock:\n    orchestrator:\n      {text}\n"
+
+
+def test_the_defaults_are_those_of_the_specification() -> None:
+    assert WorkflowSettings().model_dump() == {
+        "cost_ceiling_usd": 5.0,
+        "cost_warning_usd": 2.0,
+        "log_format": "text",
+        "log_destination": "stderr",
+        "safety_mode": "strict",
+        "bash_blocklist": (),
+        "bash_network": False,
+        "prices": {},
+        "transcript_dir": ".system2/runs",
+        "max_tool_turns": 200,
+        "context_window_tokens": 200_000,
+        "max_output_tokens": 8192,
+        "model": None,
+        "bedrock": {},
+    }
+
+
+def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, EVERYTHING)
+    assert warned == []
+    assert settings.model_dump() == {
+        "cost_ceiling_usd": 10.0,
+        "cost_warning_usd": 4.5,
+        "log_format": "json",
+        "log_destination": "logs/system2.log",
+        "safety_mode": "permissive",
+        "bash_blocklist": ("custom-.*-cmd",),
+        "bash_network": True,
+        "prices": {"bedrock:mine": {"input": 1.0, "output": 2.0}},
+        "transcript_dir": ".runs",
+        "max_tool_turns": 20,
+        "context_window_tokens": 100_000,
+        "max_output_tokens": 4096,
+        "model": "us.anthropic.claude-sonnet-4-20250514-v1:0",
+        "bedrock": {"region": "eu-central-1", "profile": "work", "role_arn": "arn:aws:iam::1:role/r"},
+    }
+    assert (tmp_path / CONFIG_FILE).read_text() == EVERYTHING
+
+
+@pytest.mark.parametrize("text", [None, "", "providers:\n", "providers:\n  bedrock:\n    region: x\n", under("")])
+def test_without_settings_the_defaults_hold_and_nobody_is_told(tmp_path: Path, text: str | None) -> None:
+    settings, warned = load(tmp_path, text)
+    assert settings.model_copy(update={"bedrock": {}}) == WorkflowSettings()
+    assert warned == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [1", "cannot be used: line"),
+        ("[1, 2]", "must hold `providers.bedrock.orchestrator`"),
+        ("providers: 1", "must hold `providers.bedrock.orchestrator`"),
+        (under("[1]"), "must hold `key: value` lines"),
+        (b"a: \x80\x81", "cannot be used"),
+        ("a: &a [*a]\n" + "- " * 3000, "cannot be used"),
+        ("{" * 100_000, "cannot be used"),
+        ("x" * 1_000_001, "cannot be used: it has more than 1,000,000 bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, text: str | bytes, why: str) -> None:
+    settings, warned = load(tmp_path, text)
+    assert settings == WorkflowSettings()
+    assert len(warned) == 1
+    assert why in warned[0]
+    assert str(tmp_path / CONFIG_FILE) in warned[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("cost_ceiling_usd: much", "cost_ceiling_usd"),
+        ("cost_ceiling_usd: -1", "cost_ceiling_usd"),
+        ("cost_ceiling_usd: .inf", "cost_ceiling_usd"),
+        ("cost_warning_usd: true", "cost_warning_usd"),
+        ("safety_mode: off", "safety_mode"),
+        ("log_format: xml", "log_format"),
+        ("max_tool_turns: 0", "max_tool_turns"),
+        ("bash_blocklist: ['(']", "bash_blocklist"),
+        ("bash_blocklist: rm", "bash_blocklist"),
+        ("bash_network: 1", "bash_network"),
+        ("prices: [1]", "prices"),
+        ("prices: {mine: {input: -1, output: 2}}", "prices"),
+        ("prices: {mine: {input: 1}}", "prices"),
+    ],
+)
+def test_a_wrong_value_alone_falls_back_and_is_told(tmp_path: Path, text: str, key: str) -> None:
+    settings, warned = load(tmp_path, under(f"{text}\n      max_output_tokens: 99"))
+    assert settings == WorkflowSettings(max_output_tokens=99)
+    assert len(warned) == 1
+    assert f": {key} cannot be " in warned[0]
+
+
+def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / ".system2").mkdir()
+    os.mkfifo(tmp_path / CONFIG_FILE)
+    settings, warned = load(tmp_path, None)
+    assert settings == WorkflowSettings()
+    assert warned[0].endswith("cannot be used: it is no regular file; the defaults are used")
+
+
+def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, under("cost_ceiling: 3"))
+    assert settings == WorkflowSettings()
+    assert warned[0].endswith("has the unknown key 'cost_ceiling', which is ignored; did you mean 'cost_ceiling_usd'?")
+
+
+def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
+    warned: list[str] = []
+    assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
+    assert warned == [f"the config file {str(tmp_path / 'none.yml')!r} does not exist; the defaults are used"]

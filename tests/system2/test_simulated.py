@@ -1,0 +1,73 @@
+"""The simulated agents: deterministic, labelled, and no more than they say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aeon_core.llm.base import LLMRequest
+from system2.briefs import contract_for
+from system2.constants import DELEGATION_MAP
+from system2.simulated import SimulatedAgents
+from system2.simulated.documents import document, module, module_test
+from system2.simulated.task import Wanted, read_turns
+from tests.system2.workflows import TASK, Case, transcript
+
+TOOLS = [{"name": name, "input_schema": {}} for name in ("Read", "Write", "Edit", "Glob", "Bash", "signal_completion")]
+
+
+def asked(agent: str, task: str = TASK) -> LLMRequest:
+    message = contract_for(agent, task).to_message()
+    return LLMRequest("tool_call", "You are an agent.", [{"role": "user", "content": message}], tools=TOOLS)
+
+
+@pytest.mark.parametrize("agent", DELEGATION_MAP)
+def test_the_same_conversation_gets_the_same_reply(agent: str) -> None:
+    first, second = SimulatedAgents(), SimulatedAgents()
+    assert first.complete(asked(agent)) == second.complete(asked(agent))
+
+
+def test_everything_it_writes_says_that_it_is_simulated(tmp_path: Path) -> None:
+    result = Case(tmp_path).orchestrator.run(TASK)
+    records = transcript(result.transcript_path)
+    assert records[0]["simulated"] is True
+    assert result.total_cost.model_id == "simulated:default"
+    for path in [*tmp_path.glob("spec/*.md"), *tmp_path.glob("src/*.py")]:
+        if path.name != "post-execution-log.md":
+            assert "simulated model" in path.read_text("utf-8"), path
+
+
+def test_the_module_that_it_writes_passes_its_test(tmp_path: Path) -> None:
+    Case(tmp_path).orchestrator.run("say 'hello' in \"two\" ways\nand more")
+    (test,) = tmp_path.glob("tests/test_*.py")
+    runpy.run_path(str(test), run_name="__main__")
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=50)
+def test_any_task_gives_documents_and_code_that_can_be_read(task: str) -> None:
+    turns = read_turns(asked("executor", task).messages)
+    assert turns is not None
+    wanted = turns.wanted
+    assert wanted.slug.isidentifier()
+    compile(module(wanted), "module", "exec")
+    compile(module_test(f"src/{wanted.slug}.py", wanted), "test", "exec")
+    assert document("spec/scope.md", wanted, ["a.py"]).startswith("# Scope\n")
+
+
+def test_a_contract_is_read_as_it_was_written() -> None:
+    turns = read_turns(asked("test-engineer").messages)
+    assert turns is not None
+    assert turns.wanted == Wanted(TASK, ["spec/test-report.md"], is_execution=False)
+    assert (turns.feedback, turns.done) == (None, [])
+
+
+def test_a_call_without_a_contract_gets_a_summary() -> None:
+    request = LLMRequest("reason", "", [{"role": "user", "content": "Summarize the following conversation"}])
+    reply = SimulatedAgents().complete(request)
+    assert reply.tool_calls == []
+    assert reply.text.startswith("Summary: ")

@@ -1,0 +1,308 @@
+"""Whole workflows over the simulated agents: order, gates, rejections, blockers, and what a caller sees of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from system2 import Orchestrator
+from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
+from system2.policies import GateDecision
+from system2.simulated.model import BLOCKER
+from tests.system2.kit import CONTRACT, Answers, Confirms, done, said, uses
+from tests.system2.workflows import (
+    ABORT,
+    ALL,
+    FIRST_FIVE,
+    REJECT,
+    TASK,
+    Case,
+    SaidAtGates,
+    Watched,
+    agents_of,
+    files_of,
+)
+
+
+def test_the_agents_work_in_the_order_of_the_map_and_every_gate_is_asked_once(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code, result.error) == ("completed", 0, None)
+    assert result.agents_invoked == ALL == agents_of(case.lines) == case.completed
+    assert [agent for agent in DELEGATION_MAP if agent in ALL] == ALL
+    assert [(gate, path) for gate, path, _ in case.gates.asked] == [(gate.number, gate.artifact) for gate in GATES]
+    assert [decision.gate_number for decision in result.gate_decisions] == [0, 1, 2, 3, 4, 5]
+    for gate in GATES:
+        assert (tmp_path / gate.artifact).read_text("utf-8").startswith("# ")
+    assert result.transcript_path is not None
+    assert result.transcript_path.parent == tmp_path / ".system2" / "runs"
+
+
+def test_what_is_skipped_is_told_with_its_reason(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    case.orchestrator.run(TASK)
+    skipped = {record["agent"]: record["reason"] for record in case.kinds("agent_skipped")}
+    assert skipped.keys() == {"eval-engineer", "postmortem-scribe", "mcp-toolsmith"}
+    assert "src/build_a_rest_api.py" in skipped["eval-engineer"]
+    assert any(line.startswith("[SKIP] mcp-toolsmith: ") for line in case.logged)
+
+
+@pytest.mark.parametrize("gate", range(6))
+def test_a_rejected_gate_sends_its_agent_back_with_its_history_before_anybody_else_works(
+    gate: int, tmp_path: Path
+) -> None:
+    model = Watched()
+    case = Case(tmp_path, model, gate_policy=SaidAtGates({gate: [(REJECT, "name the owner")]}))
+    result = case.orchestrator.run(TASK)
+    responsible = GATES[gate].agent or "executor"
+    assert result.exit_code == 0
+    assert [decision.decision.value for decision in result.gate_decisions].count("reject") == 1
+    rounds = [record for record in case.kinds("agent_start") if record["agent"] == responsible]
+    assert [(each["round"], each.get("feedback")) for each in rounds] == [(1, None), (2, "name the owner")]
+    asked = next(index for index, line in enumerate(case.lines) if line.get("decision") == "reject")
+    assert agents_of(case.lines[asked:])[0] == responsible
+    request = next(each for each in model.requests if "name the owner" in str(each.messages[-1]["content"]))
+    assert "Objective" in request.messages[0]["content"]
+    roles = [message["role"] for message in request.messages]
+    assert roles.count("user") == 2
+    assert roles.count("tool") == sum(len(message.get("tool_calls", ())) for message in request.messages)
+
+
+@pytest.mark.parametrize("gate", range(6))
+def test_nothing_behind_an_aborted_gate_is_called(gate: int, tmp_path: Path) -> None:
+    case = Case(tmp_path, gate_policy=SaidAtGates({gate: [(ABORT, "not now")]}))
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert result.error == f"aborted at gate {gate} ({GATES[gate].title}): not now"
+    assert result.agents_invoked == ALL[: gate + 1] if gate < 5 else ALL
+    assert [asked[0] for asked in case.gates.asked] == list(range(gate + 1))
+    assert case.lines[-1]["type"] == "workflow_end"
+
+
+def test_gate_five_sums_up_the_checks_what_they_skipped_and_the_cost(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    case.orchestrator.run(TASK)
+    number, path, summary = case.gates.asked[-1]
+    assert (number, path) == (5, "spec/post-execution-log.md")
+    for line in ("- test-engineer: pass", "- code-reviewer: pass", "- eval-engineer: skipped, ", "Cost so far: $0.00"):
+        assert line in summary
+
+
+def test_blockers_go_to_the_executor_and_their_reporter_checks_again(tmp_path: Path) -> None:
+    case = Case(tmp_path, Watched("blockers"))
+    assert case.orchestrator.run(TASK).exit_code == 0
+    starts = case.kinds("agent_start")
+    assert agents_of(starts)[-3:] == ["code-reviewer", "executor", "code-reviewer"]
+    assert f"blocker of code-reviewer: {BLOCKER}" in starts[-2]["contract"]["inputs"]
+    assert "(check 2)" in starts[-1]["contract"]["objective"]
+    assert "# Simulated" in (tmp_path / "src/build_a_rest_api.py").read_text("utf-8")
+
+
+def test_an_agent_gets_at_most_three_repairs_and_gate_five_tells_what_is_left(tmp_path: Path) -> None:
+    def never_content(request: LLMRequest) -> LLMResponse | None:
+        if "spec/code-review.md" in request.messages[0]["content"]:
+            return done("it is still wrong", status="blockers", blockers=["the same as before"])
+        return None
+
+    case = Case(tmp_path, Watched(reply=never_content))
+    assert case.orchestrator.run(TASK).exit_code == 0
+    worked = agents_of(case.lines)
+    assert worked.count("code-reviewer") == MAX_CYCLES + 1
+    assert worked.count("executor") == MAX_CYCLES + 1
+    assert "- code-reviewer: blockers" in case.gates.asked[-1][2]
+    assert "- blocker: the same as before" in case.gates.asked[-1][2]
+
+
+def test_the_checks_are_left_out_where_the_executor_changed_nothing(tmp_path: Path) -> None:
+    def idle(request: LLMRequest) -> LLMResponse | None:
+        return done("nothing to do") if "the files that" in request.messages[0]["content"] else None
+
+    case = Case(tmp_path, Watched(reply=idle))
+    result = case.orchestrator.run(TASK)
+    assert result.agents_invoked == [*FIRST_FIVE, "executor"]
+    assert "spec/post-execution-log.md holds no entry." in case.gates.asked[-1][2]
+
+
+@pytest.mark.parametrize(
+    ("choices", "status", "calls"),
+    [("abort", "aborted", 1), (["retry", "abort"], "aborted", 2), ("skip", "completed", 1)],
+)
+def test_an_agent_that_says_it_has_failed_is_asked_about(
+    choices: str | list[str], status: str, calls: int, tmp_path: Path
+) -> None:
+    failed: list[int] = []
+
+    def fails(request: LLMRequest) -> LLMResponse | None:
+        if "the files that" not in request.messages[0]["content"]:
+            return None
+        failed.append(1)
+        return done("no compiler here", status="failure")
+
+    questions = Answers({"agent_halted": choices if isinstance(choices, str) else list(choices)})
+    case = Case(tmp_path, Watched(reply=fails), question_policy=questions)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, len(failed)) == (status, calls)
+    question = questions.asked[0]
+    assert (question.kind, question.agent, question.choices) == (
+        "agent_halted",
+        "executor",
+        ("abort", "retry", "skip"),
+    )
+    assert "no compiler here" in question.details
+
+
+def test_existing_files_stay_as_they_are_but_for_what_agents_write(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    own = tmp_path / ".claude" / "agents" / "executor.md"
+    own.write_bytes(b"---\r\nname: executor\r\ndescription: ours\r\ntools: Read, Write, Glob\r\n---\r\nYou do it.\r\n")
+    (tmp_path / ".system2").mkdir()
+    (tmp_path / ".system2" / "config.yml").write_text("providers: {bedrock: {region: eu-west-1}}\n", "utf-8")
+    (tmp_path / "CLAUDE.md").write_text("# Ours\n", "utf-8")
+    before = files_of(tmp_path)
+    case = Case(tmp_path)
+    assert case.orchestrator.run(TASK).exit_code == 0
+    after = files_of(tmp_path)
+    assert {path: after[path] for path in before} == before
+    written = {
+        record["input"]["file_path"] for record in case.kinds("tool_exec") if record["tool"] in ("Write", "Edit")
+    }
+    assert {path for path in after if path not in before and not path.startswith(".system2/")} == written
+    assert next(each for each in case.kinds("agent_start") if each["agent"] == "executor")["source"] == str(own)
+
+
+def test_a_policy_that_answers_with_something_else_ends_the_workflow_and_approves_nothing(tmp_path: Path) -> None:
+    class Careless:
+        def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
+            return "yes"  # type: ignore[return-value]
+
+    case = Case(tmp_path, gate_policy=Careless())
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code, result.agents_invoked) == ("failed", 1, ["repo-governor"])
+    assert "expected a GateDecision" in (result.error or "")
+
+
+def test_a_callback_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    def fails(result: object) -> None:
+        raise RuntimeError("no disk")
+
+    case = Case(tmp_path, on_agent_complete=fails)
+    assert case.orchestrator.run(TASK).exit_code == 0
+    assert any("on_agent_complete failed: RuntimeError: no disk" in line for line in case.logged)
+
+
+def test_the_status_tells_where_the_workflow_stands(tmp_path: Path) -> None:
+    seen: list[tuple[Any, ...]] = []
+    gates = SaidAtGates()
+    case = Case(tmp_path, gate_policy=gates)
+
+    def look(gate: int) -> None:
+        status = case.orchestrator.get_status()
+        seen.append((status.state, status.gate, status.agents["repo-governor"], status.agents["executor"]))
+
+    gates.on_ask = look
+    assert case.orchestrator.get_status().state == "idle"
+    case.orchestrator.run(TASK)
+    assert seen[0] == ("waiting", 0, "complete", "waiting")
+    assert seen[-1] == ("waiting", 5, "complete", "complete")
+    status = case.orchestrator.get_status()
+    assert (status.state, status.gate, status.agent, status.agents["eval-engineer"]) == (
+        "completed",
+        None,
+        None,
+        "skipped",
+    )
+
+
+def test_abort_from_another_thread_ends_it_and_the_transcript_says_so(tmp_path: Path) -> None:
+    gates = SaidAtGates()
+    case = Case(tmp_path, gate_policy=gates)
+
+    def abort(gate: int) -> None:
+        if gate == 2:
+            thread = threading.Thread(target=case.orchestrator.abort)
+            thread.start()
+            thread.join()
+
+    gates.on_ask = abort
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert result.agents_invoked == FIRST_FIVE[:3]
+    assert case.lines[-1]["status"] == "aborted"
+
+
+def test_the_cost_ceiling_ends_it_with_exit_4(tmp_path: Path) -> None:
+    def dear(request: LLMRequest) -> LLMResponse | None:
+        return said("thinking", usage={"input_tokens": 2_000_000, "output_tokens": 0})
+
+    case = Case(tmp_path, Watched(reply=dear))
+    # A simulated model costs nothing: this one is priced as an unknown one.
+    case.model.model = "openai:nobody-knows-it"
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("cost_ceiling", 4)
+    assert "$6.00" in (result.error or "")
+    assert result.total_cost.cost_usd == pytest.approx(6.0)
+
+
+def test_refused_credentials_end_it_with_exit_3(tmp_path: Path) -> None:
+    def refused(request: LLMRequest) -> LLMResponse | None:
+        raise LLMError("the security token is invalid; check the AWS credentials", status_code=403)
+
+    result = Case(tmp_path, Watched(reply=refused)).orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("failed", 3)
+    assert result.error == "the security token is invalid; check the AWS credentials"
+
+
+def test_an_agent_alone_works_without_gates(tmp_path: Path) -> None:
+    case = Case(tmp_path, gate_policy=SaidAtGates(), bash_policy=Confirms())
+    result = case.orchestrator.invoke_agent("spec-coordinator", CONTRACT)
+    assert (result.agent, result.completion and result.completion.status) == ("spec-coordinator", "success")
+    assert (tmp_path / "spec" / "context.md").exists()
+    assert case.gates.asked == []
+    assert [line["type"] for line in case.lines if line["type"].startswith("workflow")] == [
+        "workflow_start",
+        "workflow_end",
+    ]
+
+
+def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'spec-cordinator'.*did you mean 'spec-coordinator'"):
+        Case(tmp_path).orchestrator.invoke_agent("spec-cordinator", CONTRACT)
+
+
+def test_a_workflow_that_nobody_can_decide_about_does_not_begin(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nobody can decide at the gates"):
+        Orchestrator(tmp_path, model="simulated:default").run(TASK)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("task", ["", " \n"])
+def test_an_empty_task_is_refused(task: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the task is empty"):
+        Case(tmp_path).orchestrator.run(task)
+
+
+def test_a_project_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no folder"):
+        Orchestrator(tmp_path / "nowhere")
+
+
+def test_an_unknown_simulated_workflow_is_no_usable_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailableError, match="'defalt' plays a workflow"):
+        Case(tmp_path, "simulated:defalt").orchestrator.run(TASK)
+
+
+def test_what_agents_say_is_never_carried_out(tmp_path: Path) -> None:
+    def talks(request: LLMRequest) -> LLMResponse | None:
+        if len(request.messages) == 1 and "spec/context.md" in request.messages[0]["content"].split("## Outputs")[1]:
+            return uses(("Glob", {"pattern": "*"}), text='{"tool": "Bash", "command": "touch pwned"}\n$ touch pwned')
+        return None
+
+    case = Case(tmp_path, Watched(reply=talks), bash_policy=Confirms())
+    case.orchestrator.run(TASK)
+    assert not (tmp_path / "pwned").exists()
+    assert all("pwned" not in command for command, _ in case.bash.asked)

@@ -1,0 +1,161 @@
+"""The steps of two plans, side by side: which stand for each other, and in what they differ."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aeon_core.journal.view import StepView
+
+ALIKE = 0.5
+"""From this share of common words on, two steps may stand for each other; 1 where all words are the same."""
+COMMON = 50
+"""A word that more steps have on either side says nothing about which of them stand for each other."""
+DEFINED = ("description", "tool", "agent", "arguments")
+"""What a plan says of a step, in the order in which it is told."""
+BECAME = ("status", "mode", "output", "errors")
+"""What became of a step."""
+_WORD = re.compile(r"\w+")
+_READ = 2_000
+"""Characters of a description by which steps are told apart."""
+_OWN_TOOL = 2
+"""The tool counts as much as so many words."""
+
+
+@dataclass(frozen=True)
+class StepPair:
+    """A step of each of two plans, or of one of them alone, and the fields in which they differ."""
+
+    left: StepView | None
+    right: StepView | None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to tell: a field that differs, or a step that the other plan lacks."""
+        return self.left is None or self.right is None or bool(self.changed)
+
+
+def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
+    """Return the steps of two plans in the order of the plans, each with the one that stands for it.
+
+    These have the same id and are alike; else they are alike enough; else they have the same id. Exchanging the plans
+    exchanges the sides of the pairs and nothing else, but for the order. Without `outputs` only what a view of a
+    journal's end knows for certain is compared: the plan, and statuses.
+    """
+    partner = _partners(list(left.values()), list(right.values()))
+    fields = (*DEFINED, *BECAME) if outputs else (*DEFINED, "status")
+    return [_pair(*sides, fields) for sides in _in_order(left, right, partner)]
+
+
+def _pair(left: StepView | None, right: StepView | None, fields: Iterable[str]) -> StepPair:
+    if left is None or right is None:
+        return StepPair(left, right)
+    return StepPair(left, right, tuple(name for name in fields if _differs(name, left, right)))
+
+
+def _differs(name: str, left: StepView, right: StepView) -> bool:
+    one, other = getattr(left, name), getattr(right, name)
+    # A fork does not know how the steps before it were done; that a step was not done its status says.
+    return not equal(one, other) and (name != "mode" or None not in (one, other))
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Return whether two JSON values are the same, however deep they are: true is not 1."""
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((one[key], other[key]) for key in one)
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif one != other or isinstance(one, bool) is not isinstance(other, bool):
+            return False
+    return True
+
+
+def _partners(left: Sequence[StepView], right: Sequence[StepView]) -> dict[str, str]:
+    """Return the id of the right step that stands for each of the left ones."""
+    partner: dict[str, str] = {}
+    there = {step.step_id: step for step in right}
+    for step in left:
+        if (other := there.get(step.step_id)) is not None and likeness(step, other) >= ALIKE:
+            partner[step.step_id] = other.step_id
+    _add_alike(partner, left, right)
+    taken = set(partner.values())
+    for step in left:
+        if step.step_id not in partner and step.step_id in there and step.step_id not in taken:
+            partner[step.step_id] = step.step_id
+    return partner
+
+
+def _add_alike(partner: dict[str, str], left: Sequence[StepView], right: Sequence[StepView]) -> None:
+    """Pair the steps that are left and alike, the most alike first, then those that stand at the nearest places."""
+    taken = set(partner.values())
+    free = [(place, step) for place, step in enumerate(left) if step.step_id not in partner]
+    others = [(place, step) for place, step in enumerate(right) if step.step_id not in taken]
+    found: list[tuple[float, int, int, str, str]] = []
+    for (place, step), (there, other) in _candidates(free, others):
+        if (how := likeness(step, other)) >= ALIKE:
+            found.append((-how, abs(place - there), place + there, step.step_id, other.step_id))
+    for _, _, _, step_id, other_id in sorted(found, key=lambda each: each[:3]):
+        if step_id not in partner and other_id not in taken:
+            partner[step_id] = other_id
+            taken.add(other_id)
+
+
+_Placed = tuple[int, StepView]
+
+
+def _candidates(left: Sequence[_Placed], right: Sequence[_Placed]) -> Iterable[tuple[_Placed, _Placed]]:
+    """Yield the pairs that have a telling word in common, so that long plans are not compared step by step."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for index, (_, step) in enumerate(right):
+        for word in words_of(step):
+            places[word].append(index)
+    spread = Counter(word for _, step in left for word in words_of(step))
+    for placed in left:
+        telling = (word for word in words_of(placed[1]) if len(places.get(word, ())) <= COMMON >= spread[word])
+        for index in sorted({index for word in telling for index in places.get(word, ())}):
+            yield placed, right[index]
+
+
+def likeness(one: StepView, other: StepView) -> float:
+    """Return how alike two steps are, 0…1: the share of their words, the tool among them, that both have."""
+    words, others = words_of(one), words_of(other)
+    total = sum(words.values()) + sum(others.values())
+    return 2 * sum((words & others).values()) / total if total else 1.0
+
+
+def words_of(step: StepView) -> Counter[str]:
+    """Return the words that a step's description begins with, and its tool."""
+    words = Counter(_WORD.findall(step.description[:_READ].casefold()))
+    if step.tool is not None:
+        words[f"tool:{step.tool}"] = _OWN_TOOL
+    return words
+
+
+def _in_order(
+    left: Mapping[str, StepView], right: Mapping[str, StepView], partner: Mapping[str, str]
+) -> Iterable[tuple[StepView | None, StepView | None]]:
+    """Yield the sides of each pair in the right plan's order; steps of the left alone follow the one before them."""
+    of_right = {other: step_id for step_id, other in partner.items()}
+    following: dict[str | None, list[StepView]] = defaultdict(list)
+    before: str | None = None
+    for step in left.values():
+        if step.step_id in partner:
+            before = step.step_id
+        else:
+            following[before].append(step)
+    yield from ((step, None) for step in following[None])
+    for step in right.values():
+        mate = of_right.get(step.step_id)
+        yield (left[mate] if mate is not None else None), step
+        yield from ((alone, None) for alone in following[mate] if mate is not None)

@@ -1,0 +1,300 @@
+"""Two runs side by side, or one under the other where there is no room: what is the same, and what differs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.reactive import var
+from typing_extensions import override
+
+from aeon_widgets.compare_rows import Comparison
+from aeon_widgets.compare_text import CompareRow, Span
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.text import count, fit, wrap
+
+ROOMY = 100
+"""From this width on the runs stand beside each other."""
+_RULE = 3
+"""Cells between the sides."""
+_SIGN = 2
+"""Cells of what says whose line it is, where the runs stand one under the other."""
+_BELOW = 8
+"""Lines below a difference that are brought in sight with it."""
+_DIFFERENT = "accent bold"
+"""The style of words that differ."""
+
+
+class _Line(NamedTuple):
+    """One line of a row: where its sides' texts begin and end in the row's."""
+
+    row: int
+    left: Span | None
+    right: Span | None
+    first: bool
+    """Whether it is the row's first one."""
+
+
+class CompareView(RowsView):
+    """The rows of a comparison. Sides are called A and B; a mark says of every line whether they differ."""
+
+    HELP_TITLE = "Differences"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "difference(1)", "Next difference", id="compare.next"),
+        Binding("p,N", "difference(-1)", "Previous difference", show=False, id="compare.previous"),
+        Binding("d", "only_differences", "Only differences", id="compare.only"),
+        Binding("v", "beside", "Side by side", id="compare.beside"),
+        Binding("left,h", "side(0)", "Choose run A", show=False, id="compare.left"),
+        Binding("right,l", "side(1)", "Choose run B", show=False, id="compare.right"),
+    ]
+
+    DEFAULT_CSS = "CompareView { scrollbar-gutter: stable; }"
+
+    beside: var[bool | None] = var(None)
+    """Whether the runs stand beside each other; None: where there is room."""
+    only: var[bool] = var(False)
+    """Whether what is the same is left out."""
+
+    @dataclass
+    class SideWanted(Message):
+        """The person wants to do something with one of the runs: 0 for A, 1 for B."""
+
+        side: int
+
+    @dataclass
+    class Shown(Message):
+        """What the view shows, or where in it the person is, has changed."""
+
+        view: CompareView
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: Sequence[CompareRow] = ()
+        self._whole = False
+        self._rows: Sequence[CompareRow] = ()
+        self._lines: list[_Line] = []
+        self._begins: list[int] = []
+        """The lines at which a difference begins."""
+        self._laid_out: tuple[int, bool] = (0, False)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether the runs stand beside each other now."""
+        return self.scrollable_content_region.width >= ROOMY if self.beside is None else self.beside
+
+    @property
+    def place(self) -> str:
+        """Where the person is among the differences, in words."""
+        total = len(self._begins)
+        if not total:
+            return "no difference" if self._whole else ""
+        at = bisect_left(self._begins, self.cursor + 1)
+        on_one = at and self._row_at(self.cursor).differs
+        return f"difference {at:,} of {total:,}" if on_one else count(total, "difference")
+
+    @property
+    def text(self) -> str:
+        """What is shown, without styles; for copying and for tests."""
+        width = self.scrollable_content_region.width
+        return "\n".join("".join(text for text, _ in self.pieces(at, width)).rstrip() for at in range(self.line_count))
+
+    def show(self, comparison: Comparison) -> None:
+        """Show a comparison; the place that the person reads stays as far as it is still there."""
+        if comparison.rows != self._all:
+            self._all, self._whole = comparison.rows, comparison.whole
+            self._lay_out()
+
+    def watch_beside(self) -> None:
+        if self.is_attached:
+            self._lay_out()
+
+    def watch_only(self) -> None:
+        if self.is_attached:
+            self._lay_out()
+
+    @override
+    def on_resize(self) -> None:
+        if self._laid_out != (self.scrollable_content_region.width, self.is_beside):
+            self._lay_out()
+        super().on_resize()
+
+    @override
+    def watch_cursor(self) -> None:
+        super().watch_cursor()
+        self.post_message(self.Shown(self))
+
+    def _row_at(self, line: int) -> CompareRow:
+        return self._rows[self._lines[line].row] if line < len(self._lines) else CompareRow(" ")
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        here = self._row_at(self.cursor)
+        self._laid_out = (width, self.is_beside)
+        self._rows = _that_differ(self._all) if self.only else self._all
+        cells = (width - _RULE) // 2 if self.is_beside else width - _SIGN
+        self._lines = list(_lines(self._rows, max(4, cells), beside=self.is_beside))
+        self._begins = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row].begins]
+        self.set_line_count(len(self._lines))
+        self.cursor = self._line_of(here)
+        self.post_message(self.Shown(self))
+
+    def _line_of(self, row: CompareRow) -> int:
+        """Return where a row stands now, the nearest to where it stood; where it is gone, a line there is."""
+        found = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row] == row]
+        near = min(found, key=lambda at: abs(at - self.cursor), default=self.cursor)
+        return min(near, max(0, len(self._lines) - 1))
+
+    def action_difference(self, by: int) -> None:
+        """Go to the next difference, or with -1 to the one before."""
+        at = bisect_left(self._begins, self.cursor + (by > 0)) - (by < 0)
+        if 0 <= at < len(self._begins):
+            self.move_to(self._begins[at])
+            below = min(_BELOW, max(1, self.size.height - 2))
+            region = Region(0, max(0, self.cursor - 1), 1, below)
+            self.scroll_to_region(region, animate=False, immediate=True, x_axis=False, force=True)
+
+    def action_only_differences(self) -> None:
+        """Leave out what is the same, or show it again."""
+        self.only = not self.only
+
+    def action_beside(self) -> None:
+        """Put the runs beside each other, or one under the other."""
+        self.beside = not self.is_beside
+
+    def action_side(self, side: int) -> None:
+        """Choose one of the runs."""
+        self.post_message(self.SideWanted(side))
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        line = self._lines[index]
+        row = self._rows[line.row]
+        beside = self._laid_out[1]
+        return _pieces_beside(row, line, (width - _RULE) // 2) if beside else _pieces_below(row, line, width - _SIGN)
+
+
+def _that_differ(rows: Sequence[CompareRow]) -> list[CompareRow]:
+    return [row for row in rows if row.differs or row.mark == "#"]
+
+
+def _lines(rows: Sequence[CompareRow], cells: int, *, beside: bool) -> Iterator[_Line]:
+    for number, row in enumerate(rows):
+        if not beside:
+            yield from _under_each_other(number, row, cells)
+        elif row.mark == "#" and row.left == row.right:
+            yield from _one(number, _spans(row.left, 2 * cells + _RULE), None)
+        else:
+            yield from _both(number, row, cells)
+
+
+def _both(number: int, row: CompareRow, cells: int) -> Iterator[_Line]:
+    left, right = _spans(row.left, cells, row.hang), _spans(row.right, cells, row.hang)
+    for at in range(max(len(left), len(right))):
+        side = left[at] if at < len(left) else None
+        yield _Line(number, side, right[at] if at < len(right) else None, not at)
+
+
+def _one(number: int, left: Sequence[Span], right: Sequence[Span] | None) -> Iterator[_Line]:
+    for at, span in enumerate(left if right is None else right):
+        yield _Line(number, span if right is None else None, span if right is not None else None, not at)
+
+
+def _under_each_other(number: int, row: CompareRow, cells: int) -> Iterator[_Line]:
+    left, right = _spans(row.left, cells, row.hang), _spans(row.right, cells, row.hang)
+    if row.left == row.right or (row.mark == "A" or not row.right):
+        yield from _one(number, left, None)
+    elif row.mark == "B" or not row.left:
+        yield from _one(number, (), right)
+    else:
+        yield from _one(number, left, None)
+        yield from (line._replace(first=False) for line in _one(number, (), right))
+
+
+@lru_cache(maxsize=4_096)
+def _spans(text: str, cells: int, hang: int = 0) -> Sequence[Span]:
+    """Return where each line of a wrapped text begins and ends in it; the later ones leave room for an indent."""
+    if len(text) <= cells and text.isascii():
+        return [(0, len(text))]
+    hang = _indent(text, cells, hang)
+    spans: list[Span] = []
+    at = hang
+    for line in wrap(text[hang:], cells - hang):
+        at = max(at, text.find(line, at))
+        spans.append((at if spans else 0, at + len(line)))
+        at += len(line)
+    return spans
+
+
+def _indent(text: str, cells: int, hang: int) -> int:
+    """Return how far the later lines of a text are indented: as asked where there is room, and all of it is narrow."""
+    return hang if hang <= cells // 2 and cell_len(text[:hang]) == hang else 0
+
+
+def _pieces_beside(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
+    if row.mark == "#" and row.left == row.right:
+        yield from _side(row.left, line.left, (), row.left_style, 2 * cells + _RULE)
+        return
+    left = list(_of_left(row, line, cells))
+    yield from left
+    yield " " * (cells - sum(cell_len(text) for text, _ in left)), ""
+    yield (f" {row.mark} ", "bold") if line.first and row.differs else (" │ ", "muted")
+    yield from _of_right(row, line, cells)
+
+
+def _pieces_below(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
+    of_right = line.left is None
+    side = "B" if of_right else "A"
+    alike = row.left == row.right
+    sign = side if not alike else row.mark if row.differs else " "
+    yield f"{sign} ", "bold" if row.differs else "muted"
+    yield from (_of_right if of_right else _of_left)(row, line, cells)
+
+
+def _of_left(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
+    return _side(row.left, line.left, row.left_spans, _style(row, row.left_style), cells, row.hang)
+
+
+def _of_right(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
+    return _side(row.right, line.right, row.right_spans, _style(row, row.right_style), cells, row.hang)
+
+
+def _style(row: CompareRow, own: str) -> str:
+    return own or ("muted" if row.mark == " " else "")
+
+
+def _side(
+    text: str, span: Span | None, different: Sequence[Span], style: str, cells: int, hang: int = 0
+) -> Iterator[Piece]:
+    """Yield one line of a side's text, its words that differ marked."""
+    if span is None:
+        return
+    at, end = span
+    if at and (indent := _indent(text, cells, hang)):
+        yield " " * indent, ""
+        cells -= indent
+    if cell_len(text[at:end]) > cells:
+        yield fit(text[at:end], cells), style
+        return
+    for begin, stop in different:
+        begin, stop = max(begin, at), min(stop, end)
+        if begin < stop:
+            yield text[at:begin], style
+            yield text[begin:stop], _DIFFERENT
+            at = stop
+    yield text[at:end], style
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("compare_view")

@@ -1,0 +1,145 @@
+"""One widget on a recorded run, to look at and to try: `python -m aeon_widgets.plan_tree`, and so for each of them.
+
+The run is real, made by the simulated model, and lies beside this file: a task, two passes, repairs and decisions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.view import RunView
+from aeon_themes import PALETTES, fallback_variables
+from aeon_widgets.demo_runs import RECORDING
+from aeon_widgets.demos import DEMOS, Demo, Moment
+
+KEYS = "space play  , back  . on  t theme  ^q quit"
+SECONDS_PER_RECORD = 0.12
+
+
+def recorded() -> list[dict[str, Any]]:
+    """Return the records of the run, long texts in full."""
+    return list(read_records(RECORDING, plans=False))
+
+
+class DemoApp(App[None]):
+    """Shows one widget, first with the whole run; then at any record of it, or as it went."""
+
+    TITLE = "aeon_widgets"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { background: $background; }
+    #where { dock: top; height: 1; padding: 0 1; background: $panel; color: $aeon-text; }
+    #keys { dock: bottom; height: 1; padding: 0 1; background: $panel; color: $aeon-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("full_stop", "step(1)", "Record on", key_display=".", id="demo.on"),
+        Binding("comma", "step(-1)", "Record back", key_display=",", id="demo.back"),
+        Binding("space", "play", "Play", id="demo.play"),
+        Binding("t", "next_theme", "Theme", id="demo.theme"),
+        Binding("q,ctrl+q", "quit", "Quit", id="demo.quit"),
+    ]
+
+    at: reactive[int] = reactive(0, init=False)
+    """How many records the widget shows."""
+    playing: reactive[bool] = reactive(False, init=False)
+
+    def __init__(self, demo: Demo, records: Sequence[dict[str, Any]] | None = None) -> None:
+        super().__init__()
+        for palette in PALETTES:
+            self.register_theme(palette.theme())
+        self.theme = PALETTES[0].name
+        self.demo = demo
+        self.widget: Widget = demo.make()
+        self._records = records if records is not None else recorded()
+        self._view = RunView()
+        self._folded = 0
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the variables of the widgets for a theme that does not define them."""
+        return fallback_variables(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="where", markup=False)
+        with Vertical():
+            yield self.widget
+        yield Static(KEYS, id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.at = len(self._records)
+        focused = next((each for each in (self.widget, *self.widget.query("*")) if each.focusable), None)
+        self.set_focus(focused)
+        self.set_interval(SECONDS_PER_RECORD, self._go_on)
+
+    def watch_at(self) -> None:
+        if self.at < self._folded:
+            self._view, self._folded = RunView(), 0
+        for record in self._records[self._folded : self.at]:
+            self._view.apply(record)
+        self._folded = self.at
+        live = self.at < len(self._records)
+        self.demo.show(self.widget, Moment(self._view, self._records[: self.at], live))
+        self._say()
+
+    def watch_playing(self) -> None:
+        self._say()
+
+    def _say(self) -> None:
+        doing = "playing" if self.playing else "stopped" if self.at < len(self._records) else "the whole run"
+        told = f"{self.demo.name} · record {self.at} of {len(self._records)} · {doing} · {self.theme}"
+        self.query_one("#where", Static).update(Content(told))
+
+    def _go_on(self) -> None:
+        if self.playing:
+            self.action_step(1)
+            self.playing = self.at < len(self._records)
+
+    def action_step(self, by: int) -> None:
+        """Show the run one record further, or one back."""
+        self.at = min(max(self.at + by, 0), len(self._records))
+
+    def action_play(self) -> None:
+        """Show the run as it went, from its beginning where its end is shown; or stop there."""
+        if self.at == len(self._records):
+            self.at = 0
+        self.playing = not self.playing
+
+    def action_next_theme(self) -> None:
+        """Change to the next of Aeon's themes."""
+        names = [palette.name for palette in PALETTES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+        self._say()
+
+
+def main(name: str = "") -> None:
+    """Run the demo of a widget's module; without a name, say which there are. Exits with 2 for an unknown name."""
+    try:
+        demo = demo_of(name)
+    except UsageError as error:
+        sys.stderr.write(f"{error.message}\n")
+        sys.exit(error.exit_code)
+    DemoApp(demo).run()
+
+
+def demo_of(name: str) -> Demo:
+    """Return the demo of a widget's module. Raises UsageError."""
+    if name in DEMOS:
+        return DEMOS[name]
+    there = ", ".join(sorted(DEMOS))
+    wrong = f"there is no demo of {name!r}; " if name else ""
+    raise UsageError(f"{wrong}the widgets with a demo are {there}: try `python -m aeon_widgets.{next(iter(DEMOS))}`")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")

@@ -1,0 +1,78 @@
+"""What the demos of a workflow's widgets show: a moment at a gate."""
+
+from __future__ import annotations
+
+from textual.containers import Vertical
+
+from aeon_widgets.markdown_text import markdown_blocks
+from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_head import WorkflowFacts, WorkflowHead
+from aeon_widgets.workflow_panel import WorkflowPanel, WorkflowQuestion
+from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
+from aeon_widgets.workflow_talk import TalkItem, WorkflowTalk
+
+SCOPE = """# Scope
+
+| path | what it holds |
+|---|---|
+| src/ | nothing yet |
+| README.md | three sentences |
+
+- an API for invoices
+- no user interface
+"""
+ROWS = [
+    PipelineRow("repo-governor", "✔", "complete", "complete", "repo-governor", time="01:12", detail="two files found"),
+    PipelineRow("gate 0", "?", "medium", "waits", "gate 0 scope", is_gate=True, detail="spec/scope.md"),
+    PipelineRow("spec-coordinator", "○", "pending", "waiting", "spec-coordinator"),
+    PipelineRow("eval-engineer", "⊘", "muted", "skipped", "eval-engineer", detail="no prompt was changed"),
+]
+ITEMS = [
+    TalkItem("◇", "accent", "contract: survey the repository", (("", "## Objective\nSurvey the repository."),)),
+    TalkItem("»", "text", "repo-governor says · 812 tokens", (("", "I look at what is there first."),), True),
+    TalkItem("✔", "complete", "Glob pattern=**/* · 4 ms", (("muted", "result"), ("", "README.md"))),
+    TalkItem("✖", "failed", "Read file_path=../notes · 0 ms", (("", "it is not in the project"),)),
+]
+FACTS = WorkflowFacts(
+    task="design a REST API for invoices",
+    status="waiting for you",
+    model="bedrock:us.anthropic.claude-sonnet-4",
+    doing="gate 0: scope",
+    cost_usd=2.31,
+    warning_usd=2.0,
+    ceiling_usd=5.0,
+    tokens=81_204,
+    seconds=72,
+)
+
+
+def show_pipeline(widget: WorkflowPipeline, moment: object) -> None:
+    """Show the agents and gates."""
+    del moment
+    widget.update_rows(ROWS, "gate 0")
+
+
+def show_talk(widget: WorkflowTalk, moment: object) -> None:
+    """Show a conversation."""
+    del moment
+    widget.update_items(ITEMS)
+
+
+def show_head(widget: WorkflowHead, moment: object) -> None:
+    """Show task, status and cost."""
+    del moment
+    widget.update_facts(FACTS)
+
+
+def show_artifact(widget: WorkflowArtifact, moment: object) -> None:
+    """Show a document."""
+    del moment
+    widget.show_file("spec/scope.md", SCOPE)
+
+
+def show_panel(widget: Vertical, moment: object) -> None:
+    """Show a gate."""
+    del moment
+    if not widget.query(WorkflowPanel):
+        blocks = (("muted", "── spec/scope.md ──"), *markdown_blocks(SCOPE))
+        widget.mount(WorkflowPanel(WorkflowQuestion(1, "gate", "Gate 0 · scope: approve spec/scope.md?", blocks)))

@@ -1,0 +1,212 @@
+"""What each widget's demo makes, and how it shows a moment of a run: also how an app of your own would do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from aeon_core.journal.adaptive_text import convergence
+from aeon_core.journal.searching import search
+from aeon_core.journal.view import RunView, fold
+from aeon_core.timing import seconds_after
+from aeon_widgets.answer_keys import AnswerKeys
+from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_rows import ComparedRun, compare
+from aeon_widgets.compare_view import CompareView
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.demo_runs import NOW, RECORDING, lines, runs
+from aeon_widgets.demo_workflow import show_artifact, show_head, show_panel, show_pipeline, show_talk
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.match_list import MatchList
+from aeon_widgets.moment_line import MomentLine, Shown
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.run_head import RunHead
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.run_list import RunList
+from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
+from aeon_widgets.scrubber import Scrubber
+from aeon_widgets.step_pane import StepPane
+from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.ttl_gauge import TTLGauge
+from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_head import WorkflowHead
+from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from aeon_widgets.workflow_talk import WorkflowTalk
+
+LOOKED_FOR = "invoices"
+LAST = 168
+"""The seq of the recording's last record."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A run as it was when these records had been written."""
+
+    view: RunView
+    records: Sequence[dict[str, Any]]
+    live: bool
+    """Whether the run goes on from there."""
+
+    @property
+    def status(self) -> str:
+        """The status to show."""
+        return "running" if self.live else self.view.status
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A widget that can be looked at alone."""
+
+    name: str
+    """The module that it is in."""
+    make: Callable[[], Widget]
+    show: Callable[[Any, Moment], None]
+    """Shows a moment of the run in the widget."""
+
+
+def _with_view(widget: Any, moment: Moment) -> None:
+    widget.update_view(moment.view)
+
+
+def _plan_tree(widget: PlanTree, moment: Moment) -> None:
+    widget.live = moment.live
+    widget.update_view(moment.view)
+
+
+def _pass_line(widget: PassLine, moment: Moment) -> None:
+    widget.update_view(moment.view, moment.live)
+
+
+def _run_header(widget: RunHeader, moment: Moment) -> None:
+    widget.update_view(
+        moment.view, moment.status, seconds_after(moment.view.started, moment.view.last_ts), with_ttl=True
+    )
+
+
+def _step_pane(widget: StepPane, moment: Moment) -> None:
+    view = moment.view
+    chosen = view.current_step_id or next(reversed(view.steps), None)
+    widget.update_view(view, RowKey("step", chosen) if chosen is not None else None, [], live=moment.live)
+
+
+def _text_view(widget: TextView, moment: Moment) -> None:
+    blocks: list[Block] = [("bold", moment.view.task)]
+    blocks += [("muted", convergence(each)) for each in moment.view.assessments]
+    if moment.view.result is not None:
+        blocks.append(("", moment.view.result.answer or ""))
+    widget.show(blocks)
+
+
+def _approval(widget: Vertical, moment: Moment) -> None:
+    """Show what the run asks at that moment, else what it asked last, so that there is something to see."""
+    asked = [each for each in moment.records if each["type"] == "approval" and each["state"] == "asked"]
+    last = asked[-1] if asked else None
+    shown = next(iter(widget.query(ApprovalPanel)), None)
+    if (shown.digest if shown is not None else None) == (last["digest"] if last is not None else None):
+        return
+    if shown is not None:
+        shown.remove()
+    if last is not None:
+        known = moment.view.assessments
+        widget.mount(ApprovalPanel(last["point"], last["subject"], last["digest"], last["pass"], known))
+
+
+def _run_list(widget: RunList, moment: Moment) -> None:
+    del moment
+    widget.tick(NOW)
+    widget.update_lines(lines())
+
+
+def _run_head(widget: Vertical, moment: Moment) -> None:
+    _run_list(widget.query_one(RunList), moment)
+    widget.query_one(RunHead).update_order("age")
+
+
+def _run_preview(widget: RunPreview, moment: Moment) -> None:
+    run = replace(runs()[0], status=moment.status)
+    widget.show(list(preview_blocks(run, moment.view, Kin(), NOW)))
+
+
+def _filter_line(widget: Vertical, moment: Moment) -> None:
+    widget.query_one(FilterLine).cursor_blink = False
+    _run_list(widget.query_one(RunList), moment)
+
+
+def _moment_line(widget: MomentLine, moment: Moment) -> None:
+    view = moment.view
+    phase = view.phases[-1].phase if view.phases else ""
+    widget.update_moment(Shown(view.current_pass, phase, view.last_seq, LAST, view.last_ts))
+
+
+def _scrubber(widget: Scrubber, moment: Moment) -> None:
+    widget.share = max(0, moment.view.last_seq) / LAST
+
+
+def _match_list(widget: MatchList, moment: Moment) -> None:
+    last = moment.view.last_seq
+    found = [each for each in search(RECORDING, LOOKED_FOR) if each.seq is not None and each.seq <= last]
+    widget.update_matches(found, LOOKED_FOR, "no record holds it yet")
+
+
+def _compare_view(widget: CompareView, moment: Moment) -> None:
+    widget.show(compare(*_compared(moment)))
+
+
+def _compare_heads(widget: CompareHeads, moment: Moment) -> None:
+    widget.update_runs(_compared(moment), "the run after its first pass, and as it is now")
+
+
+def _compared(moment: Moment) -> tuple[ComparedRun, ComparedRun]:
+    """Return the run as it was when its first pass had ended, and as it is at that moment."""
+    end = next((at for at, each in enumerate(moment.records) if each["type"] == "pass"), len(moment.records))
+    return ComparedRun("first-pass", fold(moment.records[: end + 1])), ComparedRun("now", moment.view)
+
+
+def _nothing(widget: Widget, moment: Moment) -> None:
+    del widget, moment
+
+
+_ALL = [
+    Demo("answer_keys", lambda: AnswerKeys(CALL_KEYS), _nothing),
+    Demo("approval_panel", Vertical, _approval),
+    Demo("compare_heads", CompareHeads, _compare_heads),
+    Demo("compare_view", CompareView, _compare_view),
+    Demo("convergence", ConvergencePane, _with_view),
+    Demo("filter_line", lambda: Vertical(FilterLine("a line to type in"), RunList()), _filter_line),
+    Demo("footer", KeyFooter, _nothing),
+    Demo("issues", IssuesPane, _with_view),
+    Demo("log_pane", LogPane, _with_view),
+    Demo("match_list", MatchList, _match_list),
+    Demo("moment_line", MomentLine, _moment_line),
+    Demo("outcome", Outcome, _with_view),
+    Demo("pass_line", PassLine, _pass_line),
+    Demo("plan_tree", PlanTree, _plan_tree),
+    Demo("repairs", RepairsPane, _with_view),
+    Demo("run_head", lambda: Vertical(RunHead(), RunList()), _run_head),
+    Demo("run_header", RunHeader, _run_header),
+    Demo("run_list", RunList, _run_list),
+    Demo("run_preview", RunPreview, _run_preview),
+    Demo("scrubber", Scrubber, _scrubber),
+    Demo("step_pane", StepPane, _step_pane),
+    Demo("text_view", TextView, _text_view),
+    Demo("ttl_gauge", TTLGauge, _with_view),
+    Demo("workflow_artifact", WorkflowArtifact, show_artifact),
+    Demo("workflow_head", WorkflowHead, show_head),
+    Demo("workflow_panel", Vertical, show_panel),
+    Demo("workflow_pipeline", WorkflowPipeline, show_pipeline),
+    Demo("workflow_talk", WorkflowTalk, show_talk),
+]
+DEMOS = {demo.name: demo for demo in _ALL}
+"""By the name of the widget's module."""

@@ -1,0 +1,160 @@
+"""What became of the plan between two passes: its steps field by field, and what caused each change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from aeon_core.journal import adaptive_text
+from aeon_core.journal.adaptive_steps import refinements_of
+from aeon_core.journal.view import RefinementView, RunView, StepView
+from aeon_widgets.findings_text import GAP
+from aeon_widgets.marks import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.text import count, one_line, pretty
+from aeon_widgets.text_view import Block
+
+ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
+_FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")
+"""Fields of a step that say what it does and where it stands; of its status, only that it became invalid."""
+_NOTHING = "none"
+_INDENT = "  "
+_SHORT = 40
+"""Characters of which two values stand beside each other."""
+
+
+def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], keys: str) -> list[Block]:
+    """Return what is different in the plan of `after`; both are views of one run, named as a person knows them.
+
+    `keys` says how other passes are chosen.
+    """
+    changed = [block for step_id in _order(before, after) for block in _step(before, after, step_id)]
+    refused = [each for each in _between(before, after) if not each.accepted]
+    head: list[Block] = [("accent bold", f"━━ Plan · {named[0]} → {named[1]}"), ("muted", keys)]
+    if before.goal != after.goal:
+        head += _field("goal", before.goal, after.goal)
+    body = [*(changed or [("muted", "No step was added, removed or changed.")]), *_ran(before, after)]
+    told = [block for each in refused for block in (*_refinement(each), GAP)]
+    refusals: list[Block] = [GAP, ("accent bold", "━━ Refused"), *told[:-1]] if told else []
+    return [*head, ("", _summary(before, after)), GAP, *body, *refusals]
+
+
+def _order(before: RunView, after: RunView) -> list[str]:
+    """Return all steps in the order of the later plan; one that is gone stands behind the step that it followed."""
+    order = list(after.steps)
+    previous: str | None = None
+    for step_id in before.steps:
+        if step_id not in after.steps:
+            order.insert(order.index(previous) + 1 if previous is not None else 0, step_id)
+        previous = step_id
+    return order
+
+
+def _kind(before: StepView | None, after: StepView | None) -> str:
+    """Return the sign of what became of a step, empty where it is as it was."""
+    if before is None or after is None:
+        return ADDED if before is None else REMOVED
+    if after.status == "invalid" and before.status != "invalid":
+        return INVALID
+    return CHANGED if _fields(before, after) else ""
+
+
+def _fields(before: StepView, after: StepView) -> list[str]:
+    return [name for name in _FIELDS if getattr(before, name) != getattr(after, name)]
+
+
+def _summary(before: RunView, after: RunView) -> str:
+    kinds = [_kind(before.steps.get(step_id), after.steps.get(step_id)) for step_id in _order(before, after)]
+    words = ((ADDED, "added"), (REMOVED, "removed"), (CHANGED, "changed"), (INVALID, "invalid"))
+    told = [f"{sign} {kinds.count(sign)} {word}" for sign, word in words if sign in kinds]
+    return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
+
+
+def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
+    old, new = before.steps.get(step_id), after.steps.get(step_id)
+    sign, step = _kind(old, new), new or old
+    if not sign or step is None:
+        return
+    word, style = {
+        ADDED: ("added", "complete bold"),
+        REMOVED: ("removed", "high bold"),
+        CHANGED: ("changed", "accent bold"),
+        INVALID: ("invalid", "medium bold"),
+    }[sign]
+    yield style, f"{sign} {one_line(step_id, 40)} {word}: {one_line(step.description, 300)}"
+    if old is not None and new is not None:
+        for name in _fields(old, new):
+            yield from _field(name.replace("_", " "), getattr(old, name), getattr(new, name))
+    else:
+        yield from _whole(step)
+    if sign == INVALID and (instead := _instead(after, step_id)):
+        yield "", f"{_INDENT}replaced by: {', '.join(instead)}"
+    for cause in _causes(before, after, step_id):
+        yield from _refinement(cause)
+    yield GAP
+
+
+def _instead(view: RunView, step_id: str) -> list[str]:
+    return [one_line(step.step_id, 40) for step in view.steps.values() if step.replaces == step_id]
+
+
+def _whole(step: StepView) -> Iterator[Block]:
+    """Yield what a step does that is only in one of the plans."""
+    for name in _FIELDS[1:]:
+        if (value := getattr(step, name)) not in (None, []):
+            yield "muted", f"{_INDENT}{name.replace('_', ' ')}: {_told(value)}"
+
+
+def _field(name: str, before: Any, after: Any) -> Iterator[Block]:
+    old, new = _told(before), _told(after)
+    if len(old) + len(new) <= _SHORT and "\n" not in old + new:
+        yield "", f"{_INDENT}{name}: {old} → {new}"
+        return
+    yield "muted", f"{_INDENT}{name}"
+    yield "high", f"{_INDENT}− {old}"
+    yield "complete", f"{_INDENT}+ {new}"
+
+
+def _told(value: Any) -> str:
+    if value in (None, "", []):
+        return _NOTHING
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        short = json.dumps(value, ensure_ascii=False, default=str)
+        if len(short) <= _SHORT:
+            return short
+        return pretty(value).replace("\n", f"\n{_INDENT}")
+    return ", ".join(one_line(str(each), 80) for each in value)
+
+
+def _between(before: RunView, after: RunView) -> Sequence[RefinementView]:
+    """Return the refinements that were made after the one view and up to the other."""
+    return [each for each in after.refinements if each.seq > before.last_seq]
+
+
+def _causes(before: RunView, after: RunView, step_id: str) -> list[RefinementView]:
+    return [each for each in refinements_of(after, step_id) if each.accepted and each.seq > before.last_seq]
+
+
+def _refinement(shown: RefinementView) -> Iterator[Block]:
+    """Yield why a refinement was made, the words of the issues that it goes back to, and what was done or why not."""
+    icon, outcome = (STATUS_ICONS["complete"], "accepted") if shown.accepted else ("✖", "refused")
+    what = f"{adaptive_text.words(shown.kind)} of {one_line(shown.target, 40)}, {outcome} in pass {shown.pass_number}"
+    yield "accent" if shown.accepted else "medium", f"{icon} {what}: {one_line(shown.reason, 500)}"
+    for issue in shown.issues:
+        style = issue.severity if issue.severity in SEVERITY_ICONS else ""
+        icon = SEVERITY_ICONS.get(issue.severity, "?")
+        yield style, f"{icon} {adaptive_text.issue_head(issue)}: {one_line(issue.description, 500)}"
+    if shown.explanation:
+        yield "muted", f"{'done' if shown.accepted else 'why not'}: {one_line(shown.explanation, 500)}"
+
+
+def _ran(before: RunView, after: RunView) -> list[Block]:
+    """Return in one line which steps have got another status without being changed; a plan is not different by that."""
+    ran = [
+        f"{one_line(step_id, 40)} {old.status} → {new.status}"
+        for step_id, new in after.steps.items()
+        if (old := before.steps.get(step_id)) is not None and old.status != new.status and new.status != "invalid"
+    ]
+    return [("muted", f"ran: {' · '.join(ran)}")] if ran else []

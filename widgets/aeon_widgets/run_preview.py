@@ -1,0 +1,166 @@
+"""What a person wants to know of a run before opening it: how it stands and why, scores, answer, plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from aeon_core.journal.adaptive_text import scored_reasons
+from aeon_core.journal.family import at_pass
+from aeon_core.journal.values import str_of
+from aeon_core.timing import local_time, seconds_after
+from aeon_widgets.marks import ROW_ICONS, run_style, shown_status
+from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, age, cost, is_waiting
+from aeon_widgets.run_tree import LIVE, RunRow
+from aeon_widgets.text import count, duration, one_line
+from aeon_widgets.text_view import Block, TextView
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view import RunView
+
+TASK_CHARACTERS, ANSWER_CHARACTERS = 4_000, 2_000
+STEPS_SHOWN, FORKS_SHOWN, PASSES_SHOWN, DAMAGE_SHOWN = 100, 5, 12, 3
+_LABEL = 10
+_POINTS = {
+    "plan": "the plan",
+    "pass": "what the pass came to",
+    "tool": "a tool call",
+    "unknown": "a call of unknown outcome",
+    "budget": "more budget",
+}
+
+
+@dataclass(frozen=True)
+class Kin:
+    """The next of kin of a run among those of its list."""
+
+    parent_is_there: bool = False
+    forks: Sequence[RunRow] = ()
+    """The newest first."""
+
+
+class RunPreview(TextView):
+    """One run in short. What stands there stays until another run is shown."""
+
+    HELP_TITLE = "Preview"
+
+    DEFAULT_CSS = """
+    RunPreview { padding: 0 1; }
+    """
+
+
+def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
+    """Return what is told of a run, from its line in the list and a view of its journal or of the journal's end."""
+    yield "bold", _clipped(run.task, TASK_CHARACTERS)
+    yield from _standing(run, view)
+    yield from _damage(view)
+    yield "", ""
+    yield from _facts(run, view, kin, now)
+    yield from _answer(view)
+    yield from _plan(run, view)
+
+
+def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
+    """Return the status and why it is so."""
+    if is_waiting(run):
+        what = _POINTS.get(run.waits_for, one_line(run.waits_for, 40))
+        yield "medium", f"{WAITING_ICON} waits for a decision about {what}; open it to decide"
+        return
+    icon, style = run_style(run.status)
+    yield style, f"{icon} {one_line(run.status, 40).replace('_', ' ')}"
+    error = view.result.error if view.result is not None else None
+    if error is not None:
+        yield "high", one_line(str_of(error.get("message")), 400)
+    elif (last := view.assessment) is not None and run.status != LIVE:
+        told = scored_reasons(last)
+        if last.converged:
+            yield "", f"  {', '.join(told)}"
+        else:
+            yield from (("medium", f"  {reason}") for reason in told)
+    elif run.status == "interrupted":
+        yield "muted", "  its process ended before the run did; R resumes it"
+
+
+def _damage(view: RunView) -> Iterator[Block]:
+    if not view.damage:
+        return
+    yield "high", f"⚠ damaged: {count(len(view.damage), 'place')} of the journal cannot be read"
+    yield from (("medium", f"  {one_line(text, 200)}") for text in view.damage[:DAMAGE_SHOWN])
+    if len(view.damage) > DAMAGE_SHOWN:
+        yield "muted", f"  … {len(view.damage) - DAMAGE_SHOWN:,} more"
+
+
+def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
+    shown = view.assessments[-PASSES_SHOWN:]
+    if shown:
+        # Here: with the view it loads pydantic, for which a list of runs does not wait.
+        from aeon_widgets.convergence import trend
+
+        yield _fact("complete", trend([each.completeness_score for each in shown], 3))
+        yield _fact("coherent", trend([each.coherence_score for each in shown], 3))
+    if view.reports:
+        high = sum(issue.severity == "high" for issue in view.issues)
+        yield _fact("issues", f"{len(view.issues)}{f', {high} of severity high' if high else ''}")
+    live = run.status == LIVE
+    until = now.isoformat() if live else view.last_ts
+    yield _fact("passes", f"{run.passes} ended{', one goes on' if live else ''}")
+    yield _fact("took" if not live else "elapsed", duration(seconds_after(run.started, until)))
+    yield _fact("cost", cost(run.cost_usd))
+    named = (run.model or "").startswith(SIMULATED)
+    yield _fact("model", f"{one_line(run.model or '–', 80)}{' (simulated)' if view.simulated and not named else ''}")
+    yield _fact("started", f"{local_time(run.started, '%Y-%m-%d %H:%M:%S')} · {age(run.started, now)} ago")
+    yield _fact("run", one_line(run.run_id, 80))
+    yield from _kin(run, kin)
+    if view.whole_from:
+        yield _fact("read", "the end of a long journal; enter opens it")
+
+
+def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
+    if run.parent is not None:
+        gone = "" if kin.parent_is_there else " (its journal is no longer here)"
+        yield _fact("fork of", f"{one_line(run.parent, 80)}{at_pass(run.forked_at)}{gone}")
+    for fork in kin.forks[:FORKS_SHOWN]:
+        icon = run_style(fork.status)[0]
+        yield _fact("fork", f"{icon} {one_line(fork.run_id, 80)}{at_pass(fork.forked_at)}")
+    if len(kin.forks) > FORKS_SHOWN:
+        yield _fact("", f"… {len(kin.forks) - FORKS_SHOWN} more forks")
+
+
+def _answer(view: RunView) -> Iterator[Block]:
+    if view.result is None or not view.result.answer:
+        return
+    yield "", ""
+    yield "accent", "Answer (simulated)" if view.simulated else "Answer"
+    yield "", _clipped(view.result.answer, ANSWER_CHARACTERS)
+
+
+def _plan(run: RunRow, view: RunView) -> Iterator[Block]:
+    yield "", ""
+    if not view.steps:
+        yield "muted", "No plan yet." if run.status == LIVE else "It has no plan."
+        return
+    done = sum(step.status == "complete" for step in view.steps.values())
+    yield "accent", f"Plan · {done} of {count(len(view.steps), 'step')} complete"
+    for step in list(view.steps.values())[:STEPS_SHOWN]:
+        status = shown_status(step.status, run.status == LIVE)
+        style = {"running": "running", "failed": "failed", "complete": ""}.get(status, "muted")
+        text = f"{ROW_ICONS[status]} {one_line(step.step_id, 40)} {one_line(step.description, 300)}"
+        yield style, f"{'  ' * min(step.depth, 6)}{text}"
+    if len(view.steps) > STEPS_SHOWN:
+        yield "muted", f"… {len(view.steps) - STEPS_SHOWN:,} more"
+
+
+def _fact(label: str, value: str) -> Block:
+    return "", f"{label:<{_LABEL}}{value}"
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("run_preview")

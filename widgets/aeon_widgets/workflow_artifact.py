@@ -1,0 +1,42 @@
+"""A document of a workflow, rendered as Markdown; nothing in it is a link or markup of ours."""
+
+from __future__ import annotations
+
+from aeon_widgets.markdown_text import markdown_blocks
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text_view import TextView
+
+
+class WorkflowArtifact(TextView, Pane):
+    """Shows one file at a time, as it is now."""
+
+    HELP_TITLE = "Artifact"
+    DEFAULT_CSS = pane_css("WorkflowArtifact")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file = ""
+        self.pane_title = "Artifact"
+
+    def show_file(self, name: str, content: str, more: str = "") -> None:
+        """Show a file's content, the same file at the place that is read; `more` tells of others there are."""
+        blocks = list(markdown_blocks(content))
+        if name == self._file:
+            self.show(blocks)
+        else:
+            self._file = name
+            self.start(blocks, follow=False)
+        self.pane_title = name
+        self.border_subtitle = more
+
+    def show_nothing(self, why: str) -> None:
+        """Say why there is nothing to show."""
+        self._file = ""
+        self.pane_title, self.border_subtitle = "Artifact", ""
+        self.start([("muted", why)], follow=False)
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("workflow_artifact")

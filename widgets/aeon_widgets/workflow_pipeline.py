@@ -1,0 +1,107 @@
+"""The agents of a workflow and the gates between them, each with its state as icon and word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from textual.geometry import Region
+from typing_extensions import override
+
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text import fit, one_line
+
+WORD_CELLS, TIME_CELLS = 9, 7
+_NAME_CELLS = 21
+_DETAIL_FROM = 64
+"""Columns from which on there is room for what an agent said last, or why it was skipped."""
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """One agent, or one gate."""
+
+    key: str
+    icon: str
+    style: str
+    word: str
+    """The state in a word."""
+    name: str
+    is_gate: bool = False
+    time: str = ""
+    detail: str = ""
+
+
+class WorkflowPipeline(RowsView, Pane):
+    """Follows the row where the workflow is, until the person moves; `follow` goes back to that."""
+
+    HELP_TITLE = "Pipeline"
+    DEFAULT_CSS = pane_css("WorkflowPipeline")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: Sequence[PipelineRow] = ()
+        self.stays = True
+        """Whether the cursor stays where the workflow is."""
+        self.pane_title = "Pipeline"
+
+    @property
+    def selected(self) -> str:
+        """The key of the selected row; empty where there is none."""
+        return self._rows[self.cursor].key if self.cursor < len(self._rows) else ""
+
+    def update_rows(self, rows: Sequence[PipelineRow], current: str) -> None:
+        """Show the rows; `current` is the key of the one where the workflow is."""
+        self._rows = rows
+        self.set_line_count(len(rows))
+        if self.stays:
+            self.select(current)
+
+    def select(self, key: str) -> None:
+        """Put the cursor on the row of that key, where there is one."""
+        place = next((index for index, row in enumerate(self._rows) if row.key == key), None)
+        if place is not None:
+            self.cursor = place
+
+    def follow(self, current: str) -> None:
+        """Stay with the workflow from now on."""
+        self.stays = True
+        self.select(current)
+
+    @override
+    def move_to(self, index: int) -> None:
+        self.stays = False
+        super().move_to(index)
+
+    @override
+    def _show_cursor(self) -> None:
+        # With the row before it: what was done, and what comes.
+        if self.is_attached:
+            around = Region(0, max(0, self.cursor - 1), 1, min(3, max(1, self.size.height)))
+            self.scroll_to_region(around, animate=False, immediate=True, x_axis=False, force=True)
+            self._draw_changed()
+
+    @override
+    def _follow_where_at_end(self) -> None:
+        """Never follow the end: what is stayed with is a row."""
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        row = self._rows[index]
+        time = f"{row.time:>{TIME_CELLS}}" if row.time else " " * TIME_CELLS
+        timed = width >= 4 + _NAME_CELLS + 1 + WORD_CELLS + TIME_CELLS + 1
+        yield f" {row.icon} ", row.style
+        name = fit(one_line(row.name, 80), _NAME_CELLS)
+        yield f"{name:<{_NAME_CELLS}} ", "accent" if row.is_gate else ""
+        yield f"{fit(row.word, WORD_CELLS):<{WORD_CELLS}}", row.style
+        if timed:
+            yield f"{time} ", "muted"
+        if width >= _DETAIL_FROM:
+            yield f" {one_line(row.detail, 300)}", "muted"
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("workflow_pipeline")

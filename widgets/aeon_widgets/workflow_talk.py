@@ -1,0 +1,175 @@
+"""An agent's conversation: what it was told, what it said, which tools it used; each part opens to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from typing_extensions import override
+
+from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text import block, one_line, wrap
+from aeon_widgets.text_view import Block
+
+CLOSED, OPEN = "▸", "▾"
+
+
+_QUIET = frozenset({"accent", "complete", "text", ""})
+"""Styles of an icon alone: only what is out of the ordinary has words in a colour."""
+
+
+@dataclass(frozen=True)
+class TalkItem:
+    """One part: a line that says what it is, and what stands behind it."""
+
+    icon: str
+    style: str
+    head: str
+    body: tuple[Block, ...] = ()
+    is_open: bool = False
+    """Whether the body is shown without being asked for."""
+
+
+class _TalkLine(NamedTuple):
+    item: int
+    style: str
+    text: str
+    mark: str = ""
+    """Stands before a head, with the item's icon; empty before what is not one."""
+
+
+class WorkflowTalk(RowsView, Pane):
+    """Items under each other. Enter opens or closes the one under the cursor; the end is followed until one moves."""
+
+    HELP_TITLE = "Conversation"
+    DEFAULT_CSS = pane_css("WorkflowTalk")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Open, close", key_display="⏎", id="lines.choose"),
+        Binding("o", "open_all", "Open all", id="workflow.open_all"),
+        Binding("end,G", "follow", "End, and follow", show=False, id="lines.end"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: Sequence[TalkItem] = ()
+        self._turned: set[int] = set()
+        """Items that the person has turned: opened where they were closed, or the other way."""
+        self._all_open = False
+        self._lines: list[_TalkLine] = []
+        self._wrapped: tuple[int, int] = (0, 0)
+        """At what width the lines were made, and of how many items."""
+
+    @property
+    def text(self) -> str:
+        """What is shown, without styles; for copying and for tests."""
+        return "\n".join(f"{line.mark}{line.text}" for line in self._lines)
+
+    def start(self, items: Sequence[TalkItem], *, follow: bool) -> None:
+        """Show another conversation, from its end or its beginning."""
+        self._items, self._turned, self._all_open = items, set(), False
+        self._make()
+        self.following = follow
+        self.cursor = max(0, self._count - 1) if follow else 0
+        self._show_cursor()
+
+    def update_items(self, items: Sequence[TalkItem]) -> None:
+        """Show the same conversation as it is now; a list that is the same one has only grown."""
+        if items is self._items:
+            if len(items) != self._wrapped[1]:
+                self._make(anew=False)
+        elif list(items) != list(self._items):
+            self._items = items
+            self._make()
+
+    def _is_open(self, index: int) -> bool:
+        return (self._items[index].is_open or self._all_open) is not (index in self._turned)
+
+    def _make(self, *, anew: bool = True) -> None:
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        done = 0 if anew or self._wrapped[0] != width else self._wrapped[1]
+        self._lines = self._lines[: self._place_of(done)] if done else []
+        for index in range(done, len(self._items)):
+            self._lines += self._lines_of(index, width)
+        self._wrapped = (width, len(self._items))
+        self.set_line_count(len(self._lines))
+        if self.following and self._lines:
+            self.cursor = len(self._lines) - 1
+        elif self.cursor >= len(self._lines):
+            self.cursor = max(0, len(self._lines) - 1)
+
+    def _place_of(self, item: int) -> int:
+        return next((place for place, line in enumerate(self._lines) if line.item >= item), len(self._lines))
+
+    def _lines_of(self, index: int, width: int) -> Iterable[_TalkLine]:
+        item = self._items[index]
+        opened = self._is_open(index)
+        turn = (OPEN if opened else CLOSED) if item.body else " "
+        yield _TalkLine(index, item.style, one_line(item.head, 500), f"{turn} {item.icon} ")
+        if opened:
+            for style, text in item.body:
+                for line in wrap(block(text), max(8, width - 5)):
+                    yield _TalkLine(index, style, f"    {line}")
+
+    @override
+    def on_resize(self) -> None:
+        if self._wrapped[0] != self.scrollable_content_region.width:
+            item = self._lines[self.cursor].item if self.cursor < len(self._lines) else 0
+            self._make()
+            if not self.following:
+                self.cursor = self._place_of(item)
+
+    @override
+    def move_to(self, index: int) -> None:
+        super().move_to(index)
+        self.following = self.cursor >= self._count - 1
+
+    @override
+    def _follow_where_at_end(self) -> None:
+        """The cursor says whether the end is followed."""
+
+    def action_follow(self) -> None:
+        """Go to the end and stay there."""
+        self.move_to(self._count - 1)
+
+    @override
+    def action_choose(self) -> None:
+        """Open or close the item under the cursor."""
+        if self.cursor < len(self._lines):
+            item = self._lines[self.cursor].item
+            if self._items[item].body:
+                self._turned ^= {item}
+                self._make_around(item)
+
+    def action_open_all(self) -> None:
+        """Open all items, or close those again that were not open by themselves."""
+        item = self._lines[self.cursor].item if self.cursor < len(self._lines) else 0
+        self._all_open, self._turned = not self._all_open, set()
+        self._make_around(item)
+
+    def _make_around(self, item: int) -> None:
+        self.following = False
+        self._make()
+        self.cursor = self._place_of(item)
+        self._show_cursor()
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        line = self._lines[index]
+        if not line.mark:
+            yield line.text, line.style
+            return
+        turn, icon = line.mark[:2], line.mark[2:]
+        yield turn, "muted"
+        yield icon, line.style
+        yield line.text, "bold" if line.style in _QUIET else f"{line.style} bold"
+
+
+if __name__ == "__main__":
+    from aeon_widgets.demo import main
+
+    main("workflow_talk")
