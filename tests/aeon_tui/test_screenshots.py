@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from aeon_tui.screenshots import RUNS, START, Picture, on_fixed_clock, portable, run_app, take, up_to
+import pytest
+
+from aeon_core.errors import AeonError
+from aeon_tui import pictures
+from aeon_tui.pictures import LISTED, PICTURES, RUNS, START, Picture, on_fixed_clock, run_screen, up_to, up_to_question
+from aeon_tui.screenshots import portable, take
 from tests.aeon_tui.recordings import finished_run
 
 RECORDS = finished_run().records
@@ -19,22 +25,38 @@ def test_a_live_picture_ends_at_the_call_that_the_step_waits_for() -> None:
     assert up_to(RECORDS, "no such step") == RECORDS
 
 
+def test_a_picture_of_a_question_needs_a_run_that_asks() -> None:
+    with pytest.raises(AeonError, match="asks about a plan"):
+        up_to_question(RECORDS, "plan")
+
+
 def test_nothing_in_a_picture_is_random_or_fetched() -> None:
     svg = '.terminal-123-matrix src: local("FiraCode"), url("//x/y.woff2") format("woff2"), url("z") format("w");'
     assert portable(svg) == '.terminal-matrix src: local("FiraCode");'
 
 
 async def test_the_same_run_gives_the_same_picture(tmp_path: Path) -> None:
-    picture = Picture("p", 0, keys=("p",))
+    picture = Picture("p", partial(run_screen, RECORDS), keys=("p",))
     for name in ("one.svg", "two.svg"):
-        await take(run_app(picture, RECORDS), picture.size, picture.keys, tmp_path / name)
+        await take(picture, tmp_path / name)
     drawn = (tmp_path / "one.svg").read_text()
     assert drawn == (tmp_path / "two.svg").read_text()
     assert "Aeon&#160;reason" in drawn
 
 
-def test_every_picture_is_of_a_run_that_is_made() -> None:
-    from aeon_tui.screenshots import PICTURES
+async def test_a_recorded_run_that_waits_is_shown_with_its_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pictures.record("tool")
+    picture = next(each for each in PICTURES if each.name == "approve-tool")
+    await take(picture, tmp_path / "one.svg")
+    drawn = (tmp_path / "one.svg").read_text()
+    assert "May&#160;Write&#160;be&#160;called?" in drawn
+    assert str(tmp_path) not in drawn
 
-    assert all(0 <= picture.run < len(RUNS) for picture in PICTURES)
+
+def test_every_picture_has_a_name_of_its_own_and_every_listed_run_is_made() -> None:
     assert len({picture.name for picture in PICTURES}) == len(PICTURES)
+    assert set(LISTED) <= set(RUNS)
+    assert {picture.theme for picture in PICTURES} >= {"aeon-light", "aeon-high-contrast", "aeon-colour-blind"}
