@@ -18,6 +18,7 @@ from aeon_tui.screens.opened_step import OpenedStep
 from aeon_tui.screens.run_layout import CSS
 from aeon_tui.screens.run_status import (
     WAITING,
+    WAITING_HERE,
     elapsed_s,
     first_view,
     is_being_read,
@@ -175,7 +176,8 @@ class RunScreen(TimeTravel):
         """Name the terminal after the run that goes on, here or in another process; a question is urgent."""
         if self._desk is not None:
             # A question may be there before the record that makes it the status.
-            words = WAITING if urgent else self._shown_status.replace("_", " ")
+            asked = WAITING if self._runner is None else WAITING_HERE
+            words = asked if urgent else self._shown_status.replace("_", " ")
             self.app.tell_terminal(  # type: ignore[attr-defined]  # the app that owns this screen
                 f"aeon: {words} · {one_line(self.view.task, 60)}", urgent=urgent
             )

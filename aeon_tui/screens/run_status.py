@@ -9,6 +9,8 @@ from aeon_tui.feed import Feed
 from aeon_tui.runner import Runner
 
 WAITING = "waiting for a decision"
+WAITING_HERE = "waiting for you"
+"""Of a run of this process."""
 
 
 def utc_now() -> datetime:
@@ -43,7 +45,7 @@ def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
     if runner is not None and runner.aborting:
         return "aborting"
     if runner is not None and runner.desk.waiting is not None:
-        return "waiting for you"
+        return WAITING_HERE
     if is_live(view, feed):
         return WAITING if runner is None and view.asked else "running"
     if feed.waiting:

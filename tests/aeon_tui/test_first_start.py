@@ -25,7 +25,7 @@ from tests.aeon_tui.test_commands import until
 async def first(tmp_path: Path, config: RunConfig | None = None) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
     app = AeonApp(tmp_path / "runs", today=lambda: LoadedConfig(config or RunConfig()))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.screen.query(FirstStart))
+        await until(pilot, lambda: app.screen.query("FirstStart #welcome"))
         await until(pilot, lambda: app.focused is not None)
         yield app, pilot
         for runner in app.runners:
