@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aeon_core.journal.adaptive_text import scored_reasons
-from aeon_core.journal.family import at_pass
 from aeon_core.journal.values import str_of
 from aeon_core.timing import local_time, seconds_after
 from aeon_widgets.marks import ROW_ICONS, run_style, shown_status
@@ -118,6 +117,9 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
 
 
 def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
+    # With it comes what lists runs: nothing that the first screen needs.
+    from aeon_core.journal.family import at_pass
+
     if run.parent is not None:
         gone = "" if kin.parent_is_there else " (its journal is no longer here)"
         yield _fact("fork of", f"{one_line(run.parent, 80)}{at_pass(run.forked_at)}{gone}")
