@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -38,21 +39,21 @@ class RunsScreen(Screen[None]):
     """The run that another one will be compared with."""
 
     @property
+    @abstractmethod
     def selected_run(self) -> RunSummary | None:
         """The run that the list's cursor is on, as it was last read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forks_of(self, run: RunSummary) -> list[RunSummary]:
         """Return what was forked from a run, the newest first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_marks(self) -> None:
         """Show which run is marked."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_again(self) -> None:
         """Read the directory again, on a thread."""
-        raise NotImplementedError
 
     @property
     def _aeon(self) -> AeonApp:

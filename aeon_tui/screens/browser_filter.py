@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from datetime import datetime
 
@@ -34,9 +35,9 @@ class FilteredScreen(RunsScreen):
         self.suggester = FilterSuggester()
         self._watch: Timer | None = None
 
+    @abstractmethod
     def show_runs(self, *, keep: bool = True) -> None:
         """Show what there is of the runs: those found, those that pass the filter, or all; `keep` the selection."""
-        raise NotImplementedError
 
     @property
     def asked(self) -> RunFilter:

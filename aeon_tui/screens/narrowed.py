@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
@@ -40,9 +41,9 @@ class KeptRows(RowsView, Generic[Row]):
         self.where_empty = (self.reading,)
         self.rows: Sequence[Row] = ()
 
-    def name_of(self, row: Row) -> str:
-        """Return what a row is known by."""
-        raise NotImplementedError
+    def name_of(self, row: Row) -> object:
+        """Return what a row is known by: itself, where a subclass says nothing else."""
+        return row
 
     @property
     def selected(self) -> Row | None:
@@ -73,9 +74,9 @@ class NarrowedScreen(Screen[None]):
     }
     """
 
+    @abstractmethod
     def show_rows(self) -> None:
         """Show the rows that the line lets pass."""
-        raise NotImplementedError
 
     def on_mount(self) -> None:
         if not self.query(KeptRows):

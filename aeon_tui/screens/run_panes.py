@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 from typing import ClassVar
 
@@ -57,22 +58,22 @@ class RunPanes(Screen[None]):
         self.layout_of_panes = Layout(self)
 
     @property
+    @abstractmethod
     def shown_view(self) -> RunView:
         """The run as the panes show it."""
-        raise NotImplementedError
 
     @property
     def asks(self) -> bool:
         """Whether a question to the person is on screen."""
         return False
 
+    @abstractmethod
     def begin(self) -> None:
         """Show what there is: the panes have been made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_step(self) -> None:
         """Show in the step pane what the selected row stands for."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         yield RunHeader()

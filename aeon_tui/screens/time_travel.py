@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 
 from textual.widgets import Input
@@ -52,14 +53,14 @@ class TimeTravel(RunPanes):
         return self.travel.moment.view if self.travel.moment is not None else self.view
 
     @property
+    @abstractmethod
     def journal(self) -> Path | None:
         """What the past is read from; None where there is nothing to read."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def goes_on(self) -> bool:
         """Whether the run goes on from now, here or in another process."""
-        raise NotImplementedError
 
     def on_unmount(self) -> None:
         self.made = False
@@ -98,9 +99,9 @@ class TimeTravel(RunPanes):
         self.show_header()
         self.refresh_bindings()
 
+    @abstractmethod
     def show_header(self) -> None:
         """Show status, cost and time of the moment that is shown."""
-        raise NotImplementedError
 
     def show_moment(self, seq: int) -> None:
         """Show the run as it was at the record with that seq, once there is something of it to show.

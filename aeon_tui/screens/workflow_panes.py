@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -75,13 +76,13 @@ class WorkflowPanes(Screen[None]):
     made = False
     """Whether the panes are there."""
 
+    @abstractmethod
     def begin(self) -> None:
         """Show what there is: the panes have been made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_artifact(self) -> None:
         """Read the artifact anew that belongs to the selected row."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         yield WorkflowHead()
