@@ -54,6 +54,13 @@ def _tools(parser: Parser) -> None:
     parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
 
 
+def _trust_project(parser: Parser) -> None:
+    text = (
+        "let this project's files run code, redirect or widen access, for this call alone; `aeon-tui trust` shows how"
+    )
+    parser.add_argument("--trust-project", action="store_true", help=text)
+
+
 def _json(parser: Parser, text: str = "as JSON") -> None:
     parser.add_argument("--json", action="store_true", help=text)
 
@@ -91,6 +98,7 @@ def _options(parser: Parser) -> None:
     text = "fail, retry or ask: what becomes of an unsafe tool call that a crash has cut (default: fail)"
     add("--on-unknown", metavar="HOW", help=text)
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced (default: normal)")
+    _trust_project(parser)
     _common(parser)
 
 
@@ -163,6 +171,7 @@ def _resume(parser: Parser) -> None:
     add("--wait", metavar="SECONDS", help=WAIT)
     add("--durability", metavar="HOW", help="full, normal or off: how often the journal is synced")
     _tools(parser)
+    _trust_project(parser)
     # Said in one line to be fork's, rather than to be unknown.
     for name in ("--plan", "--criteria"):
         add(name, help=argparse.SUPPRESS)
@@ -228,11 +237,26 @@ def _workflow(parser: Parser) -> None:
     add("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
     add("--unsafe-bash", action="store_true", help="run commands without asking, but for blocklisted ones")
     add("--auto-approve", action="store_true", help="approve every gate without asking")
+    _trust_project(parser)
     text = "the project (default: the git root, else the working directory)"
     add("--project-root", metavar="DIR", default=None, help=text)
     add("--config", metavar="FILE", default=None, help="the settings (default: .system2/config.yml of the project)")
     add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="where runs live, for the app's list")
     add("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks and diagnostics")
+
+
+def _trust(parser: Parser) -> None:
+    parser.epilog = (
+        "Consent is to exactly what is shown: where the project's configuration or a file that it would execute "
+        "changes, it is asked for again, with the difference. The worktrees of a repository share it. Exit code: 0 "
+        "where nothing is left to ask, 1 where the project is not trusted."
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--show", action="store_true", help="show what the project asks for, and ask nothing")
+    form.add_argument("--revoke", action="store_true", help="forget every consent to this project")
+    form.add_argument("--yes", action="store_true", help="consent to what is shown without being asked")
+    _json(parser, "what the project asks for as JSON, alone on stdout; goes with --show")
+    _common(parser)
 
 
 def _list_tools(parser: Parser) -> None:
@@ -285,6 +309,7 @@ _COMMANDS = {
     "resume": ("resume", "go on after a crash or an abort, or with more cycles or a larger budget", _resume),
     "fork": ("fork", "a new run that starts where a pass of another one started", _fork),
     "workflow": ("workflow", "thirteen agents, gates between them; headless: python -m system2", _workflow),
+    "trust": ("trust", "allow this project's files to run code, redirect or widen access", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
     "lint": ("lint", "check a plan file by rules, with --judge by a model too", _lint),

@@ -11,11 +11,42 @@ from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load
 from aeon_core.config_values import KEYS
 from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory, expanded
+from aeon_core.trust import TrustMode
+from aeon_tui.cli._output import stderr
+
+_REQUIRING = frozenset({"run", "batch", "resume", "fork"})
+"""Commands that need consent to what a project asks for; the others leave it out, and say so."""
+_SILENT = frozenset({None, "demo", "doctor"})
+"""Commands that say it themselves, or use nothing of it anyway."""
 
 
 def load(args: Namespace) -> LoadedConfig:
     """Return the configuration of all layers, the command's options last. Raises UsageError."""
-    return load_config(_options(args), config_file=_config_file(args))
+    loaded = load_config(_options(args), config_file=_config_file(args), trust=trust_mode(args))
+    _tell_ignored(args, loaded)
+    return loaded
+
+
+def trust_mode(args: Namespace) -> TrustMode:
+    """Return what becomes of the keys of the project that need consent."""
+    if getattr(args, "trust_project", False):
+        return "apply"
+    command = getattr(args, "command", None)
+    if command == "demo":
+        return "never"
+    return "require" if command in _REQUIRING else "ignore"
+
+
+def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
+    """Say once on stderr what of the project does not apply to a command that works without it."""
+    if loaded.ignored and "told_ignored" not in args and getattr(args, "command", None) not in _SILENT:
+        args.told_ignored = True
+        keys = ", ".join(loaded.ignored)
+        stderr().line(
+            ("note: ", "yellow"),
+            f"this project is not trusted, so its {keys} {'is' if len(loaded.ignored) == 1 else 'are'} ignored; "
+            "`aeon-tui trust` shows what it asks for",
+        )
 
 
 def runs_dir(args: Namespace) -> Path:
@@ -25,7 +56,9 @@ def runs_dir(args: Namespace) -> Path:
 
 def load_light(args: Namespace) -> LoadedValues:
     """Return the values of all layers without what checks them as a whole: it loads much. Raises UsageError."""
-    return load_values(_options(args), config_file=_config_file(args))
+    loaded = load_values(_options(args), config_file=_config_file(args), trust=trust_mode(args))
+    _tell_ignored(args, loaded)
+    return loaded
 
 
 def runs_dir_of(loaded: LoadedValues) -> Path:

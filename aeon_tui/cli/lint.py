@@ -6,9 +6,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.assemble import assembled_tools, connected_model
+from aeon_core.assemble import connected_model
 from aeon_core.errors import ModelUnavailableError
 from aeon_tui.cli import _settings
+from aeon_tui.cli._inspect import inspected_tools
 from aeon_tui.cli._output import stderr, stdout
 from aeon_tui.prints import prints_on_stderr
 
@@ -29,7 +30,7 @@ def execute(args: Namespace) -> int:
     """
     config = _settings.load(args).config
     with prints_on_stderr():
-        registry = assembled_tools(config)
+        registry = inspected_tools(args, config)
         try:
             path = Path(args.plan_file)
             report = _judged_report(path, registry, config) if args.judge else _report(path, registry)

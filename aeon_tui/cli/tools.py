@@ -6,8 +6,8 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from aeon_core.assemble import assembled_tools
 from aeon_tui.cli import _settings
+from aeon_tui.cli._inspect import inspected_tools
 from aeon_tui.cli._output import Output, stdout
 from aeon_tui.prints import prints_on_stderr
 
@@ -16,7 +16,7 @@ def execute(args: Namespace) -> int:
     """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
     config = _settings.load(args).config
     with prints_on_stderr():
-        registry = assembled_tools(config)
+        registry = inspected_tools(args, config)
         exported = registry.export_tools_for_llm()
         asking = {tool.name for tool in registry if tool.needs_approval}
         registry.close()

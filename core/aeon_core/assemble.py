@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ from aeon_core.config import RunConfig, find_project_root
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.policy import Policy
+from aeon_core.prompts import check_prompts
 from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.trust import check_unchanged, project_modules
 
 if TYPE_CHECKING:
     from aeon_core.telemetry import OtelListener
@@ -44,10 +47,14 @@ def assembled_tools(config: RunConfig) -> ToolRegistry:
     """Return the default tools, those of installed packages, and those that the configuration names.
 
     What they hold open, such as MCP servers, ends with the registry's `close()`. Raises UsageError, one line, for tools
-    that cannot be loaded and for policy rules that are slips.
+    that cannot be loaded, for policy rules that are slips, for a folder of prompts that is missing, and where a file of
+    the project is not any more the one that was consented to.
     """
     from aeon_core.tools.load import load_installed_tools, load_tools
 
+    if config.prompts_dir is not None:
+        check_prompts(config.prompts_dir)
+    check_unchanged(config.verified)
     root = config.project_root if config.project_root is not None else find_project_root()
     registry, policy = default_registry(), Policy(config.policy)
     try:
@@ -60,12 +67,26 @@ def assembled_tools(config: RunConfig) -> ToolRegistry:
             elif spec == "mcp":
                 _load_mcp(registry, root, config)
             else:
-                load_tools(spec, registry, root)
+                load_tools(spec, registry, root, config.verified)
         policy.check([*BUILT_IN, *(tool.name for tool in registry)])
     except BaseException:
         registry.close()
         raise
     return registry
+
+
+def inspected_tools(config: RunConfig, said: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
+    """Return the same tools for a command that only looks at them, and the specifications that it leaves out.
+
+    Code of the project is run and MCP servers are started only where the command line has `said` so. The caller closes
+    the registry. Raises UsageError as `assembled_tools`.
+    """
+    root = config.project_root if config.project_root is not None else find_project_root()
+    given = set(said)
+    left_out = [spec for spec in ("mcp", *project_modules(config.tools, root)) if spec in config.tools]
+    left_out = [spec for spec in dict.fromkeys(left_out) if spec not in given]
+    kept = [spec for spec in config.tools if spec not in left_out]
+    return assembled_tools(config.model_copy(update={"tools": kept})), left_out
 
 
 def telemetry(config: RunConfig) -> OtelListener | None:

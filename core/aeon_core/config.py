@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PrivateAttr,
     ValidationError,
     model_validator,
 )
@@ -121,6 +122,22 @@ class RunConfig(BaseModel):
     """Whether traces and metrics go to OpenTelemetry, as its own environment variables say."""
     otel_content: bool = False
     """Whether they hold what was asked and answered."""
+
+    _verified: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def verified(self) -> dict[str, str]:
+        """SHA-256 of the project's files that a person has consented to, by path: only these bytes are loaded.
+
+        Empty where nothing of the project is loaded, or the command line itself names it. No journal holds it.
+        """
+        return self._verified
+
+    def with_verified(self, digests: dict[str, str]) -> Self:
+        """Return the same options with the digests of the project's files that they may load."""
+        made = self.model_copy()
+        made._verified = dict(digests)
+        return made
 
     @property
     def models(self) -> list[str]:

@@ -15,7 +15,9 @@ from aeon_core.app_settings import APP_KEYS, THEME_VARIABLE, AppSettings, app_va
 from aeon_core.checks import close, nearest
 from aeon_core.config_values import KEYS, MAPPINGS, PATH_KEYS, checked_texts, checked_value
 from aeon_core.errors import UsageError
+from aeon_core.ownership import refuse_foreign_folders
 from aeon_core.places import PROJECT_FOLDER, expanded, find_project_root
+from aeon_core.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
 
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
@@ -33,6 +35,12 @@ class LoadedValues:
     files: list[Path] = field(default_factory=list)
     app: AppSettings = field(default_factory=AppSettings)
     """Settings of the app, which are no part of `values`."""
+    trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
+    """What the project asks for, and whether it has consent."""
+    ignored: dict[str, str] = field(default_factory=dict)
+    """Keys of the project that do not apply, for want of consent, and where they were given."""
+    verified: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the project's files that the values would execute or read, by path, as they were consented to."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,9 @@ class LoadedConfig:
     sources: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     app: AppSettings = field(default_factory=AppSettings)
+    trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
+    """As in LoadedValues, and so is `ignored`."""
+    ignored: dict[str, str] = field(default_factory=dict)
 
 
 def load_config(
@@ -51,12 +62,14 @@ def load_config(
     config_file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     start: Path | None = None,
+    trust: TrustMode = "ignore",
 ) -> LoadedConfig:
     """Return the configuration of all layers: what `load_values` gives, as a RunConfig. Raises UsageError."""
     from aeon_core.config import RunConfig
 
-    loaded = load_values(options, config_file=config_file, environ=environ, start=start)
-    return LoadedConfig(RunConfig(**loaded.values), loaded.sources, loaded.files, loaded.app)
+    loaded = load_values(options, config_file=config_file, environ=environ, start=start, trust=trust)
+    config = RunConfig(**loaded.values).with_verified(loaded.verified)
+    return LoadedConfig(config, loaded.sources, loaded.files, loaded.app, loaded.trust, loaded.ignored)
 
 
 def load_values(
@@ -65,12 +78,14 @@ def load_values(
     config_file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     start: Path | None = None,
+    trust: TrustMode = "ignore",
 ) -> LoadedValues:
     """Return the values of all layers (contract: Configuration), without the defaults.
 
     `options` are the command line's, by key; None is absent, and text is read as in the environment. `config_file` is
     `--config`; `start` the folder in which the project is looked for. `project_root` is always set in what is
-    returned. Raises UsageError in one line for unknown keys, wrong values and files that cannot be read.
+    returned. `trust` says what becomes of a project's keys that need consent. Raises UsageError in one line for unknown
+    keys, wrong values, files that cannot be read, a project folder of another user, and consent that is missing.
     """
     environ = os.environ if environ is None else environ
     loaded = LoadedValues()
@@ -80,32 +95,52 @@ def load_values(
         values.update({key: _joined(values.get(key), value) for key, value in layer.items()})
         loaded.sources.update(dict.fromkeys(layer, source))
 
-    def add_file(path: Path) -> None:
-        loaded.files.append(path)
-        add(read_config_file(path), f"the file {str(path)!r}")
-
     from_environment = _environment(environ)
     from_options = checked_texts({_option(key): (key, value) for key, value in (options or {}).items()})
     user = user_config_file(environ)
     if _exists(user):
-        add_file(user)
+        add(_read(user, loaded), _source(user))
     root = from_options.get("project_root") or from_environment.get("project_root") or values.get("project_root")
     root = Path(root).absolute() if root is not None else find_project_root(start)
+    refuse_foreign_folders(root, environ)
     project = root / PROJECT_FOLDER / "config.yml"
-    if _exists(project):
-        add_file(project)
+    found = _read(project, loaded) if _exists(project) else {}
+    extra = _read(config_file, loaded) if config_file is not None else {}
+    asked, split = assess_values(root, found, {**values, **from_environment}, environ)
+    applies = trust == "apply" or (trust != "never" and asked.allowed)
+    add(split.harmless, _source(project))
+    if applies:
+        add(split.gated, _source(project))
+    else:
+        loaded.ignored.update(dict.fromkeys(split.gated, _source(project)))
     if config_file is not None:
-        add_file(config_file)
+        add(extra, _source(config_file))
     if theme := environ.get(THEME_VARIABLE, "").strip():
         add({"theme": theme}, f"the environment variable {THEME_VARIABLE}")
     for key, value in from_environment.items():
         add({key: value}, f"the environment variable {ENVIRONMENT_PREFIX}{key.upper()}")
+    if not applies and "tools" not in extra and (left_out := project_modules(values.get("tools", ()), root)):
+        loaded.ignored["tools"] = loaded.sources["tools"]
+        values["tools"] = [spec for spec in values["tools"] if spec not in left_out]
     for key, value in from_options.items():
         add({key: value}, f"the option {_option(key)}")
+    said = {*extra, *from_options, *(from_environment.keys() - {"tools"})}
+    if trust == "require" and (error := refusal(asked, said)) is not None:
+        raise error
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     values["project_root"] = root
-    return replace(loaded, app=_of_app(values, loaded.sources))
+    verified = asked.digests_of(item for item in asked.items if item.is_asked(said)) if trust != "apply" else {}
+    return replace(loaded, app=_of_app(values, loaded.sources), trust=asked, verified=verified if applies else {})
+
+
+def _read(path: Path, loaded: LoadedValues) -> dict[str, Any]:
+    loaded.files.append(path)
+    return read_config_file(path)
+
+
+def _source(path: Path) -> str:
+    return f"the file {str(path)!r}"
 
 
 def _of_app(values: dict[str, Any], sources: dict[str, str]) -> AppSettings:

@@ -29,14 +29,16 @@ def expanded(path: str | Path, where: str) -> Path:
 
 def default_runs_directory(project_root: Path | None = None) -> Path:
     """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
-    default the one of the working directory) has a `.aeon`, else the platform's user state directory. The folder may
-    not exist yet. Raises UsageError where the variable names an unknown home folder.
+    default the one of the working directory) has a `.aeon`, else the platform's user state directory; so it is where a
+    symbolic link leads out of the project. The folder may not exist yet. Raises UsageError where the variable names an
+    unknown home folder.
     """
     if from_environment := os.environ.get("AEON_RUNS_DIR"):
         return expanded(from_environment, "the environment variable AEON_RUNS_DIR")
     root = project_root if project_root is not None else find_project_root()
-    if (root / PROJECT_FOLDER).is_dir():
-        return root / PROJECT_FOLDER / "runs"
+    runs = root / PROJECT_FOLDER / "runs"
+    if (root / PROJECT_FOLDER).is_dir() and Path(os.path.realpath(runs)).is_relative_to(os.path.realpath(root)):
+        return runs
     from platformdirs import user_state_path
 
     return user_state_path("aeon", appauthor=False) / "runs"

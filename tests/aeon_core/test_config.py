@@ -48,6 +48,7 @@ class Layers:
         self, options: dict[str, Any] | None = None, environ: dict[str, str] | None = None, **named: Any
     ) -> LoadedConfig:
         environ = {"XDG_CONFIG_HOME": str(self.home), **(environ or {})}
+        named = {"trust": "apply", **named}
         return load_config(options, environ=environ, start=self.below, **named)
 
 

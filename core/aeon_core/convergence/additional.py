@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from aeon_core.convergence.artifacts import Artifacts
 from aeon_core.convergence.criteria import AdditionalCriterion
 from aeon_core.convergence.words import sentences
-from aeon_core.errors import LLMError, UsageError
+from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plain import parse_json
+from aeon_core.prompts import prompt_text
 from aeon_core.prompts.sections import plan_section, results_section, to_line
 
 
@@ -162,25 +161,13 @@ def judge_request(
         "results": results_section(artifacts.plan, outputs, failures),
         "answer": artifacts.answer,
     }
-    told = _prompt(prompts_dir)
     content = "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in sections.items() if text)
     return LLMRequest(
         purpose="judge",
-        system=f"Aeon judge\n\n{told}\n",
+        system=f"Aeon judge\n\n{prompt_text('criteria', prompts_dir)}\n",
         messages=[{"role": "user", "content": content}],
         schema=REPLY_SCHEMA,
     )
-
-
-@lru_cache(maxsize=8)
-def _prompt(folder: Path | None) -> str:
-    """Return what the judge is told: the text in the folder, else the one that comes with Aeon. Raises UsageError."""
-    if folder is None or not (own := folder / "criteria.md").exists():
-        return resources.files("aeon_core.prompts").joinpath("criteria.md").read_text(encoding="utf-8").strip()
-    try:
-        return own.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the prompt {str(own)!r} cannot be read: {error}; expected a text in UTF-8") from None
 
 
 def _issues(reply: str) -> list[Mapping[str, Any]]:

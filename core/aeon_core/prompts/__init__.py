@@ -6,28 +6,42 @@ can tell the parts from each other. A folder with files of the same names replac
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, Purpose
+from aeon_core.tools.imports import file_bytes
+
+
+def check_prompts(folder: Path) -> None:
+    """Read the prompts of a folder, which a run keeps from here on. Raises UsageError where it cannot be used."""
+    if not folder.is_dir():
+        raise UsageError(f"the prompts_dir {str(folder)!r} is no folder; make it, or leave the key out")
+    for name in (*get_args(Purpose), "criteria"):
+        prompt_text(name, folder)
+
+
+def system_prompt(purpose: Purpose, folder: Path | None = None) -> str:
+    """Return the system prompt for a purpose; it begins with the line `Aeon <purpose>`. Raises UsageError."""
+    return f"Aeon {purpose}\n\n{prompt_text(purpose, folder)}\n"
 
 
 @lru_cache(maxsize=64)
-def system_prompt(purpose: Purpose, folder: Path | None = None) -> str:
-    """Return the system prompt for a purpose; it begins with the line `Aeon <purpose>`. Raises UsageError."""
-    text = None
-    if folder is not None and (own := folder / f"{purpose}.md").exists():
-        try:
-            text = own.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the prompt {str(own)!r} cannot be read: {error}") from None
-    if text is None:
-        text = resources.files(__package__).joinpath(f"{purpose}.md").read_text(encoding="utf-8")
-    return f"Aeon {purpose}\n\n{text.strip()}\n"
+def prompt_text(name: str, folder: Path | None = None) -> str:
+    """Return the text of a prompt: that of the folder, else the one that comes with Aeon. Raises UsageError."""
+    if folder is None or not os.path.lexists(own := folder / f"{name}.md"):
+        return resources.files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+    if (data := file_bytes(own)) is None:
+        raise UsageError(f"the prompt {str(own)!r} cannot be read; expected a file of UTF-8 text")
+    try:
+        return data.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the prompt {str(own)!r} cannot be read: {error}; expected a text in UTF-8") from None
 
 
 def build_request(

@@ -8,7 +8,7 @@ import importlib.machinery
 import inspect
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.plain import clean_text
 from aeon_core.redaction import redact_text
+from aeon_core.tools.imports import ProjectFinder, module_files
 from aeon_core.tools.registry import ToolRegistry
 
 logger = logging.getLogger("aeon")
@@ -27,14 +28,17 @@ GROUP = "aeon.tools"
 _MAX_REASON = 200
 
 
-def load_tools(spec: str, registry: ToolRegistry, project_root: Path) -> None:
+def load_tools(
+    spec: str, registry: ToolRegistry, project_root: Path, verified: Mapping[str, str] | None = None
+) -> None:
     """Register what `module:attribute` names: a Tool or its class, a function, a list of these, or a ToolRegistry.
 
-    The module is imported with the project root first on the path; what it prints goes to stderr. Raises UsageError,
-    one line that names the spec, for all that goes wrong.
+    A module of the project is imported with the project root first on the path, and with `verified` only where each of
+    its files has the SHA-256 that is given for it; for any other module the project is not looked at. What it prints
+    goes to stderr. Raises UsageError, one line that names the spec, for all that goes wrong.
     """
     module_name, attribute = _parts(spec)
-    with _path_first(project_root), contextlib.redirect_stdout(sys.stderr):
+    with _importable(module_name, project_root, verified or {}), contextlib.redirect_stdout(sys.stderr):
         module = _module(spec, module_name, project_root)
         _register(spec, _attribute(spec, module, attribute), registry)
 
@@ -76,13 +80,22 @@ def _parts(spec: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def _path_first(project_root: Path) -> Iterator[None]:
-    entry = str(project_root.resolve())
+def _importable(module_name: str, project_root: Path, verified: Mapping[str, str]) -> Iterator[None]:
+    """Let the project provide the module, where it has it: else its files could pose as what the module imports."""
+    root = project_root.resolve()
+    if not module_files([module_name], root):
+        yield
+        return
+    entry, finder = str(root), ProjectFinder(root, verified)
+    if verified:
+        finder.install()
     sys.path.insert(0, entry)
     importlib.invalidate_caches()
+    finder.is_open = True
     try:
         yield
     finally:
+        finder.is_open = False
         with contextlib.suppress(ValueError):
             sys.path.remove(entry)
 

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.aeon_tui.cli.conftest import Cli
+
+
+def own_config(text: str) -> None:
+    """Write the person's own configuration file."""
+    file = Path(os.environ["XDG_CONFIG_HOME"], "aeon", "config.yml")
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
 
 
 def finding(out: str, name: str) -> str:
@@ -117,7 +125,7 @@ def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_2(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, package: str | None, config: str, name: str, code: int
 ) -> None:
     monkeypatch.setattr("aeon_tui.findings.find_spec", lambda found: None if found == package else find_spec(found))
-    Path(".aeon/config.yml").write_text(f"{config}\n")
+    own_config(f"{config}\n")
     done = cli("doctor", "--model", "simulated:default")
     assert (done.code, done.err) == (code, "")
     assert finding(done.out, name).startswith("--")
@@ -128,7 +136,7 @@ def test_a_budget_without_a_price_is_exit_2_as_it_is_for_a_run(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, prices: str, code: int
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    Path(".aeon/config.yml").write_text(f"budget: 1\n{prices}\n")
+    own_config(f"budget: 1\n{prices}\n")
     done = cli("doctor", "--model", "openai:own")
     assert done.code == code
     assert ("a budget cannot be kept" in finding(done.out, "model")) == (code == 2)

@@ -1,0 +1,94 @@
+"""`aeon-tui trust`: what this project asks for beyond harmless settings, and a person's consent to exactly that."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from aeon_core.errors import UsageError
+from aeon_core.places import find_project_root
+from aeon_core.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
+from aeon_tui.cli._output import Output, can_answer, stderr, stdout
+
+STATES = {
+    "nothing_asked": "it asks for nothing that needs consent",
+    "trusted": "trusted",
+    "untrusted": "not trusted",
+    "changed": "not trusted any more: it has changed since",
+}
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def execute(args: Namespace) -> int:
+    """Show what the project asks for, and with a yes consent to it; return 0 where nothing is left to ask, else 1.
+
+    Raises UsageError where nobody can be asked, the project cannot be read, or the consent cannot be kept.
+    """
+    root = Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
+    if not root.is_dir():
+        raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
+    if args.json and not args.show:
+        raise UsageError("--json goes with --show; add --show")
+    if args.revoke:
+        return _revoke(root)
+    parts = [assess_project(root)]
+    asked = [each for each in parts if each.items]
+    if args.json:
+        stdout().json(_as_json(root, parts))
+        return _code(asked)
+    out = stdout() if args.show else stderr()
+    for each in asked:
+        show_trust(out, each)
+    if not asked:
+        out.line(f"{root}: {STATES['nothing_asked']}")
+    open_parts = [each for each in asked if not each.allowed]
+    if args.show or not open_parts:
+        return _code(asked)
+    if not args.yes and not _says_yes(out):
+        return 1
+    for each in open_parts:
+        grant_trust(each)
+    out.line(("trusted", "green"), "; `aeon-tui trust --revoke` takes it back")
+    return 0
+
+
+def show_trust(out: Output, trust: ProjectTrust) -> None:
+    """Print what a project asks for, whether it is trusted, and what has changed since it was."""
+    what = "A workflow in" if trust.part == "workflow" else "A run in"
+    out.line((f"{what} {trust.root} would be allowed to", "bold"))
+    for item in trust.items:
+        out.line(f"  - {item.text}")
+        for file in item.files:
+            out.line((f"      {file.relative_to(trust.root) if file.is_relative_to(trust.root) else file}", "dim"))
+    for line in trust.changes:
+        out.line(("  ", ""), (line, STYLES.get(line[:1], "")))
+    out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))
+
+
+def _says_yes(out: Output) -> bool:
+    if not can_answer():
+        raise UsageError("nobody can be asked here; consent with --yes, or run it with --trust-project")
+    out.line("Trust this project with exactly this? [y/N] ")
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def _revoke(root: Path) -> int:
+    had = revoke_trust(root)
+    stderr().line(f"{root} is {'not trusted any more' if had else 'not trusted: there is nothing to revoke'}")
+    return 0
+
+
+def _code(asked: list[ProjectTrust]) -> int:
+    return int(any(not each.allowed for each in asked))
+
+
+def _as_json(root: Path, parts: list[ProjectTrust]) -> dict[str, Any]:
+    def told(trust: ProjectTrust) -> dict[str, Any]:
+        items = [
+            {"key": item.key, "text": item.text, "files": [str(file) for file in item.files]} for item in trust.items
+        ]
+        return {"state": trust.state, "digest": trust.digest, "items": items, "changes": list(trust.changes)}
+
+    return {"project_root": str(root), **{trust.part: told(trust) for trust in parts}}

@@ -1,0 +1,174 @@
+"""Which files of a project an import would execute, found without importing anything, and a check when it does."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.abc
+import importlib.machinery
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+
+MAX_FILES = 2000
+"""So many files of a project are looked at; what imports more is refused when it is imported."""
+MAX_SOURCE = 2_000_000
+"""Bytes of a source that is searched for imports."""
+_SUFFIXES = (*importlib.machinery.EXTENSION_SUFFIXES, ".py", ".pyc")
+
+
+def module_file(name: str, folder: Path) -> Path | None:
+    """Return the file that `import name` would execute with the folder first on the path; None where it has none."""
+    base = folder.joinpath(*name.split("."))
+    candidates = [base / f"__init__{suffix}" for suffix in _SUFFIXES]
+    candidates += [base.with_name(f"{base.name}{suffix}") for suffix in _SUFFIXES]
+    return next((file for file in candidates if _is_file(file)), None)
+
+
+def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ()) -> set[Path]:
+    """Return the files below the folder that importing the modules would execute, `known` ones included.
+
+    Followed are import statements, also within functions, and calls of `import_module` and `__import__` with a literal
+    name. What a name is made of only at run time cannot be seen.
+    """
+    files = set(known)
+    todo = deque(names)
+    for file in files:
+        todo.extend(_imports(file, "", package=False))
+    seen: set[str] = set()
+    while todo and len(files) < MAX_FILES:
+        parts = todo.popleft().split(".")
+        for end in range(1, len(parts) + 1):
+            name = ".".join(parts[:end])
+            if name in seen or not parts[end - 1].isidentifier():
+                continue
+            seen.add(name)
+            if (found := module_file(name, folder)) is not None:
+                files.add(found)
+                todo.extend(_imports(found, name, package=found.name.startswith("__init__.")))
+    return files
+
+
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read; nothing is waited for."""
+    data = file_bytes(file)
+    return hashlib.sha256(data).hexdigest() if data is not None else "unreadable"
+
+
+def file_bytes(file: Path, most: int | None = None) -> bytes | None:
+    """Return what a regular file holds, its beginning where `most` is given; None where it cannot be read."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        try:
+            return opened.read() if most is None else opened.read(most)
+        except OSError:
+            return None
+
+
+class ProjectFinder(importlib.abc.MetaPathFinder):
+    """Finds modules of a project and compiles them from the bytes whose digest a person has consented to.
+
+    It stays in place for what those modules import later; a cached `.pyc` of the project is never executed.
+    """
+
+    def __init__(self, root: Path, digests: Mapping[str, str]) -> None:
+        self._root = str(root.resolve())
+        self._digests = {os.path.realpath(path): digest for path, digest in digests.items()}
+        self._packages: set[str] = set()
+        self.is_open = False
+        """Whether top-level modules are looked for, too."""
+
+    def install(self) -> None:
+        """Have Python ask it before the path, and after what is built in."""
+        paths = [place for place, each in enumerate(sys.meta_path) if each is importlib.machinery.PathFinder]
+        sys.meta_path.insert(paths[0] if paths else len(sys.meta_path), self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return how a module of the project is loaded, None for any other. Raises ImportError where it was changed."""
+        top = fullname.partition(".")[0]
+        if not self.is_open if path is None else top not in self._packages:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, [self._root] if path is None else path, target)
+        if spec is None:
+            return None
+        self._packages.add(top)
+        if spec.origin is None or not spec.has_location:
+            return spec
+        self.verified(spec.origin)
+        if isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _VerifiedSource(fullname, spec.origin, self)
+            spec.cached = None
+        return spec
+
+    def verified(self, path: str) -> bytes:
+        """Return the bytes of a module. Raises ImportError where they are not those that were consented to."""
+        data = file_bytes(Path(path))
+        expected = self._digests.get(os.path.realpath(path))
+        if expected is None:
+            raise ImportError(f"{path!r} is imported in a way that could not be foreseen, so nobody has trusted it")
+        if data is None or hashlib.sha256(data).hexdigest() != expected:
+            raise ImportError(f"{path!r} has changed since it was trusted; run `aeon-tui trust` again")
+        return data
+
+
+class _VerifiedSource(importlib.machinery.SourceFileLoader):
+    def __init__(self, fullname: str, path: str, finder: ProjectFinder) -> None:
+        super().__init__(fullname, path)
+        self._finder = finder
+
+    def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002  # the interface's
+        # Compiled from the bytes that were compared: a cached file could hold other code.
+        code: CodeType = self.source_to_code(self._finder.verified(self.path), self.path)
+        return code
+
+
+def _imports(file: Path, module: str, *, package: bool) -> Iterator[str]:
+    """Yield the names of the modules that a source imports, as far as its text says."""
+    if file.suffix != ".py" or (source := file_bytes(file, MAX_SOURCE)) is None:
+        return
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(node, module, package=package)
+            yield from (f"{base}.{alias.name}".strip(".") for alias in node.names if base or node.level)
+        elif isinstance(node, ast.Call) and _imports_by_name(node.func) and node.args:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+                yield name.value
+
+
+def _base(node: ast.ImportFrom, module: str, *, package: bool) -> str:
+    """Return the package that a `from` statement names, resolved where it is relative."""
+    if not node.level:
+        return node.module or ""
+    parents = module.split(".")
+    kept = len(parents) - node.level + package
+    return ".".join([*parents[: max(0, kept)], *([node.module] if node.module else [])])
+
+
+def _imports_by_name(called: ast.expr) -> bool:
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in ("import_module", "__import__")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,525 @@
+"""Trust on first use: what a project's own files may do before a person trusts them, and what needs consent.
+
+A project's `.aeon/config.yml` applies by itself only where it restricts or decorates (`split`). Everything in it that
+executes, redirects, widens or reads elsewhere needs consent to a digest of exactly that configuration and of the files
+of the project that it would execute (Decision 6). Nothing here executes anything of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from aeon_core.errors import UsageError
+from aeon_core.places import PROJECT_FOLDER
+from aeon_core.tools.imports import file_bytes, file_digest, module_files
+from aeon_core.trust_store import load_entry, update_entry
+
+TrustMode = Literal["require", "apply", "ignore", "never"]
+"""What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
+for this invocation (--trust-project), `ignore` leaves them out where it is missing, `never` in any case."""
+TrustState = Literal["nothing_asked", "trusted", "untrusted", "changed"]
+
+BUILT_IN_TOOLS = ("files", "shell", "mcp")
+JOINED_KEYS = frozenset({"policy", "prices", "mcp_servers"})
+"""Keys of which a later layer adds to an earlier one, so that naming them again does not override the project's."""
+MAX_CONSENTS = 8
+"""So many consents are kept for a project: branches differ, and going back to one asks nothing."""
+MAX_RUNS = 200
+_MAX_SNAPSHOT = 400_000
+_MAX_CHANGES = 400
+_WAYS_OUT = "`aeon-tui trust` shows it and asks; --trust-project allows it for this call alone"
+
+
+@dataclass(frozen=True)
+class TrustItem:
+    """One thing that a project asks for beyond the harmless keys."""
+
+    key: str
+    """The configuration key, such as `tools`, `policy.allow` or `mcp_servers.NAME`; or a file."""
+    text: str
+    """What it would be allowed to do, one sentence without a full stop, safe to print."""
+    files: tuple[Path, ...] = ()
+    """The project's files that it would execute or read."""
+
+    def is_asked(self, said: Iterable[str]) -> bool:
+        """Return whether it matters where later layers give the keys that are `said`."""
+        key = self.key.partition(".")[0]
+        return key in JOINED_KEYS or key not in said
+
+
+@dataclass(frozen=True)
+class ProjectTrust:
+    """What a project asks for, and whether a person has consented to exactly that."""
+
+    root: Path
+    items: tuple[TrustItem, ...] = ()
+    digest: str = ""
+    """Of that configuration and of the files of the project that it would execute; empty where nothing is asked."""
+    state: TrustState = "nothing_asked"
+    changes: tuple[str, ...] = ()
+    """In the state `changed`: lines of a unified diff since the last consent, without secrets."""
+    part: str = "run"
+    """`run` for `.aeon/config.yml`, `workflow` for what system2 reads. Each has a consent of its own."""
+    digests: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """SHA-256 of each of the files, by path."""
+    snapshot: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """What a later diff is made against: texts by name, without secrets."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.state in ("nothing_asked", "trusted")
+
+    def digests_of(self, items: Iterable[TrustItem]) -> dict[str, str]:
+        """Return the digests of these items' files, by path."""
+        return {str(file): self.digests[str(file)] for item in items for file in item.files}
+
+
+@dataclass(frozen=True)
+class Split:
+    """The values of a project's configuration: those that apply by themselves, and those that need consent."""
+
+    harmless: dict[str, Any]
+    gated: dict[str, Any]
+
+
+def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
+    """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
+
+    What the user's own configuration file and environment say already is not asked for. Raises UsageError where the
+    file cannot be read, and for a folder that belongs to another user.
+    """
+    from aeon_core.config_files import load_values
+
+    environ = os.environ if environ is None else environ
+    return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
+
+
+def assess_values(
+    root: Path, values: Mapping[str, Any], own: Mapping[str, Any], environ: Mapping[str, str]
+) -> tuple[ProjectTrust, Split]:
+    """Return what the values of a project's configuration file ask for, and which of them apply by themselves.
+
+    `own` are the values of the user's own configuration file and environment.
+    """
+    config = root / PROJECT_FOLDER / "config.yml"
+    runs = root / PROJECT_FOLDER / "runs"
+    if "runs_dir" not in {*values, *own} and os.path.lexists(runs) and not is_inside(runs, root):
+        values = {**values, "runs_dir": runs}
+    elsewhere = bool(values) and not is_inside(config, root)
+    split = Split({}, dict(values)) if elsewhere else split_values(values, own, root)
+    items = [item for key, value in split.gated.items() for item in _items(key, value, root)]
+    if elsewhere:
+        items.insert(0, TrustItem(str(config), _clean(f"take its settings from {os.path.realpath(config)!r}")))
+    borrowed = project_modules(own.get("tools", ()), root)
+    if borrowed:
+        files = _module_files(borrowed, root)
+        text = f"run {_named(files, root)} of the project for the tools {', '.join(borrowed)} of your own settings"
+        items.append(TrustItem("tools", _clean(text), files))
+    if not items:
+        return ProjectTrust(root), split
+    # What the user's own settings make harmless today is digested too: changing those is no change of the project.
+    told: dict[str, Any] = {**split_values(values, {}, root).gated, **split.gated}
+    if borrowed:
+        told["your own tools"] = borrowed
+    asked = {key: _plain(value, root) for key, value in told.items()}
+    return consented(ProjectTrust(root, tuple(items)), asked, {k: _shown(v) for k, v in told.items()}, environ), split
+
+
+def consented(
+    trust: ProjectTrust, asked: Mapping[str, Any], shown: Mapping[str, Any], environ: Mapping[str, str]
+) -> ProjectTrust:
+    """Return the trust with its digest, made from what is `asked` and the items' files, and the state that follows.
+
+    `shown` is what is asked without secrets, for the diff of a later change.
+    """
+    root = trust.root
+    digests = {str(file): file_digest(file) for item in trust.items for file in item.files}
+    named = {_place(Path(path), root): digest for path, digest in digests.items()}
+    told = json.dumps([trust.part, asked, named], sort_keys=True, ensure_ascii=True, default=str)
+    digest = hashlib.sha256(told.encode()).hexdigest()
+    snapshot = _snapshot(shown, digests, root)
+    consents = _consents(load_entry(root, environ), trust.part)
+    state: TrustState = "untrusted"
+    changes: tuple[str, ...] = ()
+    if any(each.get("digest") == digest for each in consents):
+        state = "trusted"
+    elif consents:
+        state, changes = "changed", _changes(consents[-1].get("snapshot"), snapshot)
+    return ProjectTrust(root, trust.items, digest, state, changes, trust.part, digests, snapshot)
+
+
+def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -> None:
+    """Keep the consent to exactly what was assessed. Raises UsageError where it cannot be kept."""
+    if not trust.items:
+        return
+
+    def add(entry: dict[str, Any]) -> None:
+        consent = {
+            "part": trust.part,
+            "digest": trust.digest,
+            "granted": datetime.now(UTC).isoformat(timespec="seconds"),
+            "snapshot": dict(trust.snapshot),
+        }
+        others = [each for each in _consents(entry, None) if each.get("part") != trust.part]
+        before = [each for each in _consents(entry, trust.part) if each.get("digest") != trust.digest]
+        entry["consents"] = [*others, *before[1 - MAX_CONSENTS :], consent]
+
+    update_entry(trust.root, os.environ if environ is None else environ, add)
+
+
+def revoke_trust(root: Path, environ: Mapping[str, str] | None = None) -> bool:
+    """Forget every consent to the project, also for its runs; return False where nothing was granted."""
+    environ = os.environ if environ is None else environ
+    if not (before := load_entry(root, environ)).get("consents") and not before.get("runs"):
+        return False
+
+    def forget(entry: dict[str, Any]) -> None:
+        entry.pop("consents", None)
+        entry.pop("runs", None)
+
+    update_entry(root, environ, forget)
+    return True
+
+
+def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> UsageError | None:
+    """Return the error of a command that lacks consent, None where it has what it needs.
+
+    What the keys that are `said` by later layers override is not asked for.
+    """
+    asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(said)]
+    if not asked:
+        return None
+    texts = [item.text for item in asked[:3]] + ([f"{len(asked) - 3} more"] if len(asked) > 3 else [])
+    changed = " has changed since you trusted it and" if trust.state == "changed" else ""
+    return UsageError(f"the project {str(trust.root)!r}{changed} asks to {'; to '.join(texts)}; {_WAYS_OUT}")
+
+
+def check_unchanged(digests: Mapping[str, str]) -> None:
+    """Raise UsageError where a file is not any more the one that was consented to."""
+    for path, digest in digests.items():
+        if file_digest(Path(path)) != digest:
+            raise UsageError(f"{path!r} has changed since it was trusted; `aeon-tui trust` shows the difference")
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Return whether a path lies in the project, symbolic links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+# What applies by itself: for each key whether a value does, given what the user's own layers say.
+
+_Test = Callable[[Any, Mapping[str, Any], Path], bool]
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
+def _is_off(value: Any, *_: Any) -> bool:
+    return value is False
+
+
+def _at_most(key: str, default: float | None) -> _Test:
+    """Return a test for a value that is no larger than the user's own, or than the default; None is no limit."""
+
+    def test(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+        limit = own.get(key, default)
+        return limit is None or bool(value <= limit)
+
+    return test
+
+
+def _in_project(value: Any, _own: Mapping[str, Any], root: Path) -> bool:
+    return is_inside(Path(value), root)
+
+
+def _file_in_project(value: Any, _own: Mapping[str, Any], root: Path) -> bool:
+    return is_inside(Path(value), root) and (Path(value).is_file() or not os.path.lexists(value))
+
+
+def _asks_more(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+    return "none" not in value and set(own.get("approve", ("pass", "tool"))) - {"none"} <= set(value)
+
+
+def _is_as_durable(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+    order = ("off", "normal", "full")
+    return order.index(value) >= order.index(own.get("durability", "normal"))
+
+
+def _never_retries(value: Any, *_: Any) -> bool:
+    return bool(value != "retry")
+
+
+def _same_model(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+    """A model that is simulated sends nothing anywhere, but may not take the place of the user's own."""
+    if "model" in own:
+        return bool(value == own["model"])
+    return all(model.startswith("simulated:") for model in ([value] if isinstance(value, str) else value))
+
+
+def _warns_before(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+    limit = own.get("budget_warning", 0.8 * own["budget"] if own.get("budget") is not None else None)
+    return limit is None or bool(value <= limit)
+
+
+HARMLESS: Mapping[str, _Test] = {
+    "model": _same_model,
+    "base_url": _never,
+    "ttl": _always,
+    "single_pass": _always,
+    "criteria": _file_in_project,
+    "tools": _never,
+    "project_root": _never,
+    "approve": _asks_more,
+    "wait": _at_most("wait", 0.0),
+    "on_unknown": _never_retries,
+    "durability": _is_as_durable,
+    "runs_dir": _in_project,
+    "max_tokens": _at_most("max_tokens", 4096),
+    "timeout": _at_most("timeout", 120.0),
+    "prompts_dir": _never,
+    "budget": _at_most("budget", None),
+    "budget_warning": _warns_before,
+    "prices": _never,
+    "context_window": _never,
+    "shell": _never,
+    "mcp_servers": _never,
+    "bedrock": _never,
+    "otel": _is_off,
+    "otel_content": _is_off,
+    "theme": _always,
+    "keys": _always,
+}
+"""Every key but `policy`, of which `deny` and `ask` apply and `allow` needs consent. So does a key that is missing."""
+
+
+def split_values(values: Mapping[str, Any], own: Mapping[str, Any], root: Path) -> Split:
+    """Return which values of a project's configuration apply by themselves and which need consent."""
+    split = Split({}, {})
+    for key, value in values.items():
+        if key == "policy":
+            restricting = value.model_copy(update={"allow": ()})
+            split.harmless[key] = restricting
+            if value.allow:
+                split.gated[key] = value.model_copy(update={"ask": (), "deny": ()})
+            continue
+        test: _Test = HARMLESS.get(key, _never)
+        harmless = test(value, own, root)
+        (split.harmless if harmless else split.gated)[key] = value
+    return split
+
+
+# What each key would be allowed to do, in words.
+
+
+def _items(key: str, value: Any, root: Path) -> list[TrustItem]:
+    if key == "tools":
+        return _tool_items(value, root)
+    if key == "mcp_servers":
+        return [_server_item(name, server, root) for name, server in value.items()]
+    if key == "project_root":
+        return []
+    if key == "policy":
+        return [TrustItem("policy.allow", _clean(f"allow calls without asking: {', '.join(value.allow)}"))]
+    files: tuple[Path, ...] = ()
+    if key == "prompts_dir":
+        files = tuple(sorted(_regular_files(Path(value).glob("*.md"))))
+    elif key == "criteria":
+        files = (Path(value),)
+    return [TrustItem(key, _clean(_sentence(key, value, root)), files)]
+
+
+def _sentence(key: str, value: Any, root: Path) -> str:
+    away = "" if not isinstance(value, Path) or is_inside(value, root) else ", outside the project"
+    sentences = {
+        "model": f"have another model do the work: {_listed(value)}",
+        "base_url": f"send every request to a model, with your key, to {value}",
+        "criteria": f"read the criteria of convergence from {str(value)!r}{away}",
+        "approve": f"ask you about less: {_listed(value)}",
+        "wait": f"wait {value} s for a decision from another terminal",
+        "on_unknown": "repeat an unsafe call of a tool although its outcome is unknown",
+        "durability": f"sync the journal less often: {value}",
+        "runs_dir": f"keep its runs in {str(value)!r}{away}",
+        "max_tokens": f"have replies of up to {value} tokens",
+        "timeout": f"wait {value} s for a silent model",
+        "prompts_dir": f"replace the prompts by those in {str(value)!r}{away}",
+        "budget": f"spend up to ${value}",
+        "budget_warning": f"warn you of the cost later, at ${value}",
+        "prices": "set the prices that costs and the budget are counted with",
+        "context_window": f"set the size of the model's context window to {value} tokens",
+        "shell": f"change how commands are run: {json.dumps(_shown(value), ensure_ascii=False)}",
+        "bedrock": f"use Bedrock as {json.dumps(_shown(value), ensure_ascii=False)}",
+        "otel": "send traces and metrics to OpenTelemetry",
+        "otel_content": "send what is asked and answered to OpenTelemetry",
+    }
+    return sentences.get(key, f"set {key} to {_shown(value)}")
+
+
+def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
+    texts = {
+        "files": "let the model read, search and change the project's files",
+        "shell": "let the model run commands",
+        "mcp": "start the MCP servers that the configuration names",
+    }
+    items = []
+    for spec in dict.fromkeys(specs):
+        if spec in texts:
+            items.append(TrustItem("tools", texts[spec]))
+            continue
+        files = _module_files([spec], root)
+        what = f"run {_named(files, root)} of the project" if files else "run code of an installed package"
+        items.append(TrustItem("tools", _clean(f"{what} for the tools {spec}"), files))
+    return items
+
+
+def _server_item(name: str, server: Any, root: Path) -> TrustItem:
+    borrowed = sorted({value for value in [*server.env.values(), *server.headers.values()] if "${" in value})
+    own = f", giving it {', '.join(borrowed)} of your environment" if borrowed else ""
+    if server.url is not None:
+        return TrustItem(f"mcp_servers.{name}", _clean(f"call the MCP server {name!r} at {server.url}{own}"))
+    files = _program_files([server.command, *server.args], root / (server.cwd or ""), root)
+    command = " ".join([server.command, *server.args])
+    if server.trust_annotations:
+        own += ", believing what it says of its tools"
+    return TrustItem(f"mcp_servers.{name}", _clean(f"start the program `{command}`{own}"), files)
+
+
+def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ...]:
+    """Return the files of the project that a command line names, and for those in Python what they import."""
+    files: set[Path] = set()
+    for place, word in enumerate(words):
+        if place and words[place - 1] == "-m":
+            files |= module_files([word], folder)
+            continue
+        # `--script=server.py` names a file, too.
+        for candidate in {word, word.rpartition("=")[2]} - {""}:
+            if (
+                "\0" not in candidate
+                and (file := folder / candidate).is_file()
+                and (_lies_in(file, root) or is_inside(file, root))
+            ):
+                files |= module_files([], file.parent, [file]) if file.suffix == ".py" else {file}
+    return tuple(sorted(files))
+
+
+def _lies_in(path: Path, root: Path) -> bool:
+    """Return whether the path's own name lies in the project, whatever it leads to."""
+    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root))
+
+
+def project_modules(specs: Iterable[str], root: Path) -> list[str]:
+    """Return those of the tools whose import would execute code of the project: its folder comes first on the path."""
+    return [spec for spec in specs if spec not in BUILT_IN_TOOLS and _module_files([spec], root)]
+
+
+def _module_files(specs: Iterable[str], root: Path) -> tuple[Path, ...]:
+    return tuple(sorted(module_files((spec.partition(":")[0] for spec in specs), root)))
+
+
+def _regular_files(paths: Iterable[Path]) -> list[Path]:
+    try:
+        return [path for path in paths if path.is_file()]
+    except OSError:
+        return []
+
+
+def _named(files: tuple[Path, ...], root: Path) -> str:
+    names = [_place(file, root) for file in files[:3]]
+    return ", ".join([*names, *([f"{len(files) - 3} more files"] if len(files) > 3 else [])])
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _clean(text: str) -> str:
+    from aeon_core.redaction import redact_text
+    from aeon_core.visible import visible
+
+    text = redact_text(visible(text))
+    return text if len(text) <= 400 else f"{text[:400]}…"
+
+
+def _place(path: Path, root: Path) -> str:
+    """Return how a file is called in a digest and on screen: by its place in the project, in any worktree of it."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _plain(value: Any, root: Path) -> Any:
+    """Return a value as plain data with nothing left out, paths by their place in the project."""
+    if isinstance(value, Path):
+        return _place(value, root)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, root) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, root) for item in value]
+    if fields := getattr(type(value), "model_fields", None):
+        return {name: _plain(getattr(value, name), root) for name in fields}
+    return value
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as plain data for a screen: without secrets, and without what is only a default."""
+    from aeon_core.redaction import redact
+
+    if isinstance(value, Mapping):
+        return {str(key): _shown(item) for key, item in value.items()}
+    if hasattr(value, "model_dump"):
+        return redact(value.model_dump(mode="json", exclude_defaults=True))
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return redact(str(value) if isinstance(value, Path) else value)
+
+
+# What is remembered of a consent, and how it differs from what is there now.
+
+
+def _consents(entry: Mapping[str, Any], part: str | None) -> list[dict[str, Any]]:
+    found = entry.get("consents")
+    known = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [each for each in known if part is None or each.get("part") == part]
+
+
+def _snapshot(shown: Mapping[str, Any], digests: Mapping[str, str], root: Path) -> dict[str, str]:
+    from aeon_core.redaction import redact_text
+
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False, indent=2)}" for key, value in sorted(shown.items())]
+    texts = {"configuration": "\n".join(lines)}
+    left = _MAX_SNAPSHOT
+    for path, digest in sorted(digests.items()):
+        data = file_bytes(Path(path), left + 1) or b""
+        text = f"sha256 {digest}"
+        if len(data) <= left and b"\0" not in data:
+            left -= len(data)
+            text = redact_text(data.decode("utf-8", "replace"))
+        texts[_place(Path(path), root)] = text
+    return texts
+
+
+def _changes(before: Any, now: Mapping[str, str]) -> tuple[str, ...]:
+    import difflib
+
+    from aeon_core.visible import visible
+
+    known = {str(key): str(text) for key, text in before.items()} if isinstance(before, dict) else {}
+    lines: list[str] = []
+    for name in sorted({*known, *now}):
+        old, new = known.get(name, "").splitlines(), now.get(name, "").splitlines()
+        lines += difflib.unified_diff(old, new, f"trusted/{name}", f"now/{name}", lineterm="")
+    if not lines:
+        lines = ["a value that is not shown has changed, such as a key or a long file"]
+    if len(lines) > _MAX_CHANGES:
+        lines = [*lines[:_MAX_CHANGES], f"… and {len(lines) - _MAX_CHANGES} more lines"]
+    return tuple(visible(line, keep="\t") for line in lines)

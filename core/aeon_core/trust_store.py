@@ -1,0 +1,134 @@
+"""Where consents are kept: one file for a project in the user's state directory, never in the project itself."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aeon_core.errors import UsageError
+from aeon_core.tools.imports import file_bytes
+
+MAX_BYTES = 16_000_000
+_MAX_GITFILE = 10_000
+
+
+def load_entry(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is kept for the project, an empty entry where nothing is or where it is not the user's own file."""
+    file = _file(root, environ)
+    return _read(file) if file is not None else {}
+
+
+def update_entry(root: Path, environ: Mapping[str, str], change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what is kept for the project, atomically. Raises UsageError where it cannot be kept."""
+    if (file := _file(root, environ)) is None:
+        raise UsageError(
+            f"the user's state directory {str(_folder(environ))!r} lies in the project {str(root)!r}, so no consent "
+            "can be kept there; use --trust-project, or set XDG_STATE_HOME"
+        )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.parent.chmod(0o700)
+        with _locked(file.parent):
+            entry = _read(file)
+            entry["project"] = str(root)
+            change(entry)
+            _replace(file, json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        raise UsageError(f"the consent cannot be kept in {str(file.parent)!r}: {error.strerror}") from None
+
+
+def project_key(root: Path) -> str:
+    """Return what names a project: its repository's common git folder and the place in it, else its own real path.
+
+    A worktree says itself which repository it is of, so it is believed only where that repository knows the worktree.
+    """
+    real = Path(os.path.realpath(root))
+    for folder in (real, *real.parents):
+        git = folder / ".git"
+        if not os.path.lexists(git):
+            continue
+        if (common := _common_folder(git)) is None:
+            break
+        return json.dumps([str(common), str(real.relative_to(folder))])
+    return json.dumps([str(real)])
+
+
+def _common_folder(git: Path) -> Path | None:
+    if git.is_symlink():
+        return None
+    if git.is_dir():
+        return git if (git / "HEAD").is_file() else None
+    told = (file_bytes(git, _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
+    if not told.startswith("gitdir:"):
+        return None
+    own = Path(os.path.realpath(git.parent / told.removeprefix("gitdir:").strip()))
+    back = (file_bytes(own / "gitdir", _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
+    common = (file_bytes(own / "commondir", _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
+    if not back or not common or os.path.realpath(own / back) != os.path.realpath(git):
+        return None
+    shared = Path(os.path.realpath(own / common))
+    return shared if own.parent == shared / "worktrees" else None
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    home = environ.get("XDG_STATE_HOME", "")
+    if Path(home).is_absolute():
+        return Path(home) / "aeon" / "trust"
+    from platformdirs import user_state_path
+
+    return user_state_path("aeon", appauthor=False) / "trust"
+
+
+def _file(root: Path, environ: Mapping[str, str]) -> Path | None:
+    folder = _folder(environ)
+    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
+        return None
+    return folder / f"{hashlib.sha256(project_key(root).encode()).hexdigest()[:40]}.json"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    with os.fdopen(descriptor, "rb") as opened:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o022:
+            return {}
+        try:
+            entry = json.loads(opened.read(MAX_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(file: Path, data: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(data)
+            written.flush()
+            os.fsync(written.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

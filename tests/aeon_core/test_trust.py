@@ -1,0 +1,421 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.app_settings import APP_KEYS
+from aeon_core.assemble import assembled_tools
+from aeon_core.config_files import LoadedConfig, load_config
+from aeon_core.config_values import KEYS
+from aeon_core.errors import UsageError
+from aeon_core.ownership import refuse_foreign_folders
+from aeon_core.trust import HARMLESS, ProjectTrust, assess_project, grant_trust, revoke_trust, split_values
+from aeon_core.trust_store import project_key
+
+TOOLS = '''
+from helpers import greeting
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return greeting(name)
+'''
+
+
+class Folder:
+    """A project, and the home of the person who has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        (self.root / ".aeon").mkdir(parents=True)
+        self.environ = {"XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
+
+    def says(self, text: str) -> None:
+        self.file(".aeon/config.yml", text)
+
+    def user_says(self, text: str) -> None:
+        file = Path(self.environ["XDG_CONFIG_HOME"], "aeon", "config.yml")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    @property
+    def trust(self) -> ProjectTrust:
+        return assess_project(self.root, self.environ)
+
+    def grant(self) -> None:
+        grant_trust(self.trust, self.environ)
+
+    def load(self, options: dict[str, Any] | None = None, **named: Any) -> LoadedConfig:
+        return load_config(options, environ=self.environ, start=self.root, **named)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_every_key_is_classified() -> None:
+    assert {*HARMLESS, "policy"} == {*KEYS, *APP_KEYS}
+
+
+GATED = {
+    "model": "openai:gpt-5",
+    "base_url": "http://127.0.0.1:9/v1",
+    "criteria": "../../elsewhere.yml",
+    "tools": "[files]",
+    "approve": "[none]",
+    "wait": "60",
+    "on_unknown": "retry",
+    "durability": "'off'",
+    "runs_dir": "../../elsewhere",
+    "max_tokens": "100000",
+    "prompts_dir": "prompts",
+    "timeout": "100000",
+    "prices": "{'a:b': {input: 0, output: 0}}",
+    "context_window": "1000000",
+    "policy": "{allow: ['*']}",
+    "shell": "{network: true}",
+    "mcp_servers": "{s: {command: sh}}",
+    "bedrock": "{profile: admin}",
+    "otel": "true",
+    "otel_content": "true",
+}
+
+
+@pytest.mark.parametrize("key", GATED)
+def test_what_widens_is_left_out_until_it_is_trusted(folder: Folder, key: str) -> None:
+    folder.says(f"{key}: {GATED[key]}\n")
+    plain = folder.load()
+    assert (list(plain.ignored), key in plain.sources and key != "policy") == ([key], False)
+    assert folder.trust.state == "untrusted"
+    with pytest.raises(UsageError, match="--trust-project"):
+        folder.load(trust="require")
+    assert key in folder.load(trust="apply").sources
+    folder.grant()
+    assert folder.trust.state == "trusted"
+    assert (key in folder.load().sources, folder.load().ignored) == (True, {})
+    assert list(folder.load(trust="never").ignored) == [key]
+
+
+HARMLESS_VALUES = {
+    "model": "simulated:default",
+    "ttl": "7",
+    "single_pass": "true",
+    "criteria": "criteria.yml",
+    "approve": "[plan, pass, tool]",
+    "wait": "0",
+    "on_unknown": "ask",
+    "durability": "full",
+    "runs_dir": "kept",
+    "max_tokens": "100",
+    "timeout": "10",
+    "budget": "5",
+    "budget_warning": "4",
+    "policy": "{deny: ['Bash'], ask: ['Read']}",
+    "otel": "false",
+    "theme": "aeon-light",
+    "keys": "{run.zoom: Z}",
+}
+
+
+@pytest.mark.parametrize("key", HARMLESS_VALUES)
+def test_what_restricts_or_decorates_applies_in_any_folder(folder: Folder, key: str) -> None:
+    folder.says(f"{key}: {HARMLESS_VALUES[key]}\n")
+    loaded = folder.load(trust="require")
+    assert key in {**loaded.sources, **loaded.app.sources}
+    assert (loaded.ignored, loaded.trust.state) == ({}, "nothing_asked")
+
+
+def test_what_the_user_has_set_decides_what_is_a_restriction(folder: Folder) -> None:
+    folder.user_says("budget: 1\ndurability: full\napprove: [plan]\nmodel: openai:gpt\n")
+    folder.says("budget: 2\ndurability: normal\napprove: [tool]\nmodel: simulated:default\n")
+    assert set(folder.load().ignored) == {"budget", "durability", "approve", "model"}
+    folder.says("budget: 0.5\ndurability: full\napprove: [plan, tool]\nmodel: openai:gpt\n")
+    loaded = folder.load(trust="require")
+    assert (loaded.config.budget, loaded.config.approve, loaded.ignored) == (0.5, ["plan", "tool"], {})
+
+
+def test_a_policy_is_split_between_its_rules(folder: Folder) -> None:
+    folder.says("policy: {allow: ['Bash(*)'], deny: [Write], ask: [Read]}\n")
+    policy = folder.load().config.policy
+    assert (policy.allow, policy.deny, policy.ask) == ((), ("Write",), ("Read",))
+
+
+def test_what_the_command_line_says_itself_is_not_asked_for(folder: Folder) -> None:
+    folder.says("model: openai:gpt\ntools: [shell]\n")
+    loaded = folder.load({"model": "simulated:default", "tools": "files"}, trust="require")
+    assert (loaded.config.model, loaded.config.tools) == ("simulated:default", ["files"])
+    with pytest.raises(UsageError, match="let the model run commands; `aeon-tui trust`"):
+        folder.load({"model": "simulated:default"}, trust="require")
+
+
+def test_consent_is_to_the_files_that_would_run_and_to_what_they_import(folder: Folder) -> None:
+    folder.says("tools: [my_tools:greet]\n")
+    folder.file("my_tools.py", TOOLS)
+    helpers = folder.file("helpers/__init__.py", "from .texts import greeting\n")
+    texts = folder.file("helpers/texts.py", "def greeting(name):\n    return f'hello {name}'\n")
+    folder.file("unused.py", "x = 1\n")
+    (item,) = folder.trust.items
+    assert set(item.files) == {folder.root / "my_tools.py", helpers, texts}
+    folder.grant()
+    folder.file("unused.py", "x = 2\n")
+    assert folder.trust.state == "trusted"
+    texts.write_text("import os\n\ndef greeting(name):\n    return os.environ['KEY']\n")
+    trust = folder.trust
+    assert trust.state == "changed"
+    assert "+    return os.environ['KEY']" in trust.changes
+    with pytest.raises(UsageError, match="has changed since you trusted it"):
+        folder.load(trust="require")
+
+
+def test_going_back_to_a_trusted_state_asks_nothing(folder: Folder) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    folder.grant()
+    folder.says("base_url: http://127.0.0.1:2/v1\n")
+    folder.grant()
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    assert folder.trust.state == "trusted"
+
+
+def test_revoking_forgets_every_consent(folder: Folder) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    assert revoke_trust(folder.root, folder.environ) is False
+    folder.grant()
+    assert revoke_trust(folder.root, folder.environ) is True
+    assert folder.trust.state == "untrusted"
+
+
+def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+LOAD = """
+from pathlib import Path
+from aeon_core.assemble import assembled_tools
+from aeon_core.config_files import load_config
+from aeon_core.errors import UsageError
+loaded = load_config(start=Path({root!r}), trust="require")
+{between}
+try:
+    registry = assembled_tools(loaded.config)
+    print(registry.get("greet").invoke(name="you"))
+except UsageError as error:
+    print("REFUSED", error.message)
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ("", "{'result': 'hello you'}"),
+        ("Path({root!r}, 'helpers.py').write_text('print(1)')", "has changed since it was trusted"),
+        ("Path({root!r}, 'my_tools.py').write_text('print(1)')", "has changed since it was trusted"),
+    ],
+)
+def test_what_was_digested_is_what_is_imported(folder: Folder, between: str, expected: str) -> None:
+    folder.says("tools: [my_tools:greet]\n")
+    folder.file("my_tools.py", TOOLS)
+    folder.file("helpers.py", "def greeting(name):\n    return f'hello {name}'\n")
+    folder.grant()
+    root = str(folder.root)
+    done = run_python(LOAD.format(root=root, between=between.format(root=root)), **folder.environ)
+    assert expected in done.stdout, done.stderr
+
+
+def test_a_cached_pyc_that_says_otherwise_is_never_executed(folder: Folder) -> None:
+    import importlib.util
+    import marshal
+    import struct
+
+    folder.says("tools: [my_tools:greet]\n")
+    source = folder.file("my_tools.py", TOOLS)
+    helper = folder.file("helpers.py", "def greeting(name):\n    return f'hello {name}'\n")
+    for file in (source, helper):
+        code = compile("raise SystemExit('PLANTED')", str(file), "exec")
+        cached = Path(importlib.util.cache_from_source(str(file)))
+        cached.parent.mkdir(exist_ok=True)
+        # Unchecked and hash-based: Python would believe it whatever the source says.
+        cached.write_bytes(importlib.util.MAGIC_NUMBER + struct.pack("<L", 0b01) + b"\0" * 8 + marshal.dumps(code))
+    folder.grant()
+    done = run_python(LOAD.format(root=str(folder.root), between=""), **folder.environ)
+    assert "hello you" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_module_that_nobody_could_foresee_is_refused(folder: Folder) -> None:
+    folder.says("tools: [my_tools:greet]\n")
+    folder.file("my_tools.py", "import importlib\nimportlib.import_module('hid' + 'den')\n" + TOOLS)
+    folder.file("hidden.py", "print('RAN')\n")
+    folder.file("helpers.py", "greeting = str\n")
+    folder.grant()
+    done = run_python(LOAD.format(root=str(folder.root), between=""), **folder.environ)
+    assert "REFUSED" in done.stdout
+    assert "nobody has trusted it" in done.stdout
+    assert "RAN" not in done.stdout + done.stderr
+
+
+def test_the_users_own_tools_need_consent_where_the_project_would_provide_them(folder: Folder) -> None:
+    folder.user_says("tools: [my_tools:greet]\n")
+    assert folder.load(trust="require").config.tools == ["my_tools:greet"]
+    folder.file("my_tools.py", TOOLS)
+    with pytest.raises(UsageError, match=r"run my_tools\.py of the project"):
+        folder.load(trust="require")
+    loaded = folder.load()
+    assert (loaded.config.tools, list(loaded.ignored)) == ([], ["tools"])
+    folder.grant()
+    assert folder.load(trust="require").config.tools == ["my_tools:greet"]
+
+
+def test_a_link_out_of_the_project_counts_as_outside(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (folder.root / ".aeon" / "runs").symlink_to(tmp_path / "elsewhere")
+    assert folder.trust.state == "untrusted"
+    assert "outside the project" in folder.trust.items[0].text
+    (folder.root / ".aeon" / "runs").unlink()
+    (folder.root / ".aeon" / "c.yml").symlink_to(tmp_path / "criteria.yml")
+    folder.says("criteria: c.yml\n")
+    assert "criteria" in folder.load().ignored
+
+
+def test_settings_that_a_link_takes_from_elsewhere_do_not_apply_at_all(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "theirs.yml").write_text("ttl: 3\n")
+    (folder.root / ".aeon" / "config.yml").symlink_to(tmp_path / "theirs.yml")
+    assert list(folder.load().ignored) == ["ttl"]
+    assert folder.trust.state == "untrusted"
+
+
+def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder: Folder) -> None:
+    folder.says(
+        "mcp_servers:\n  mine: {command: python, args: [srv/server.py, --token, '${OPENAI_API_KEY}'],"
+        " env: {KEY: '${OPENAI_API_KEY}', OTHER: abcdefgh-secret}}\n"
+    )
+    server = folder.file("srv/server.py", "import lib\n")
+    lib = folder.file("srv/lib.py", "x = 1\n")
+    (item,) = folder.trust.items
+    assert item.key == "mcp_servers.mine"
+    assert "python srv/server.py" in item.text
+    assert "giving it ${OPENAI_API_KEY}" in item.text
+    assert set(item.files) == {server, lib}
+    folder.grant()
+    folder.says(Path(folder.root, ".aeon", "config.yml").read_text().replace("abcdefgh", "ijklmnop"))
+    trust = folder.trust
+    assert trust.state == "changed"
+    assert "secret" not in "\n".join(trust.changes)
+    kept = "".join(file.read_text() for file in Path(folder.environ["XDG_STATE_HOME"]).rglob("*.json"))
+    assert kept
+    assert "abcdefgh-secret" not in kept
+
+
+def test_the_consent_is_the_users_own_file_and_nobody_elses(folder: Folder) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    folder.grant()
+    (store,) = Path(folder.environ["XDG_STATE_HOME"]).rglob("*.json")
+    assert (store.stat().st_mode & 0o777, store.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    store.chmod(0o666)
+    assert folder.trust.state == "untrusted"
+    store.chmod(0o600)
+    assert folder.trust.state == "trusted"
+    store.write_text("no json")
+    assert folder.trust.state == "untrusted"
+
+
+def test_no_consent_is_kept_in_or_believed_from_the_project(folder: Folder) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    folder.grant()
+    inside = folder.root / "state"
+    Path(folder.environ["XDG_STATE_HOME"]).rename(inside)
+    folder.environ["XDG_STATE_HOME"] = str(inside)
+    assert folder.trust.state == "untrusted"
+    with pytest.raises(UsageError, match="no consent can be kept there"):
+        folder.grant()
+
+
+def git(*arguments: str, cwd: Path) -> None:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", *arguments]
+    subprocess.run(command, cwd=cwd, check=True, capture_output=True)
+
+
+def test_worktrees_share_the_trust_of_their_repository(folder: Folder, tmp_path: Path) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    git("init", cwd=folder.root)
+    git("add", "-A", cwd=folder.root)
+    git("commit", "-m", "all", cwd=folder.root)
+    git("worktree", "add", str(tmp_path / "other"), cwd=folder.root)
+    folder.grant()
+    assert assess_project(tmp_path / "other", folder.environ).state == "trusted"
+
+
+def test_a_folder_that_poses_as_a_worktree_is_not_believed(folder: Folder, tmp_path: Path) -> None:
+    git("init", cwd=folder.root)
+    posing = tmp_path / "posing"
+    posing.mkdir()
+    for told in (folder.root / ".git", folder.root / ".git" / "worktrees" / "posing"):
+        (posing / ".git").write_text(f"gitdir: {told}\n")
+        assert project_key(posing) == json.dumps([str(posing)])
+    (posing / ".git").unlink()
+    (posing / ".git").symlink_to(folder.root / ".git")
+    assert project_key(posing) == json.dumps([str(posing)])
+
+
+def test_a_moved_copy_is_another_project(folder: Folder, tmp_path: Path) -> None:
+    folder.says("base_url: http://127.0.0.1:1/v1\n")
+    folder.grant()
+    folder.root.rename(tmp_path / "moved")
+    assert assess_project(tmp_path / "moved", folder.environ).state == "untrusted"
+
+
+@pytest.mark.parametrize("name", [".aeon", ".system2", ".git"])
+def test_a_folder_of_another_user_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (folder.root / name).mkdir(exist_ok=True)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder.root / "gitconfig"))
+    monkeypatch.setattr("os.geteuid", lambda: 54321)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        refuse_foreign_folders(folder.root, {})
+    with pytest.raises(UsageError, match="belongs to another user"):
+        folder.load()
+    Path(folder.root, "gitconfig").write_text(f"[safe]\n\tdirectory = {folder.root}\n")
+    refuse_foreign_folders(folder.root, {})
+
+
+def test_under_sudo_the_callers_folders_are_fine(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:
+        os.chown(folder.root / ".aeon", 54321, -1)
+    caller = (folder.root / ".aeon").stat().st_uid
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    refuse_foreign_folders(folder.root, {"SUDO_UID": str(caller)})
+    for environ in ({}, {"SUDO_UID": str(caller + 1)}, {"SUDO_UID": "none"}):
+        with pytest.raises(UsageError, match="belongs to another user"):
+            refuse_foreign_folders(folder.root, environ)
+
+
+def test_a_missing_folder_of_prompts_is_an_error(folder: Folder) -> None:
+    config = folder.load({"prompts_dir": str(folder.root / "none")}).config
+    with pytest.raises(UsageError, match="is no folder"):
+        assembled_tools(config)
+
+
+def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Folder) -> None:
+    (folder.root / "prompts").mkdir()
+    os.mkfifo(folder.root / "prompts" / "plan.md")
+    config = folder.load({"prompts_dir": str(folder.root / "prompts")}).config
+    with pytest.raises(UsageError, match="cannot be read"):
+        assembled_tools(config)
+
+
+def test_splitting_leaves_nothing_out(folder: Folder) -> None:
+    values = {"ttl": 3, "base_url": "http://127.0.0.1:1/v1", "unheard_of": 1}
+    split = split_values(values, {}, folder.root)
+    assert (split.harmless, split.gated) == ({"ttl": 3}, {"base_url": "http://127.0.0.1:1/v1", "unheard_of": 1})
