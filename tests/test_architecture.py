@@ -30,10 +30,10 @@ SCREEN = {"textual", "rich"}
 SDKS = {"openai", "anthropic", "boto3", "httpx", "httpx2"}
 
 
-def test_the_kernel_stays_under_700_raw_lines() -> None:
+def test_the_kernel_stays_under_800_raw_lines() -> None:
     kernel = ROOT / "core" / "aeon_core" / "kernel"
     lines = sum(len((kernel / name).read_text().splitlines()) for name in ("orchestrator.py", "executor.py"))
-    assert lines < 700
+    assert lines < 800
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,12 @@ def _not_converged(result: RunResult) -> str:
 
 
 def _not_complete(result: RunResult) -> str:
+    if result.answer is None and all(step.status == "complete" for step in result.steps):
+        return (
+            f"the model gave no answer: its reply is empty or a refusal (`aeon-tui show {result.run_id}`); run it again"
+        )
     failed = [step.step_id for step in result.steps if step.status == "failed"]
-    return f"not every step is complete (failed: {_few(failed) or 'none'}); the errors stand at the steps"
+    return f"not every step is complete (failed: {_few(failed) or 'none'}); each step shows its errors"
 
 
 def _assessed(result: RunResult) -> AssessmentView:

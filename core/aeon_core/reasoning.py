@@ -13,8 +13,10 @@ from aeon_core.memory.base import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
+from aeon_core.visible import has_visible_text
 
 _THINKING = re.compile(r"\A\s*+<(think|thinking)>.*?</\1>\s*+", re.DOTALL | re.IGNORECASE)
+_BEGUN_THINKING = re.compile(r"\A\s*+<think(?:ing)?>", re.IGNORECASE)
 
 
 def execute_llm_reasoning_step(
@@ -44,13 +46,18 @@ def execute_llm_reasoning_step(
 
 
 def reply_text(response: LLMResponse) -> str:
-    """Return the text of a plain reply. Raises AeonError where there is none to use."""
+    """Return the text of a plain reply. Raises AeonError where nothing was produced: a refusal by the provider's own
+    word, no visible character, or nothing but what the model thought before.
+    """
     if response.stop_reason == "refusal":
-        raise AeonError(f"the model refused: {response.text[:200] or 'without a reason'}", error_type="refusal")
-    if not response.text.strip():
-        raise AeonError("the model's reply is empty", error_type="empty_reply")
+        raise AeonError(f"the model refused: {response.text[:200].strip() or 'without a reason'}", error_type="refusal")
     said = without_thinking(response.text)
-    return said if said.strip() else response.text
+    if response.stop_reason == "max_tokens" and _BEGUN_THINKING.match(said):
+        said = ""
+    if not has_visible_text(said):
+        what = "holds its thinking and no answer" if has_visible_text(response.text) else "is empty"
+        raise AeonError(f"the model's reply {what}", error_type="empty_reply")
+    return said
 
 
 def without_thinking(text: str) -> str:

@@ -60,3 +60,12 @@ def visible_json(text: str) -> str:
     if text.isascii() and "\x7f" not in text:
         return text
     return _pattern("\n").sub(lambda match: match.group() if _joins(match) else json.dumps(match.group())[1:-1], text)
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zs", "Zl", "Zp"})
+"""Categories of characters that show nothing: controls, marks of format, spaces."""
+
+
+def has_visible_text(text: str) -> bool:
+    """Return whether a text shows anything: some character that is no space, control or mark of format."""
+    return any(unicodedata.category(character) not in _UNSEEN for character in text)

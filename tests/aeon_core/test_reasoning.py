@@ -16,7 +16,6 @@ from aeon_core.reasoning import reply_text
         ("<think>5 + 10\n= 15</think>\n\nIt is 15.", "It is 15."),
         (" <Thinking>a</Thinking> b", "b"),
         ("<think>a</think><think>b</think>c", "<think>b</think>c"),
-        ("<think>only this</think> \n", "<think>only this</think> \n"),
         ("<think>cut off", "<think>cut off"),
         ("Tags such as <think>x</think> stay.", "Tags such as <think>x</think> stay."),
     ],
@@ -26,8 +25,17 @@ def test_one_leading_block_of_thinking_is_left_out_where_something_is_left(text:
 
 
 @pytest.mark.parametrize(
-    ("reply", "reason"), [({"text": " "}, "empty"), ({"text": "", "stop_reason": "refusal"}, "refused")]
+    ("reply", "reason"),
+    [
+        ({"text": ""}, "is empty"),
+        ({"text": " \n\t"}, "is empty"),
+        ({"text": "\u200b\ufeff\u00a0\u2060"}, "is empty"),
+        ({"text": "<think>only this</think> \n"}, "holds its thinking and no answer"),
+        ({"text": "<think>cut off", "stop_reason": "max_tokens"}, "holds its thinking and no answer"),
+        ({"text": "", "stop_reason": "refusal"}, "the model refused: without a reason"),
+        ({"text": "I would rather not.", "stop_reason": "refusal"}, "the model refused: I would rather not."),
+    ],
 )
-def test_an_empty_or_refused_reply_is_an_error(reply: dict[str, str], reason: str) -> None:
+def test_a_reply_in_which_nothing_was_produced_is_an_error(reply: dict[str, str], reason: str) -> None:
     with pytest.raises(AeonError, match=reason):
         reply_text(LLMResponse.model_validate(reply))

@@ -40,12 +40,23 @@ class ConvergenceAssessment(Entity):
     consistency_status: ConsistencyStatus
     detected_issues: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
+    judged: bool = Field(default=True, exclude_if=bool)
+    """False where a judge was asked and gave no usable judgement; it is written only then."""
 
-    def ended(self, code: Literal["no_progress", "ttl_expired"]) -> ConvergenceAssessment:
-        """Return the assessment of a run that ended for another reason than convergence: the code is added.
+    def unjudged(self, why: str) -> ConvergenceAssessment:
+        """Return the assessment of a result that the judge could not judge: it does not converge (Decision 7)."""
+        issues = [*self.detected_issues, f"the result was not judged: {why}"]
+        changed = {"judged": False, "detected_issues": issues}
+        return self.ended("not_judged").model_copy(update=changed)
 
-        What looked converged is not: the run needed more than it had.
-        """
+    def limited(self, completeness: float, *, incomplete: bool) -> ConvergenceAssessment:
+        """Return the assessment with a completeness of at most this; `incomplete` says that this is too little."""
+        score = round(min(self.completeness_score, completeness), 3)
+        changed = self.ended("incomplete") if incomplete else self
+        return changed.model_copy(update={"completeness_score": score})
+
+    def ended(self, code: Literal["incomplete", "no_progress", "not_judged", "ttl_expired"]) -> ConvergenceAssessment:
+        """Return the assessment with a reason code that rules convergence out: what looked converged is not."""
         if code in self.reason_codes:
             return self
         if self.converged:

@@ -28,6 +28,7 @@ ReasonCode = Literal[
     "contradiction_detected",
     "hallucinated_tool",
     "no_progress",
+    "not_judged",
     "ttl_expired",
 ]
 REASON_CODES: tuple[str, ...] = get_args(ReasonCode)

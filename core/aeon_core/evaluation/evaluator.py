@@ -49,7 +49,8 @@ class Evaluator:
         memory: Mapping[str, Any],
         judge: LLMAdapter | None,
     ) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
-        """Return the report on what a pass gave, and whether it converged. Without a judge by rules alone.
+        """Return the report on what a pass gave, and whether it converged. Without a judge by rules alone; where the
+        judge gives no judgement it has not (`not_judged`).
 
         What invalid steps gave does not count, nor what their parts gave where others stand in for all of them.
         """
@@ -65,10 +66,16 @@ class Evaluator:
             "failures": {step_id: errors for step_id, errors in failures.items() if step_id not in invalid},
         }
         validator = SemanticValidator(self._registry, judge, prompts_dir=self._prompts_dir)
-        report = validator.validate_execution(**artifacts)
+        report, judgement = validator.judge_execution(**artifacts)
         engine = ConvergenceEngine(self._criteria, judge, prompts_dir=self._prompts_dir)
         tools = [tool.name for tool in self._registry]
-        return report, engine.assess(report=report, tools=tools, **artifacts)
+        assessment = engine.assess(report=report, tools=tools, **artifacts)
+        if judgement is None:
+            return report, assessment
+        if (score := judgement.completeness) is not None:
+            too_low = judgement.unmet or score < engine.criteria.completeness
+            assessment = assessment.limited(score, incomplete=too_low)
+        return report, assessment.unjudged(judgement.failure) if judgement.failure is not None else assessment
 
 
 def depth_evidence(

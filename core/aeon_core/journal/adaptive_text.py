@@ -56,6 +56,7 @@ _REASONS = {
     "contradiction_detected": "results contradict one another",
     "hallucinated_tool": "a tool was named that does not exist",
     "no_progress": "another pass could change nothing",
+    "not_judged": "the judge gave no judgement",
     "ttl_expired": "the TTL was spent",
 }
 """What each reason code of the specification says; a code that is not here names a criterion of one's own."""

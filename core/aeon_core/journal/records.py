@@ -266,7 +266,14 @@ class NoticeRecord(Record):
 
     type: Literal["notice"] = Field(default="notice", exclude=True)
     kind: Literal[
-        "model_fallback", "budget_warning", "context_window", "provider", "advisory", "questions", "manual_intervention"
+        "model_fallback",
+        "budget_warning",
+        "context_window",
+        "provider",
+        "advisory",
+        "questions",
+        "manual_intervention",
+        "not_judged",
     ]
     pass_number: PassNumber
     step_id: str | None = None

@@ -39,6 +39,7 @@ from aeon_core.kernel.executor import Executor, TTLExpired
 from aeon_core.kernel.result import (
     Progress,
     advisory_record,
+    judge_notice,
     pass_record,
     person_notices,
     profile_record,
@@ -141,7 +142,7 @@ class Loop:
         self._answer()
         self.effects.emit(pass_record(self.progress, self.executor))
         complete = all(step.status == "complete" for step in self.executor.plan.walk())
-        return "completed" if complete else "not_converged"
+        return "completed" if complete and self.progress.answer is not None else "not_converged"
 
     def _passes(self) -> RunStatus:
         """Go round until the result converges, or another pass could change nothing (adaptive FR-001, FR-006)."""
@@ -162,9 +163,10 @@ class Loop:
         self._phase("execute", self._execute)
         progress.executed = self.state.pass_number
         self._phase("evaluate", self._evaluate)
-        if not progress.converged:
+        if progress.judged and not progress.converged:
             self._phase("refine", self._refine)
-        progress.ended = "converged" if progress.converged else None if self._another_pass() else "not_converged"
+        another = progress.judged and not progress.converged and self._another_pass()
+        progress.ended = "converged" if progress.converged else None if another else "not_converged"
         self._settled("pass")
         self.effects.emit(pass_record(self.progress, self.executor))
 
@@ -243,11 +245,17 @@ class Loop:
                 self.executor.execute(step, steps)
 
     def _answer(self) -> None:
-        """Let the model answer the task from the steps' outputs. A refused or empty answer fails the run."""
-        executor, known = self.executor, (self.progress.report, self.progress.assessment)
-        with executor.in_cycle():
-            request = executor.request("answer", task=self.task, **self.planner.answer_sections(*known))
-            self.progress.given = self.progress.answer = reply_text(executor.llm.complete(request))
+        """Let the model answer the task from the steps' outputs. A refused or empty reply is no answer."""
+        executor, progress = self.executor, self.progress
+        try:
+            with executor.in_cycle():
+                sections = self.planner.answer_sections(progress.report, progress.assessment)
+                request = executor.request("answer", task=self.task, **sections)
+                progress.given = progress.answer = reply_text(executor.llm.complete(request))
+        except (RunEnding, LLMError):
+            raise
+        except AeonError:
+            progress.answer = progress.given = None
 
     def _plan_adaptively(self) -> None:
         """Infer the profile, plan as deeply as it asks, and refine what is vague before it runs (adaptive FR-012)."""
@@ -289,14 +297,12 @@ class Loop:
             progress.given = progress.answer
             self._note(progress.report, progress.assessment)
             return
-        try:
-            self._answer()
-        except (RunEnding, LLMError):
-            raise
-        except AeonError:
-            progress.answer = progress.given = None
+        self._answer()
         executor.check()
-        self._note(*self._found(executor.judge))
+        report, assessment = self._found(executor.judge)
+        self._note(report, assessment)
+        if not assessment.judged:
+            self.effects.emit(judge_notice(assessment, self.state.pass_number))
 
     def _found(self, judge: LLMAdapter | None) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
         state, memory = self.state, self.effects.recall()

@@ -110,6 +110,11 @@ class Progress:
         """Whether convergence was found when it was last assessed."""
         return self.assessment is not None and self.assessment.converged
 
+    @property
+    def judged(self) -> bool:
+        """Whether the last assessment has a judgement where a judge was asked."""
+        return self.assessment is None or self.assessment.judged
+
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
         """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
         self.assessment, self.assessed = assessment, state.pass_number
@@ -139,6 +144,12 @@ def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
     told = advisory.as_dict()
     message = f"validation also proposed: {told['issue']['proposed_repair']}"
     return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=told)
+
+
+def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeRecord:
+    """Return the notice that nothing judged the result of a pass, so that it cannot converge (Decision 7)."""
+    message = f"{assessment.detected_issues[-1]}; check the answer yourself, or run it with another --model"
+    return NoticeRecord(kind="not_judged", pass_number=pass_number, message=message)
 
 
 def person_notices(state: OrchestrationState, questions: list[str], ledger: RefinementLedger) -> Iterator[NoticeRecord]:

@@ -1,9 +1,10 @@
-"""The model judge: one call that looks for what rules cannot see; advice, never an error (adaptive FR-081)."""
+"""The model judge: one call that looks for what rules cannot see; may fail to judge (adaptive FR-081, Decision 7)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,12 +19,12 @@ from aeon_core.prompts.sections import (
     to_line,
     tools_section,
 )
-from aeon_core.validation.report import SEVERITIES, IssueType
+from aeon_core.validation.report import SEVERITIES, IssueType, Severity
 from aeon_core.validation.semantic.finding import Finding
 from aeon_core.visible import visible
 
 if TYPE_CHECKING:
-    from aeon_core.llm.base import LLMRequest
+    from aeon_core.llm.base import LLMRequest, LLMResponse
     from aeon_core.plan.models import PlanStep
     from aeon_core.validation.semantic.execution import Execution
     from aeon_core.validation.semantic.views import PlanView
@@ -37,6 +38,7 @@ _ARTIFACTS = ("plan", "step", "results", "answer", "memory")
 _MAX_STARTS = 20
 """How many opening braces of a reply are tried as the beginning of its object."""
 _TYPES: tuple[IssueType, ...] = get_args(IssueType)
+_SHARES = {"yes": 1.0, "true": 1.0, "partly": 0.5, "no": 0.0, "false": 0.0}
 _log = logging.getLogger("aeon")
 
 _ISSUE_PROPERTIES: dict[str, Any] = {
@@ -75,6 +77,18 @@ JUDGE_SCHEMA: dict[str, Any] = {
 """The reply a judge is asked for; strict modes take it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said. `failure` says in words why that is no judgement; then nothing was judged (Decision 7)."""
+
+    findings: list[Finding]
+    failure: str | None = None
+    completeness: float | None = None
+    """The share of the requirements that are met, 0…1; None where the judge gave no verdict on any."""
+    unmet: bool = False
+    """Whether it says that a requirement is not met."""
+
+
 def judge_request(
     view: PlanView,
     *,
@@ -105,69 +119,73 @@ def judge_request(
     return build_request("judge", sections, schema=JUDGE_SCHEMA, folder=folder)
 
 
-def judged_findings(
+def judged(
     judge: Judge,
     view: PlanView,
     *,
     step: PlanStep | None = None,
     execution: Execution | None = None,
     folder: Path | None = None,
-) -> list[Finding]:
-    """Return what the judge finds and can be used: issues of a known type on steps that the plan has.
+) -> Judgement:
+    """Return what the judge says of a plan, one of its steps, or what came of it.
 
-    A judge that fails or answers nonsense has found nothing. What ends a run (an abort, a broken journal) is raised.
+    A judge that fails or whose reply cannot be read has judged nothing. What ends a run (an abort, a broken journal)
+    is raised.
     """
     request = judge_request(view, step=step, execution=execution, folder=folder)
     try:
-        text = judge.complete(request).text
+        response = judge.complete(request)
     except RunEnding:
         raise
     except LLMError as error:
-        _log.warning("the judge failed, its advice is left out: %s", error)
-        return []
+        judgement = Judgement([], f"the judge failed: {error.message}")
     except Exception as error:
-        _log.warning("the judge failed, its advice is left out: %s: %s", type(error).__name__, error)
-        return []
-    return list(_findings(text, view))
+        judgement = Judgement([], f"the judge failed: {type(error).__name__}: {error}")
+    else:
+        judgement = _judgement(response, view)
+    if judgement.failure is not None:
+        _log.warning("%s", judgement.failure)
+    return judgement
 
 
 def beyond(known: Iterable[Finding], judged: Iterable[Finding]) -> list[Finding]:
     """Return what the judge alone found: of each type one issue at each step, and in each artifact where it is at none.
 
-    What the rules say of a place stands; the judge's words for the same are left out.
+    What the rules say of a place is kept; the judge's words for the same are added only where it finds it worse.
     """
-    seen = {_place(finding) for finding in known}
-    new = []
+    worst: dict[tuple[str, str | None, str | None], int] = {}
+    for finding in known:
+        worst[_place(finding)] = min(worst.get(_place(finding), len(SEVERITIES)), SEVERITIES.index(finding.severity))
+    new: dict[tuple[str, str | None, str | None], Finding] = {}
     for finding in judged:
-        if (place := _place(finding)) not in seen:
-            seen.add(place)
-            new.append(finding)
-    return new
+        place, severity = _place(finding), SEVERITIES.index(finding.severity)
+        if severity < worst.get(place, len(SEVERITIES)):
+            worst[place], new[place] = severity, finding
+    return list(new.values())
 
 
 def _place(finding: Finding) -> tuple[str, str | None, str | None]:
     return finding.type, finding.step_id, (finding.artifact or "plan") if finding.step_id is None else None
 
 
-def _findings(text: str, view: PlanView) -> Iterator[Finding]:
-    issues = _issues(text)
-    if issues is None:
-        _log.warning("the judge's reply is no report, its advice is left out")
-        return
-    usable = [finding for issue in issues[:MAX_ISSUES] if (finding := _finding(issue, view)) is not None]
-    if len(usable) < len(issues):
-        _log.warning(
-            "%d of the judge's %d issues are left out: of no known type, severity or step, without a description or "
-            "a repair, or more than %d",
-            len(issues) - len(usable),
-            len(issues),
-            MAX_ISSUES,
-        )
-    yield from usable
+def _judgement(response: LLMResponse, view: PlanView) -> Judgement:
+    if response.stop_reason == "refusal":
+        return Judgement([], f"the judge refused: {_text(response.text) or 'without a reason'}")
+    reply = _report(response.text)
+    if reply is None:
+        return Judgement([], "the judge's reply is no report")
+    issues = reply.get("issues", [])
+    found = [_finding(issue, view) for issue in issues[:MAX_ISSUES]]
+    usable = [finding for finding in found if finding is not None]
+    if len(issues) > MAX_ISSUES:
+        _log.warning("%d of the judge's %d issues are left out", len(issues) - MAX_ISSUES, len(issues))
+    if len(usable) < len(found):
+        return Judgement(usable, f"{len(found) - len(usable)} of the judge's {len(issues)} issues cannot be read")
+    return _with_verdicts(usable, reply)
 
 
-def _issues(text: str) -> list[Any] | None:
-    """Return the issues of the first object in a reply that is a report: thoughts and fences may stand around it."""
+def _report(text: str) -> dict[str, Any] | None:
+    """Return the first object in a reply that is a report: thoughts and fences may surround it."""
     end, start = text.rfind("}") + 1, text.find("{")
     for _ in range(_MAX_STARTS):
         if not 0 <= start < end:
@@ -176,26 +194,59 @@ def _issues(text: str) -> list[Any] | None:
             reply = parse_json(text[start:end])
         except ValueError:
             reply = None
-        if isinstance(reply, dict) and isinstance(reply.get("issues"), list):
-            issues: list[Any] = reply["issues"]
-            return issues
+        if isinstance(reply, dict) and reply.keys() & {"issues", "requirements"}:
+            lists = (reply.get("issues", []), reply.get("requirements", []))
+            return reply if all(isinstance(each, list) for each in lists) else None
         start = text.find("{", start + 1)
     return None
 
 
 def _finding(issue: Any, view: PlanView) -> Finding | None:
-    if not isinstance(issue, dict) or issue.get("type") not in _TYPES or issue.get("severity") not in SEVERITIES:
+    """Return an issue of the reply, None for one without a description.
+
+    A severity or a type that is none of ours cannot be read as a milder one: it counts as high, as `consistency`.
+    """
+    if not isinstance(issue, dict) or not (description := _text(issue.get("description"))):
         return None
     place = issue.get("location")
     place = place if isinstance(place, dict) else {}
     step_id, artifact = place.get("step_id"), place.get("artifact")
-    description, repair = _text(issue.get("description")), _text(issue.get("proposed_repair"))
-    if not description or not repair:
-        return None
-    if step_id is not None and (not isinstance(step_id, str) or step_id not in view.by_id):
-        return None
-    known = artifact if artifact in _ARTIFACTS else None
-    return Finding(issue["type"], issue["severity"], step_id, description, repair, artifact=known)
+    kind, severity = (str(issue.get(key)).strip().lower() for key in ("type", "severity"))
+    return Finding(
+        next((known for known in _TYPES if known == kind), "consistency"),
+        next((known for known in SEVERITIES if known == severity), "high"),
+        step_id if isinstance(step_id, str) and step_id in view.by_id else None,
+        description,
+        _text(issue.get("proposed_repair")) or f"Correct this: {description}",
+        artifact=artifact if artifact in _ARTIFACTS else None,
+    )
+
+
+def _with_verdicts(findings: list[Finding], reply: Mapping[str, Any]) -> Judgement:
+    """Return the judgement with what it says of each requirement, of coherence and of consistency (contract: judge)."""
+    shares, found = [], list(findings)
+    for number, verdict in enumerate(reply.get("requirements", ()), 1):
+        met = verdict.get("met") if isinstance(verdict, dict) else None
+        if (share := _SHARES.get(str(met).strip().lower())) is None:
+            return Judgement(found, f"the judge's verdict on requirement {number} cannot be read")
+        shares.append(share)
+        if share < 1:
+            found.append(_unmet(f"requirement {verdict.get('n', number)}", verdict, "high" if share == 0 else "medium"))
+    consistent = reply.get("consistent")
+    flags = {"answer": reply.get("coherent"), **(consistent if isinstance(consistent, dict) else {})}
+    found += [
+        _unmet(f"the {name}", verdict, "high", artifact=name)
+        for name, verdict in flags.items()
+        if name in _ARTIFACTS and isinstance(verdict, dict) and verdict.get("ok") is False
+    ]
+    score = sum(shares) / len(shares) if shares else None
+    return Judgement(found, completeness=score, unmet=0.0 in shares)
+
+
+def _unmet(what: str, verdict: Mapping[str, Any], severity: Severity, artifact: str = "answer") -> Finding:
+    said = _text(verdict.get("evidence"))
+    description = f"the judge finds {what} wanting{f': {said}' if said else ''}"
+    return Finding("do_say_mismatch", severity, None, description, f"Correct {what}.", artifact=artifact)
 
 
 def _text(value: Any) -> str:

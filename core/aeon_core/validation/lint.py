@@ -14,7 +14,7 @@ import pydantic
 from aeon_core.plan.fields import shown
 from aeon_core.plan.models import Plan
 from aeon_core.plan.reading import Entry, Reading
-from aeon_core.validation.judge import judged_findings
+from aeon_core.validation.judge import judged
 from aeon_core.validation.report import (
     IssueLocation,
     IssueType,
@@ -85,7 +85,7 @@ def lint_report(
             if not found.structural and not (found.type == "specificity" and found.step_id in vague)
         ]
         if judge is not None:
-            findings += _beyond(findings, judged_findings(judge, view, folder=prompts_dir))
+            findings += _beyond(findings, judged(judge, view, folder=prompts_dir).findings)
     return _report(reading, findings)
 
 

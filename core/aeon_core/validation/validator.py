@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.judge import beyond, judged_findings
+from aeon_core.validation.judge import Judgement, beyond, judged
 from aeon_core.validation.report import (
     ArtifactType,
     IssueLocation,
@@ -56,7 +56,9 @@ class SemanticValidator:
         """
         view = self._view(plan, task)
         found = plan_findings(view)
-        return _report("plan", "plan", found + self._judged(found, view), [plan.model_dump(mode="json"), task])
+        return _report(
+            "plan", "plan", found + _added(found, self._judgement(view)), [plan.model_dump(mode="json"), task]
+        )
 
     def validate_step(self, step: PlanStep, plan: Plan, *, task: str | None = None) -> SemanticValidationReport:
         """Return the report on one step within its plan: the issues that are located at it.
@@ -66,7 +68,7 @@ class SemanticValidator:
         whole = _with_step(plan, step)
         view = self._view(whole, task)
         found = [finding for finding in plan_findings(view) if finding.step_id == step.step_id]
-        judged = [finding for finding in self._judged(found, view, step) if finding.step_id == step.step_id]
+        judged = [finding for finding in _added(found, self._judgement(view, step)) if finding.step_id == step.step_id]
         return _report("step", "step", found + judged, [whole.model_dump(mode="json"), task, step.step_id])
 
     def validate_execution(
@@ -84,13 +86,29 @@ class SemanticValidator:
         `results` are the steps' outputs and `failures` the errors of those that failed, both by step_id. The report is
         `cross_phase` where there is an answer or a memory to compare with, else about the execution_artifact.
         """
+        return self.judge_execution(
+            goal=goal, plan=plan, results=results, answer=answer, memory=memory, failures=failures
+        )[0]
+
+    def judge_execution(
+        self,
+        *,
+        goal: str,
+        plan: Plan,
+        results: Mapping[str, Any],
+        answer: str | None = None,
+        memory: Mapping[str, Any] | Memory | None = None,
+        failures: Mapping[str, Sequence[str]] | None = None,
+    ) -> tuple[SemanticValidationReport, Judgement | None]:
+        """Return the report of `validate_execution`, and what the judge said; None where there is no judge."""
         entries = dict(memory.search("")) if isinstance(memory, Memory) else dict(memory or {})
         view = self._view(plan, goal)
         execution = Execution(view, dict(results), dict(failures or {}), answer, entries)
         found = execution_findings(execution)
         kind: ArtifactType = "cross_phase" if answer is not None or entries else "execution_artifact"
         said = [goal, plan.model_dump(mode="json"), results, answer, entries, failures]
-        return _report(kind, kind, found + self._judged(found, view, execution=execution), said)
+        judgement = self._judgement(view, execution=execution)
+        return _report(kind, kind, found + _added(found, judgement), said), judgement
 
     def validate_assessment(
         self,
@@ -117,17 +135,16 @@ class SemanticValidator:
             self._tools = (version, tool_views(self._registry))
         return PlanView(plan, self._registry, self._tools[1], task)
 
-    def _judged(
-        self,
-        found: list[Finding],
-        view: PlanView,
-        step: PlanStep | None = None,
-        execution: Execution | None = None,
-    ) -> list[Finding]:
+    def _judgement(
+        self, view: PlanView, step: PlanStep | None = None, execution: Execution | None = None
+    ) -> Judgement | None:
         if self._judge is None:
-            return []
-        judged = judged_findings(self._judge, view, step=step, execution=execution, folder=self._prompts_dir)
-        return beyond(found, judged)
+            return None
+        return judged(self._judge, view, step=step, execution=execution, folder=self._prompts_dir)
+
+
+def _added(found: list[Finding], judgement: Judgement | None) -> list[Finding]:
+    return beyond(found, judgement.findings) if judgement is not None else []
 
 
 def issues_of(found: Sequence[Finding], artifact: str) -> list[ValidationIssue]:

@@ -77,7 +77,9 @@ def test_all_codes_of_the_contract_are_driven() -> None:
     ended = assess(answer=None)
     assert ended.ended("no_progress").reason_codes == ["incomplete", "no_progress"]
     assert ended.ended("ttl_expired").reason_codes == ["incomplete", "ttl_expired"]
-    assert {*met.reason_codes, *DIRECT, "no_progress", "ttl_expired"} == set(REASON_CODES)
+    unjudged = met.unjudged("the judge failed")
+    assert (unjudged.converged, unjudged.reason_codes, unjudged.judged) == (False, ["not_judged"], False)
+    assert {*met.reason_codes, *DIRECT, "no_progress", "not_judged", "ttl_expired"} == set(REASON_CODES)
 
 
 def test_the_name_of_a_criterion_is_a_code() -> None:

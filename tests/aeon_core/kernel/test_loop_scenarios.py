@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, Orchestrator, RunConfig, RunResult
-from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.simulated import SimulatedModel
 from aeon_core.plan.models import Plan
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, THOUGHT, Records, model, of, plan
@@ -183,16 +183,59 @@ def test_a_model_that_fails_for_good_ends_the_run_with_what_there_is(purpose: st
 
 @pytest.mark.parametrize(
     "judge",
-    [LLMError("refused", status_code=400), UNREADABLE, {"issues": "many"}, {"issues": [issue("nope"), {"type": 3}]}],
-    ids=["error", "prose", "form", "unknown-step"],
+    [
+        LLMError("refused", status_code=400),
+        UNREADABLE,
+        "",
+        '{"issues": [',
+        {"issues": "many"},
+        {"issues": [issue("s1"), {"type": 3}]},
+        {"requirements": [{"n": 1, "met": "perhaps"}]},
+        LLMResponse(text='{"issues": []}', stop_reason="refusal"),
+    ],
+    ids=["error", "prose", "empty", "cut", "form", "nameless", "verdict", "refusal"],
 )
-def test_a_judge_that_cannot_be_used_leaves_the_decision_to_the_rules(judge: Any) -> None:
-    fine, _ = run(model(judge=judge))
-    assert (fine.status, fine.passes) == ("converged", 1)
-    broken, _ = run(model(plan=plan(by=0), judge=judge, answer=SHORT))
-    assert broken.status == "not_converged"
-    assert broken.convergence is not None
-    assert "failed_step" in broken.convergence["reason_codes"]
+@pytest.mark.parametrize("by", [1, 0], ids=["sound", "failed-step"])
+def test_a_result_that_the_judge_did_not_judge_never_converges(judge: Any, by: int) -> None:
+    result, records = run(model(plan=plan(by=by), judge=judge))
+    assert (result.status, result.exit_code, result.passes) == ("not_converged", 5, 1)
+    assert result.answer is not None
+    assert result.convergence is not None
+    assert result.convergence["judged"] is False
+    assert result.convergence["reason_codes"][-1] == "not_judged"
+    assert ("failed_step" in result.convergence["reason_codes"]) is (by == 0)
+    assert [record["kind"] for record in of(records, "notice")] == ["not_judged"]
+    assert "the result was not judged: " in of(records, "notice")[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        {"issues": [issue("s1")]},
+        {"issues": [{**issue("nope"), "severity": "High"}]},
+        {"issues": [{"type": "style", "severity": "fatal", "description": "it refuses to do the task"}]},
+        {"requirements": [{"n": 1, "evidence": "I cannot help with that", "met": "no"}], "issues": []},
+        {"requirements": [{"n": 1, "met": "yes"}, {"n": 2, "met": "partly"}, {"n": 3, "met": "partly"}]},
+        {"requirements": [{"n": 1, "met": "yes"}], "coherent": {"ok": False}, "issues": []},
+        {"requirements": [{"n": 1, "met": "yes"}], "consistent": {"answer": {"ok": False}}, "issues": []},
+    ],
+    ids=["issue", "unknown-step", "unknown-words", "requirement", "partly", "incoherent", "inconsistent"],
+)
+def test_a_judge_that_finds_the_result_wanting_is_never_overruled(judge: Any) -> None:
+    result, _ = run(model(judge=judge, refine=NOTHING))
+    assert (result.status, result.exit_code) == ("not_converged", 5)
+    assert result.convergence is not None
+    if "requirements" in judge and "coherent" not in judge and "consistent" not in judge:
+        assert "incomplete" in result.convergence["reason_codes"]
+        assert result.convergence["completeness_score"] < 0.8
+
+
+def test_verdicts_that_are_all_good_converge() -> None:
+    flags = {name: {"evidence": "", "ok": True} for name in ("plan", "step", "answer", "memory")}
+    good = {"requirements": [{"n": 1, "met": "yes"}], "coherent": {"ok": True}, "consistent": flags, "issues": []}
+    result, records = run(model(judge=good))
+    assert (result.status, result.exit_code) == ("converged", 0)
+    assert "judged" not in of(records, "convergence")[-1]
 
 
 def test_a_judges_claim_of_perfection_converges_nothing_that_failed() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.tools.registry import default_registry
-from aeon_core.validation.judge import JUDGE_SCHEMA, MAX_ISSUES
+from aeon_core.validation.judge import JUDGE_SCHEMA, MAX_ISSUES, beyond
 from aeon_core.validation.report import ValidationIssue
+from aeon_core.validation.semantic.finding import Finding
 from aeon_core.validation.validator import SemanticValidator
 from tests.aeon_core.validation.semantic.plans import plan
 from tests.fakes import Reply, ScriptedModel
@@ -60,13 +62,37 @@ def test_what_the_rules_found_already_is_not_added() -> None:
         {"issues": 5},
         {"problems": []},
         {"issues": []},
-        {"issues": [7, issue(step_id="s9"), issue("style"), issue(severity="fatal"), issue(description=" "), {}]},
-        {"issues": [issue(location="s1", type=None)]},
-        {"issues": [issue(step_id=7), issue(proposed_repair=None)]},
+        {"issues": [7, issue(description=" "), {}]},
     ],
 )
 def test_a_judge_that_fails_or_answers_nonsense_leaves_the_rules_alone(reply: Reply) -> None:
     assert found(reply) == RULES
+
+
+@pytest.mark.parametrize(
+    ("changed", "read"),
+    [
+        ({"severity": "High"}, ("consistency", "high", "s1")),
+        ({"severity": "fatal"}, ("consistency", "high", "s1")),
+        ({"severity": None}, ("consistency", "high", "s1")),
+        ({"type": "Relevance"}, ("relevance", "medium", "s1")),
+        ({"type": "style"}, ("consistency", "medium", "s1")),
+        ({"location": {"artifact": "plan", "step_id": "s9"}}, ("consistency", "medium", None)),
+        ({"location": "s1"}, ("consistency", "medium", None)),
+        ({"proposed_repair": None}, ("consistency", "medium", "s1")),
+    ],
+)
+def test_an_issue_in_another_form_counts_and_is_never_read_as_a_milder_one(
+    changed: dict[str, Any], read: tuple[str, str, str | None]
+) -> None:
+    shown = judged({**issue(), **changed})[-1]
+    assert (shown.type, shown.severity, shown.location.step_id) == read
+
+
+def test_a_judge_that_finds_it_worse_than_the_rules_is_heard() -> None:
+    rule = Finding("specificity", "medium", "s2", "it is vague", "say what")
+    worse = replace(rule, severity="high", description="nobody knows what to do")
+    assert beyond([rule], [rule, worse, replace(worse, description="again")]) == [worse]
 
 
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>hm</think> {}", "Here: {} Done."])
@@ -87,7 +113,7 @@ def test_a_reply_of_braces_alone_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("issues", "left_out"),
     [
-        ([issue(step_id="s9"), issue("style"), "no object"], "3 of the judge's 3 issues"),
+        ([issue(), {"type": "style"}, "no object"], "2 of the judge's 3 issues"),
         ([issue()] * 1000, f"{1000 - MAX_ISSUES} of the judge's 1000 issues"),
         ("nonsense", "is no report"),
     ],

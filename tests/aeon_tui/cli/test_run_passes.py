@@ -163,9 +163,11 @@ def test_an_error_is_told_on_one_line() -> None:
 
 def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
     assert ending(result_of("not_converged")) == "run not converged"
-    assert why_not_usable(result_of("not_converged")) == (
-        "not every step is complete (failed: none); the errors stand at the steps"
+    steps = [{"step_id": "s1", "description": "add", "status": "failed"}]
+    assert why_not_usable(result_of("not_converged", steps=steps)) == (
+        "not every step is complete (failed: s1); each step shows its errors"
     )
+    assert "the model gave no answer" in (why_not_usable(result_of("not_converged", answer=None)) or "")
 
 
 def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
