@@ -10,7 +10,7 @@ import pytest
 from aeon_core.errors import ToolError
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
-from aeon_core.tools.search import _search_tool
+from aeon_core.tools.search import _search_tool, tools
 from aeon_core.tools.search._file_types import FILE_TYPES
 from aeon_core.tools.search._pysearch import MAX_LINE, MAX_TOTAL, Query, search
 from aeon_core.tools.search.tools import DEFAULT_FILES, DEFAULT_MATCHES, GlobTool, GrepTool
@@ -194,6 +194,7 @@ def test_what_became_a_link_or_a_fifo_since_it_was_listed_is_not_read(
         "after": 0,
         "limit": 9,
         "seconds": 60.0,
+        "cpu_seconds": 60.0,
     }
     answer = search(query, ["away", "f", "fifo", "gone", "outer/secret"])
     assert (answer["entries"], answer["unreadable"]) == ([{"file": 1}], [])
@@ -282,11 +283,44 @@ def test_a_file_that_cannot_be_read_is_named(root: Path) -> None:
 
 def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_search_tool, "MAX_SECONDS", 0.5)
+    monkeypatch.setattr(tools, "CPU_SECONDS", 60.0)
     put(root, {"f": "a" * 60 + "b\n"})
     with pytest.raises(
         ToolError, match=r"Grep: the search took longer than 0\.5 s; name a 'path', or simplify the pattern"
     ):
         grep(root, "(a+)+$")
+
+
+def test_a_pattern_that_backtracks_for_ever_on_a_file_is_an_error_that_says_what_to_do(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tools.CPU_SECONDS == 2
+    monkeypatch.setattr(tools, "CPU_SECONDS", 0.05)
+    put(root, {"f": "a" * 60 + "b\n", "g": "a\n"})
+    for options in ({}, {"multiline": True}):
+        with pytest.raises(
+            ToolError, match=r"^Grep: pattern '\(a\+\)\+\$' takes more than 0\.05 s on one file; write it"
+        ):
+            invoked(GrepTool(Sandbox(root), ripgrep=False), pattern="(a+)+$", **options)
+
+
+def test_the_time_of_each_file_counts_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    armed: list[int] = []
+    put(root, {f"f{number}": "x" for number in range(3)})
+    monkeypatch.chdir(root)
+    query: Query = {
+        "pattern": "x",
+        "ignore_case": False,
+        "multiline": False,
+        "mode": "files_with_matches",
+        "before": 0,
+        "after": 0,
+        "limit": 9,
+        "seconds": 60.0,
+        "cpu_seconds": 60.0,
+    }
+    search(query, ["f0", "f1", "f2"], lambda: armed.append(1))
+    assert len(armed) == 3
 
 
 def test_names_that_are_no_text_are_shown_as_text(root: Path) -> None:

@@ -24,8 +24,8 @@ _NAMED = 5
 def search_files(root: Path, query: Query, paths: list[str]) -> Answer:
     """Return what a search of the files, in their order, finds.
 
-    Raises ToolError for a pattern that is no regular expression or needs too much memory, and TimeoutError for one that
-    takes longer than the query's `seconds`.
+    Raises ToolError for a pattern that is no regular expression, needs too much memory, or takes longer on one file
+    than the query's `cpu_seconds`; TimeoutError where all of it takes longer than its `seconds`.
     """
     data = json.dumps(query).encode() + b"\n" + b"".join(os.fsencode(path) + b"\0" for path in paths)
     if query["seconds"] <= 0:
@@ -38,6 +38,11 @@ def search_files(root: Path, query: Query, paths: list[str]) -> Answer:
         raise ToolError(f"Grep: the search cannot be started: {error.strerror}; try again") from None
     if done.code == -signal.SIGALRM:
         raise TimeoutError
+    if done.code == -signal.SIGPROF:
+        raise ToolError(
+            f"Grep: pattern {query['pattern'][:MAX_SHOWN]!r} takes more than {query['cpu_seconds']:g} s on one file; "
+            "write it without a repeat inside a repeat, such as a+ for (a+)+"
+        )
     if done.code:
         reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise ToolError(f"Grep: the search broke off, code {done.code}: {reason[:MAX_SHOWN] or 'nothing was said'}")

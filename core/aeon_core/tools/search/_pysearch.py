@@ -14,7 +14,7 @@ import resource
 import signal
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Literal, NotRequired, TypedDict
 
@@ -41,7 +41,7 @@ Mode = Literal["files_with_matches", "content", "count"]
 
 
 class Query(TypedDict):
-    """What is searched for. `seconds` is how long the program may live."""
+    """What is searched for. `seconds` is how long the program may live, `cpu_seconds` how long it may compute on a file."""
 
     pattern: str
     ignore_case: bool
@@ -51,6 +51,7 @@ class Query(TypedDict):
     after: int
     limit: int
     seconds: float
+    cpu_seconds: float
 
 
 class Entry(TypedDict):
@@ -80,8 +81,10 @@ class Answer(TypedDict):
     unreadable: list[int]
 
 
-def search(query: Query, paths: list[str]) -> Answer:
+def search(query: Query, paths: list[str], on_file: Callable[[], object] = lambda: None) -> Answer:
     """Search the files below the working folder in the order given, and return what is found (REQ-024).
+
+    `on_file` is called before each file is searched.
 
     Lines end with LF or CR LF. Files with a NUL at their start are binary and hold no lines; what is not UTF-8 is read
     as U+FFFD. Without `multiline` each line is searched by itself; with it the whole text, `.` takes line ends too, and
@@ -92,6 +95,7 @@ def search(query: Query, paths: list[str]) -> Answer:
     try:
         regex = _compiled(query)
         for file, text in _texts(paths, answer):
+            on_file()
             lines = _lines(text)
             matching = _touched(regex, text, len(lines)) if query["multiline"] else _matching(regex, lines)
             if not matching:
@@ -250,7 +254,10 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_REAL, query["seconds"])
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
-    json.dump(search(query, [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]), sys.stdout)
+    paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
+    answer = search(query, paths, lambda: signal.setitimer(signal.ITIMER_PROF, query["cpu_seconds"]))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    json.dump(answer, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from aeon_core.tools.search._ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search._search_tool import MAX_SHOWN, SearchTool, by_path, shown_path
 
 DEFAULT_MATCHES = 250
+CPU_SECONDS = 2.0
+"""How long Grep may compute on one file: a pattern that backtracks without end is an error then."""
 DEFAULT_FILES = 1_000
 
 _PATH = {
@@ -160,6 +162,7 @@ class GrepTool(SearchTool):
             "after": max(int(after_context), int(context)),
             "limit": int(head_limit),
             "seconds": deadline - time.monotonic(),
+            "cpu_seconds": CPU_SECONDS,
         }
         return found(search_files(self.sandbox.root, query, paths), query, paths)
 
