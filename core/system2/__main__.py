@@ -52,7 +52,11 @@ def _parser() -> _Parser:
     add = parser.add_argument
     add("task", nargs="?", help="what is to be done")
     add("--unsafe-bash", action="store_true", help="run commands without asking; blocklisted ones never")
-    add("--auto-approve", action="store_true", help="approve every gate without asking")
+    add(
+        "--auto-approve",
+        action="store_true",
+        help="approve every gate without asking, if what it is about was produced",
+    )
     add("--config", metavar="PATH", help="the settings (default: .system2/config.yml of the project)")
     add("--project-root", metavar="PATH", help="the project (default: the git root, else the working directory)")
     add("--log-format", choices=("text", "json"), help="how the log is written (default: text)")

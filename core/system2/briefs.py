@@ -109,6 +109,10 @@ _BRIEFS = {
 }
 
 
+DOCUMENTS = {agent: brief.outputs[0] for agent, brief in _BRIEFS.items() if agent != "executor"}
+"""The document that each agent but the executor must produce."""
+
+
 def contract_for(
     agent: str, task: str, *, changed: Sequence[str] = (), cycle: int = 1, warnings: Sequence[str] = ()
 ) -> DelegationContract:

@@ -25,6 +25,8 @@ class WorkflowStart(Record):
     price: dict[str, Any] | None = None
     """US dollars per million tokens, `input` and `output`, and `source`."""
     versions: dict[str, str] = Field(default_factory=dict)
+    documents: dict[str, str] = Field(default_factory=dict)
+    """The SHA-256 of each document of the workflow that was there before it."""
 
 
 class WorkflowResumed(Record):

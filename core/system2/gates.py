@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from aeon_core.errors import AeonError, RunAborted
 from aeon_core.plain import clean_text
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.entries import GateAsked, GateDecided
-from system2.policies import GateDecision, GateDecisionType, GatePolicy, answer_of
+from system2.policies import AutoApproveGates, GateDecision, GateDecisionType, GatePolicy, answer_of
 from system2.reading import text_of
 from system2.session import AgentResult
 from system2.workshop import Workshop
@@ -35,8 +35,13 @@ class Gates:
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
 
-    def ask(self, gate: Gate, summary: str) -> GateDecision:
-        """Return the decision at a gate.
+    @property
+    def automatic(self) -> bool:
+        """Whether nobody looks at what a gate is about."""
+        return isinstance(self._policy, AutoApproveGates)
+
+    def ask(self, gate: Gate, summary: str, problems: Sequence[str] = ()) -> GateDecision:
+        """Return the decision at a gate. With `problems` in what was to be produced none is approved automatically.
 
         Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped meanwhile
         and the answer comes too late: nothing goes on then.
@@ -45,7 +50,10 @@ class Gates:
         shop.transcript.write(GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary))
         self._on_wait(gate)
         try:
-            said = answer_of("gate policy", lambda: self._policy.decide(gate.number, gate.artifact, summary))
+            if problems and self.automatic:
+                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved, {_listed(problems)}")
+            else:
+                said = answer_of("gate policy", lambda: self._policy.decide(gate.number, gate.artifact, summary))
         finally:
             self._on_wait(None)
         if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
@@ -65,22 +73,20 @@ class Gates:
         return decision
 
 
-def artifact_summary(gate: Gate, result: AgentResult | None, project_root: Path) -> str:
-    """Return what a person is told at the gate behind an agent's work: its summary, and what is wrong with it."""
-    lines = []
-    if result is None:
-        lines.append(f"{gate.agent} was skipped.")
-    elif result.completion is None:
-        lines.append(f"{result.agent} did not complete its work ({(result.halted or '').replace('_', ' ')}).")
-        lines.append(result.text)
-    else:
-        if result.completion.status != "success":
-            lines.append(f"{result.agent} reports: {result.completion.status}.")
-        lines.append(result.completion.summary)
-        lines += [f"- blocker: {blocker}" for blocker in result.completion.blockers]
-    if not (project_root / gate.artifact).is_file():
-        lines.append(f"{gate.artifact} is not there.")
-    return "\n".join(line for line in lines if line.strip())
+def agent_problems(result: AgentResult) -> list[str]:
+    """Return why an agent's work does not count as done, by its own word: not completed, failed, blockers left."""
+    if result.completion is None:
+        return [f"{result.agent} did not complete its work ({(result.halted or '').replace('_', ' ')})"]
+    blockers = [f"{result.agent} reports a blocker: {blocker}" for blocker in result.completion.blockers]
+    if blockers or result.completion.status == "success":
+        return blockers
+    return [f"{result.agent} reports {result.completion.status}"]
+
+
+def artifact_summary(result: AgentResult, problems: Iterable[str]) -> str:
+    """Return what a person is told at the gate behind an agent's work: its summary, and the `problems` with it."""
+    said = result.completion.summary if result.completion is not None else result.text
+    return "\n".join(line for line in (*problems, said) if line.strip())
 
 
 def closing_summary(
@@ -88,13 +94,14 @@ def closing_summary(
     results: Iterable[tuple[str, AgentResult]],
     skipped: Iterable[tuple[str, str]],
     cost: str,
+    problems: Sequence[str] = (),
 ) -> str:
     """Return what a person is told at the last gate (REQ-046): each check's result, what is left open, the cost.
 
     `results` are the checks' last ones. What the log says of an agent comes with it; it is read, never trusted to be
     complete.
     """
-    entries = log_entries(_log(project_root))
+    entries = logged_results(project_root)
     lines = ["Checks after execution:"]
     told = set()
     for agent, result in results:
@@ -109,7 +116,14 @@ def closing_summary(
     ]
     if not entries:
         lines.append(f"{LOG_FILE} holds no entry.")
+    if problems:
+        lines += ["", "Not produced, or left open:", *(f"- {problem}" for problem in problems)]
     return "\n".join([*lines, "", cost])
+
+
+def logged_results(project_root: Path) -> dict[str, str]:
+    """Return what the project's log of the checks says of each agent; nothing where it cannot be read."""
+    return log_entries(_log(project_root))
 
 
 def log_entries(text: str) -> dict[str, str]:
@@ -130,6 +144,11 @@ def _outcome(result: AgentResult, logged: str | None) -> str:
     if logged and logged.lower() not in (said, result.completion.status):
         return f"{said} (the log says: {logged})"
     return said
+
+
+def _listed(problems: Sequence[str]) -> str:
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return "; ".join(problems[:3]) + more
 
 
 def _log(project_root: Path) -> str:

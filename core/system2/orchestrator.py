@@ -16,12 +16,14 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.plain import clean_text
 from aeon_core.versions import versions
 from system2.agents.library import AgentLibrary
+from system2.briefs import DOCUMENTS
 from system2.connecting import connected
-from system2.constants import DELEGATION_MAP, Gate
+from system2.constants import DELEGATION_MAP, LOG_FILE, Gate
 from system2.contracts import DelegationContract
 from system2.converse import Turn
 from system2.cost import CostTracker, dollars
 from system2.delegation import Delegation, OnAgentComplete
+from system2.documents import digests
 from system2.ending import ended
 from system2.entries import WorkflowResumed, WorkflowStart
 from system2.finding import unfinished
@@ -106,8 +108,10 @@ class Orchestrator:
         with self._working():
             policy, model = self._gates_policy(), self._usable_model()
             shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-            self._write_start(shop, task)
-            return self._run(shop, task, policy, Recorded(), WorkflowView())
+            start = self._write_start(shop, task)
+            recorded = Recorded()
+            recorded.documents = start.documents
+            return self._run(shop, task, policy, recorded, WorkflowView())
 
     def resume(self, transcript: Path | str) -> WorkflowResult:
         """Go on with a workflow at the last gate that was approved, from its transcript, and return how it ended.
@@ -257,19 +261,19 @@ class Orchestrator:
         self._status = WorkflowStatus(state="running", transcript_path=transcript.path)
         return shop
 
-    def _write_start(self, shop: Workshop, task: str) -> None:
+    def _write_start(self, shop: Workshop, task: str) -> WorkflowStart:
         price = shop.costs.price
-        told = {"input": price.input, "output": price.output, "source": price.source}
-        shop.transcript.write(
-            WorkflowStart(
-                task=task,
-                config=self._config(),
-                model=shop.model.model,
-                simulated=shop.model.simulated,
-                price=told,
-                versions=versions(),
-            )
+        start = WorkflowStart(
+            task=task,
+            config=self._config(),
+            model=shop.model.model,
+            simulated=shop.model.simulated,
+            price={"input": price.input, "output": price.output, "source": price.source},
+            versions=versions(),
+            documents=digests(self._root, [*DOCUMENTS.values(), LOG_FILE]),
         )
+        shop.transcript.write(start)
+        return start
 
     def _config(self) -> dict[str, Any]:
         return {

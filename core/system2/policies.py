@@ -117,7 +117,7 @@ class UnsafeBash:
 
 
 class AutoApproveGates:
-    """Approves every gate: `--auto-approve` (REQ-005)."""
+    """Approves every gate: `--auto-approve` (REQ-005). It is not asked where the work of a gate was not produced."""
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:  # noqa: ARG002  # the protocol's
         """Return an approval."""

@@ -24,6 +24,8 @@ class Recorded:
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self._left: deque[Mapping[str, Any]] = deque()
         self.task = ""
+        self.documents: dict[str, str] = {}
+        """The digests of the documents that were there when the workflow began."""
         self.cut_off: str | None = None
         """The agent in whose work the earlier process ended."""
         self.lifted = 0
@@ -69,7 +71,7 @@ class Recorded:
     def _take(self, record: Mapping[str, Any]) -> None:
         kind = record["type"]
         if kind == "workflow_start":
-            self.task = record["task"]
+            self.task, self.documents = record["task"], record.get("documents", {})
         elif kind == "agent_start":
             self.half_done += self._round
             self._round = []

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from aeon_core.errors import RunAborted
-from system2.briefs import contract_for, repair_contract
-from system2.constants import DELEGATION_MAP, MAX_CYCLES, POST_EXECUTION, Gate
+from system2.briefs import DOCUMENTS, contract_for, repair_contract
+from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, Gate
+from system2.contracts import DelegationContract
 from system2.delegation import Delegation
-from system2.gates import GATE_OF_AGENT, LAST_GATE, Gates, artifact_summary, closing_summary
+from system2.documents import Documents, ProjectFiles, changed_files, project_files
+from system2.gates import (
+    GATE_OF_AGENT,
+    LAST_GATE,
+    Gates,
+    agent_problems,
+    artifact_summary,
+    closing_summary,
+    logged_results,
+)
 from system2.policies import GateDecision, GateDecisionType
 from system2.reading import text_of
 from system2.recorded import Recorded
@@ -19,6 +29,7 @@ from system2.session import AgentResult
 
 EXECUTOR = "executor"
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
+SPEC_FOLDER = "spec/"
 MAX_SCOPE_BYTES = 100_000
 CUT_OFF = "An earlier run of this work was cut off: some files may be there already. Look at them before you write."
 
@@ -40,6 +51,13 @@ class Workflow:
         self._recorded = recorded or Recorded()
         self._changed: dict[str, None] = {}
         """The files that were changed since the tasks were approved, in order, relative to the project root."""
+        self._documents = Documents(project_root, self._recorded.documents)
+        self._written: set[str] = set()
+        """The files that any agent wrote to by its tools."""
+        self._before: ProjectFiles | None = None
+        """The project as the executor found it; None where an earlier process had it work."""
+        self._produced: set[str] = set()
+        """What the project has since the executor worked, and had not before, but for `spec/`."""
         self._executed: AgentResult | None = None
         """How the executor's work ended; repairs are told by those who check them."""
         self._checks: dict[str, AgentResult] = {}
@@ -57,6 +75,7 @@ class Workflow:
         while (feedback := self._close()) is not None:
             self._executed = self._delegation.go_on(EXECUTOR, contract_for(EXECUTOR, self._task), feedback)
             self._note_changes(self._executed)
+            self._note_production()
             self._check()
 
     def _specify(self, agent: str) -> None:
@@ -66,15 +85,44 @@ class Workflow:
             return
         gate = GATE_OF_AGENT[agent]
         contract = contract_for(agent, self._task, warnings=self._warnings(agent))
-        result = self._delegation.work(agent, contract)
-        while (feedback := self._decided(gate, partial(artifact_summary, gate, result, self._root))) is not None:
+        live = self._recorded.over
+        result = self._worked(agent, contract)
+        if not live and self._recorded.over and self._gates.automatic and self._problems(gate, result):
+            # An earlier process ended on these, at this gate; what caused them may have been removed since.
+            result = self._worked(agent, contract)
+        while True:
+            problems = self._problems(gate, result)
+            feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
+            if feedback is None:
+                return
             result = self._delegation.go_on(agent, contract, feedback)
+            self._written.update(map(self._relative, result.files_changed))
+
+    def _worked(self, agent: str, contract: DelegationContract) -> AgentResult:
+        result = self._delegation.work(agent, contract)
+        self._written.update(map(self._relative, result.files_changed))
+        return result
+
+    def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
+        """Return why the work behind a gate was not produced; nothing where it was."""
+        missing = self._documents.problem(gate.artifact, self._written)
+        return [*agent_problems(result), *([missing] if missing is not None else [])]
 
     def _execute(self) -> None:
         contract = contract_for(EXECUTOR, self._task, warnings=self._warnings(EXECUTOR))
-        self._changed.update(dict.fromkeys(self._half_done()))
+        half_done = list(self._half_done())
+        self._changed.update(dict.fromkeys(half_done))
+        self._written.update(half_done)
+        self._before = project_files(self._root) if self._recorded.over else None
         self._executed = self._delegation.work(EXECUTOR, contract)
         self._note_changes(self._executed)
+        self._note_production(half_done)
+
+    def _note_production(self, half_done: Iterable[str] = ()) -> None:
+        if self._before is not None and self._executed is not None:
+            found = changed_files(self._before, project_files(self._root))
+            found.update(half_done, map(self._relative, self._executed.files_changed))
+            self._produced = {path for path in found if not path.startswith(SPEC_FOLDER)}
 
     def _check(self) -> None:
         """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
@@ -105,21 +153,59 @@ class Workflow:
     def _close(self) -> str | None:
         """Ask at the last gate; return the feedback for the executor, None where all is approved."""
 
+        problems = self._open_problems()
+
         def summary() -> str:
             results = self._checks
             if self._executed is not None and not _is_settled(self._executed):
                 results = {EXECUTOR: self._executed, **self._checks}
-            return closing_summary(self._root, results.items(), self._skipped.items(), self._cost())
+            skipped = self._skipped.items()
+            return closing_summary(self._root, results.items(), skipped, self._cost(), problems)
 
-        return self._decided(LAST_GATE, summary)
+        return self._decided(LAST_GATE, summary, problems)
 
-    def _decided(self, gate: Gate, summary: Callable[[], str]) -> str | None:
-        """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted."""
+    def _open_problems(self) -> list[str]:
+        """Return what of the executor's work and of the checks was not produced, or is left open (REQ-005, REQ-046)."""
+        problems = self._problems_of_execution()
+        logged = logged_results(self._root)
+        for agent, result in self._checks.items():
+            found = agent_problems(result)
+            if not found and logged.get(agent, "").lower().startswith("blocker"):
+                found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
+            if (missing := self._documents.problem(DOCUMENTS[agent], self._written)) is not None:
+                found.append(f"{agent}: {missing}")
+            problems += found
+        if self._checks.keys() & set(POST_EXECUTION):
+            missing = self._documents.problem(LOG_FILE, self._written)
+            problems += [missing] if missing is not None else []
+        return problems
+
+    def _problems_of_execution(self) -> list[str]:
+        if self._executed is None:
+            return []
+        problems = agent_problems(self._executed)
+        if self._before is None:
+            return problems
+        if not self._produced:
+            problems.append("the executor changed no file of the project")
+        known = changed_files(self._before, project_files(self._root)) | self._written
+        signal = self._executed.completion
+        for path in dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else [])):
+            claimed = PurePosixPath(path).as_posix()
+            if not any(each == claimed or each.startswith(f"{claimed}/") for each in known):
+                problems.append(f"the executor says that it changed {path!r}, and did not")
+        return problems
+
+    def _decided(self, gate: Gate, summary: Callable[[], str], problems: Sequence[str]) -> str | None:
+        """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted.
+
+        Where nobody looks at it, a gate with `problems` is not approved.
+        """
         decision = self._recorded.decision(gate.number)
         if decision is not None:
             self._gates.decisions.append(decision)
         else:
-            decision = self._gates.ask(gate, summary())
+            decision = self._gates.ask(gate, summary(), problems)
         if decision.decision is GateDecisionType.APPROVE:
             return None
         if decision.decision is GateDecisionType.ABORT:
@@ -140,6 +226,7 @@ class Workflow:
 
     def _note_changes(self, result: AgentResult) -> None:
         told = result.completion.files_changed if result.completion is not None else []
+        self._written.update(map(self._relative, result.files_changed))
         self._changed.update(dict.fromkeys(map(self._relative, [*result.files_changed, *told])))
 
     def _half_done(self) -> Iterator[str]:

@@ -1,0 +1,196 @@
+"""With `--auto-approve` no gate is approved whose work was not produced (REQ-005): never exit 0, one line why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from system2.documents import Documents, changed_files, digests, project_files
+from system2.policies import AutoApproveGates
+from tests.system2.kit import Confirms, done, said, uses
+from tests.system2.test_main import SIMULATED, system2
+from tests.system2.workflows import TASK, Case, Watched, agents_of
+
+Reply = Callable[[LLMRequest], LLMResponse | None]
+CONTEXT, EXECUTES, REVIEWS = "## Outputs\n\n- spec/context.md", "Carry out all tasks of", "spec/code-review.md\n"
+
+
+def of(part: str, *replies: LLMResponse | None) -> Reply:
+    """The replies to those whose contract has this part, one after the other, the last one for ever."""
+    left = list(replies)
+
+    def reply(request: LLMRequest) -> LLMResponse | None:
+        if part not in str(request.messages[0]["content"]):
+            return None
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return reply
+
+
+def auto(root: Path, reply: Reply | None = None) -> Case:
+    return Case(root, Watched(reply=reply), gate_policy=AutoApproveGates(), bash_policy=Confirms(answer=False))
+
+
+def refused(case: Case, gate: str, why: str) -> None:
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert result.error == f"aborted at gate {gate}: not approved, {why}"
+    assert "\n" not in result.error
+    assert [decision.decision.value for decision in result.gate_decisions][-1] == "abort"
+
+
+def test_a_workflow_that_produced_everything_is_approved(tmp_path: Path) -> None:
+    result = auto(tmp_path).orchestrator.run(TASK)
+    assert (result.status, result.exit_code, len(result.gate_decisions)) == ("completed", 0, 6)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [said("I'm sorry, but I can't help with that."), said(""), said("Written: spec/context.md."), done("all written")],
+    ids=["refusal", "empty", "claim", "signal"],
+)
+def test_a_document_that_no_agent_wrote(reply: LLMResponse, tmp_path: Path) -> None:
+    case = auto(tmp_path, of(CONTEXT, reply))
+    refused(case, "1 (context)", "spec/context.md was not written")
+    assert agents_of(case.lines) == ["repo-governor", "spec-coordinator"]
+
+
+@pytest.mark.parametrize("content", ["", " \n\t\n"])
+def test_a_document_that_is_empty(content: str, tmp_path: Path) -> None:
+    write = uses(("Write", {"file_path": "spec/context.md", "content": content}))
+    refused(auto(tmp_path, of(CONTEXT, write, done())), "1 (context)", "spec/context.md is empty")
+
+
+def test_a_document_from_before_that_was_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "spec").mkdir()
+    (tmp_path / "spec" / "context.md").write_text("# Of another task\n")
+    why = "spec/context.md was not written: it is the one from before this workflow"
+    refused(auto(tmp_path, of(CONTEXT, done())), "1 (context)", why)
+
+
+def test_a_document_from_before_that_was_written_again_in_the_same_words(tmp_path: Path) -> None:
+    (tmp_path / "spec").mkdir()
+    (tmp_path / "spec" / "context.md").write_text("# The same\n")
+    same = uses(("Write", {"file_path": "spec/context.md", "content": "# The same\n"}))
+    read = uses(("Read", {"file_path": "spec/context.md"}))
+    assert auto(tmp_path, of(CONTEXT, read, same, done())).orchestrator.run(TASK).exit_code == 0
+
+
+def test_a_document_outside_the_project(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside.md"
+    (root / "spec").mkdir(parents=True)
+    outside.write_text("# Mine\n")
+    (root / "spec" / "context.md").symlink_to(outside)
+    why = "spec/context.md is reached through a symbolic link; it must be a file of the project"
+    refused(auto(root, of(CONTEXT, done())), "1 (context)", why)
+
+
+def test_blockers_of_an_agent_before_its_document(tmp_path: Path) -> None:
+    write = uses(("Write", {"file_path": "spec/context.md", "content": "# Half\n"}))
+    case = auto(tmp_path, of(CONTEXT, write, done("half", status="blockers", blockers=["nobody knows the owner"])))
+    refused(case, "1 (context)", "spec-coordinator reports a blocker: nobody knows the owner")
+
+
+@pytest.mark.parametrize("reply", [said("I cannot do that."), done("done")], ids=["prose", "signal"])
+def test_an_executor_that_changed_nothing(reply: LLMResponse, tmp_path: Path) -> None:
+    refused(auto(tmp_path, of(EXECUTES, reply)), "5 (summary)", "the executor changed no file of the project")
+
+
+def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text("old = 1\n")
+    write = uses(("Write", {"file_path": "src/app.py", "content": "app = 1\n"}))
+    claims = done(files_changed=["src/app.py", "./src/", "old.py", "src/none.py", "/etc/passwd"])
+    why = "; ".join(
+        f"the executor says that it changed {path!r}, and did not" for path in ("old.py", "src/none.py", "/etc/passwd")
+    )
+    refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
+
+
+def test_an_executor_that_wrote_by_a_command_has_written(tmp_path: Path) -> None:
+    command = uses(("Bash", {"command": "mkdir -p src && echo 'app = 1' > src/app.py && rm old.py"}))
+    (tmp_path / "old.py").write_text("old = 1\n")
+    claims = done(files_changed=["src/app.py", "old.py"])
+    case = auto(tmp_path, of(EXECUTES, command, claims))
+    case.bash.answer = True
+    result = case.orchestrator.run(TASK)
+    assert (result.exit_code, result.error) == (0, None)
+
+
+def test_a_check_with_an_open_blocker(tmp_path: Path) -> None:
+    case = auto(tmp_path, of(REVIEWS, done("still wrong", status="blockers", blockers=["it divides by zero"])))
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code) == ("aborted", 1)
+    assert "not approved, code-reviewer reports a blocker: it divides by zero" in (result.error or "")
+
+
+def test_a_check_whose_log_has_a_blocker_though_it_signals_success(tmp_path: Path) -> None:
+    write = uses(
+        ("Write", {"file_path": "spec/code-review.md", "content": "# Review\n"}),
+        ("Edit", {"file_path": "spec/post-execution-log.md", "old_string": "# ", "new_string": "# The "}),
+    )
+    entry = uses(
+        ("Bash", {"command": "printf '\\n## code-reviewer\\n- Result: blockers\\n' >> spec/post-execution-log.md"})
+    )
+    case = auto(tmp_path, of(REVIEWS, write, entry, done("fine")))
+    case.bash.answer = True
+    refused(case, "5 (summary)", "spec/post-execution-log.md says of code-reviewer: blockers")
+
+
+@pytest.mark.parametrize("reply", [said("Looks good to me."), done("looks good")], ids=["prose", "signal"])
+def test_a_check_without_a_report(reply: LLMResponse, tmp_path: Path) -> None:
+    case = auto(tmp_path, of(REVIEWS, reply))
+    refused(case, "5 (summary)", "code-reviewer: spec/code-review.md was not written")
+
+
+def test_a_person_sees_the_same_at_the_gate_and_may_approve_it_all_the_same(tmp_path: Path) -> None:
+    case = Case(tmp_path, Watched(reply=of(CONTEXT, done("all written"))))
+    assert case.orchestrator.run(TASK).exit_code == 0
+    assert case.gates.asked[1][2] == "spec/context.md was not written\nall written"
+
+
+def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_goes_on_once_it_can(tmp_path: Path) -> None:
+    # A file in the place of the folder: that holds for root as well.
+    (tmp_path / "spec").write_text("no folder")
+    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    why = "system2: aborted at gate 0 (scope): not approved, spec/scope.md cannot be read: Not a directory"
+    assert [line for line in done.stderr.splitlines() if line.startswith("system2: ")] == [why]
+    (tmp_path / "spec").unlink()
+    again = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "spec" / "scope.md").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_project_without_the_right_to_write_is_exit_1(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        assert system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path).returncode == 1
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_what_lies_in_place_of_a_document_is_told(tmp_path: Path) -> None:
+    documents = Documents(tmp_path, {})
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert documents.problem("folder", ()) == "folder is no regular file"
+    assert documents.problem("pipe", ()) == "pipe is no regular file"
+    assert digests(tmp_path, ["folder", "pipe", "none"]) == {}
+
+
+def test_changed_files_are_those_made_changed_and_removed(tmp_path: Path) -> None:
+    for name in ("kept", "changed", "removed"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".git").mkdir()
+    before = project_files(tmp_path)
+    (tmp_path / "changed").write_text("CHANGED")
+    (tmp_path / "removed").unlink()
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "made").write_text("made")
+    (tmp_path / ".git" / "index").write_text("x")
+    assert changed_files(before, project_files(tmp_path)) == {"changed", "removed", "deep/made"}
