@@ -206,7 +206,8 @@ def _limited(error: LLMError, attempt: int) -> LLMError:
     """Return the error as the retry policy is to see it: final after the last attempt that its kind is worth."""
     if error.retryable:
         error.context["may_pass"] = True
-        error.retryable = error.status_code == 429 or attempt <= SERVICE_RETRIES
+        starting = error.status_code is None and bool(error.context.get("unavailable"))
+        error.retryable = error.status_code == 429 or starting or attempt <= SERVICE_RETRIES
     if isinstance(error.retry_after, int | float):
         error.retry_after = min(float(error.retry_after), MAX_WAIT)
     return error

@@ -8,7 +8,15 @@ from typing import Any
 
 from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import llm_error, one_line, retry_after, status_failure, too_long_failure, unusable
+from aeon_core.llm._failure import (
+    is_connection_refused,
+    llm_error,
+    one_line,
+    retry_after,
+    status_failure,
+    too_long_failure,
+    unusable,
+)
 from aeon_core.llm.base import Usage
 from aeon_core.redaction import REDACTED
 
@@ -68,7 +76,9 @@ def bedrock_failure(
         return llm_error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
     if _UNREACHABLE_KIND.search(kind):
         hint = "check the network, the region" + (" and the base URL" if place.url else "")
-        return llm_error(f"{url} cannot be reached: {detail}; {hint}", place, True, usage=usage, unsent=True)
+        message = f"{url} cannot be reached: {detail}; {hint}"
+        refused = is_connection_refused(error)
+        return llm_error(message, place, True, usage=usage, unsent=True, unavailable=refused)
     if kind in _BROKEN_FRAME:
         return unusable(place, f"an event of its stream is broken: {detail}", usage)
     if kind == "ParamValidationError":

@@ -22,10 +22,29 @@ MAX_MESSAGE = 300
 _MAX_SAID = 140
 _MAX_SAID_OF_LENGTH = 100
 _READ_AT_MOST = 20_000
+_MAX_CAUSES = 10
 
 _NEVER_REACHED = ("ConnectTimeout", "ConnectError", "UnsupportedProtocol", "InvalidURL", "ProxyError")
 """Kinds of failure before which nothing was sent, so that nothing can have been charged."""
 _RETRYABLE_4XX = (408, 409, 425, 429)
+_REFUSED = (400, 422)
+_UNAVAILABLE = 503
+_NO_USABLE_MODEL = (401, 402, 403, 404)
+_NO_CREDIT = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error", "budget_exceeded"}
+)
+_NO_MODEL = frozenset({"model_not_found", "invalid_model", "unknown_model", "model_not_available", "invalid_model_id"})
+_NO_KEY = frozenset(
+    {"invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"}
+)
+_SAYS_NO_MODEL = re.compile(
+    r"invalid model\b|not a valid model\b|unknown model\b|model (?:does )?not (?:exist|found)"
+    r"|no 'model_name' with this string"
+)
+_SAYS_NOT_THERE = re.compile(r"does not exist|not found|not available")
+_SAYS_NO_KEY = re.compile(
+    r"(?:incorrect|invalid|expired|missing|no) api.?key|api.?key (?:is )?(?:not valid|invalid|expired|missing)"
+)
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -59,27 +78,68 @@ def status_failure(
 ) -> LLMError:
     """Return the LLMError for an HTTP status of 400 or more. Retryable are 408, 409, 425, 429 and 5xx (core FR-048).
 
+    What says that there is no usable model (the key, the model's name, the credit) ends a run with exit 3.
     A request that does not fit the model is never retryable: the error's context says `context_too_long`.
     """
     url, told = place.shown_url, said(body)
     if is_too_long(status, told, body):
         return too_long_failure(told, body, place, status, usage)
+    meant = _meant(status, body, told, place.name)
     what = {
         401: f"{url} refused the key ({status})",
+        402: f"{url} has no credit left for the key in {place.key_variable} ({status})",
         403: f"{url} refused access ({status})",
         404: f"the model name {place.name[:60]!r} is unknown at {url} ({status})",
         429: f"{url} limits the rate of requests ({status})",
-    }.get(status, f"{url} {'failed' if status >= 500 else 'refused the request'} ({status})")
+    }.get(meant, f"{url} {'failed' if status >= 500 else 'refused the request'} ({status})")
     hint = {
         401: f"; set a valid key in {place.key_variable}",
+        402: "; add credit there, or use another model",
         403: f"; check what the key in {place.key_variable} may use",
         404: "; check the name" + (" and the base URL" if place.url else ""),
-    }.get(status, "")
+    }.get(meant, "")
     quoted = f": {one_line(told, place)[:_MAX_SAID]}" if told else ""
-    retryable = status >= 500 or status in _RETRYABLE_4XX
-    return llm_error(
-        f"{what}{quoted}{hint}", place, retryable, retry_after(headers) if retryable else None, status, usage
-    )
+    retryable = meant >= 500 or meant in _RETRYABLE_4XX
+    context: dict[str, Any] = {"exit_code": 3} if meant in _NO_USABLE_MODEL else {}
+    if status == _UNAVAILABLE:
+        context["unavailable"] = True
+    wait = retry_after(headers) if retryable else None
+    return llm_error(f"{what}{quoted}{hint}", place, retryable, wait, status, usage, **context)
+
+
+def _meant(status: int, body: Any, told: str, model: str) -> int:
+    """Return the status that a refusal means: proxies answer 400 for an unknown model or key, and 429 without credit.
+
+    The body's own fields decide; for a 400 without any, the words that LiteLLM, OpenRouter, DeepSeek and xAI use.
+    """
+    named = _fields(body)
+    if named & _NO_CREDIT:
+        return 402
+    if status not in _REFUSED:
+        return status
+    if named & _NO_MODEL or (isinstance(body, dict) and _inner(body).get("param") == "model"):
+        return 404
+    if named & _NO_KEY:
+        return 401
+    said_so = told.lower()
+    if _SAYS_NO_MODEL.search(said_so) or (model.lower() in said_so and _SAYS_NOT_THERE.search(said_so)):
+        return 404
+    return 401 if _SAYS_NO_KEY.search(said_so) else status
+
+
+def _fields(body: Any) -> set[str]:
+    """Return what an error's body says in its fields `code`, `type` and `reason`, in lower case."""
+    found = body[0] if isinstance(body, list) and body else body
+    inner = _inner(found) if isinstance(found, dict) else {}
+    details = inner.get("details")
+    places = [inner, *(details if isinstance(details, list) else [])]
+    told = (place.get(key) for place in places if isinstance(place, dict) for key in ("code", "type", "reason"))
+    return {word.lower() for word in told if isinstance(word, str)}
+
+
+def _inner(body: dict[str, Any]) -> dict[str, Any]:
+    inner = body.get("error", body)
+    return inner if isinstance(inner, dict) else body
 
 
 def too_long_failure(
@@ -163,7 +223,18 @@ def _transport_failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage
     else:
         message = f"the reply of {url} cannot be used: {kind}: {detail}"
     unsent = True if kind in _NEVER_REACHED else None
-    return llm_error(message, place, True, usage=usage, unsent=unsent)
+    return llm_error(message, place, True, usage=usage, unsent=unsent, unavailable=is_connection_refused(error))
+
+
+def is_connection_refused(error: BaseException) -> bool | None:
+    """Return True where nothing listens at the address: a server that is starting does so too; else None."""
+    cause: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if cause is None or isinstance(cause, ConnectionRefusedError):
+            break
+        inner = getattr(cause, "kwargs", {}).get("error")
+        cause = inner if isinstance(inner, BaseException) else cause.__cause__ or cause.__context__
+    return True if isinstance(cause, ConnectionRefusedError) else None
 
 
 def llm_error(

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMResponse
 
 MAX_ATTEMPTS = 3
 """Attempts in all, the first one counted."""
+
+UNAVAILABLE_SECONDS = 30.0
+"""How long a server is waited for that refuses the connection or answers 503: it may be starting."""
 
 MAX_WAIT = 60.0
 """The longest wait before an attempt, in seconds, whatever a provider asks for."""
@@ -29,10 +32,11 @@ def attempts(
 ) -> LLMResponse:
     """Return what `call(attempt)` gives, `attempt` counting from 1 (core FR-048).
 
-    Only an LLMError that says it is retryable is tried again. Before each wait `on_retry(attempt, error, seconds)` is
-    told what failed and how long the wait is: 1 s, then 2 s, at least the provider's `retry_after`, at most 60 s; no
-    jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call` raises;
-    ValueError for fewer than one attempt.
+    Only an LLMError that says it is retryable is tried again; one with `unavailable` in its context beyond
+    `max_attempts`, until some 30 s were waited in all. Before each wait `on_retry(attempt, error, seconds)` is told
+    what failed and how long the wait is: 1 s, then twice as long each time, at least the provider's `retry_after`, at
+    most 60 s; no jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call`
+    raises; ValueError for fewer than one attempt.
     """
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
@@ -41,7 +45,7 @@ def attempts(
         on_retry(state.attempt_number, _error(state), state.upcoming_sleep)
 
     retrying = Retrying(
-        stop=stop_after_attempt(max_attempts),
+        stop=lambda state: state.attempt_number >= max_attempts and _waited_long_enough(state),
         wait=_wait,
         retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
         before_sleep=before_sleep,
@@ -50,6 +54,11 @@ def attempts(
     )
     numbers = count(1)
     return retrying(lambda: call(next(numbers)))
+
+
+def _waited_long_enough(state: RetryCallState) -> bool:
+    # What was waited is counted, not the time that went by: a replay makes the same attempts.
+    return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
 
 
 def _wait(state: RetryCallState) -> float:

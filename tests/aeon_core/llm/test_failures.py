@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import MAX_MESSAGE, retry_after, status_failure
+from aeon_core.llm._failure import MAX_MESSAGE, is_connection_refused, retry_after, status_failure
 from aeon_core.llm.base import LLMRequest
 from aeon_core.visible import visible
 from tests.aeon_core.llm.conftest import KEY, Make
@@ -110,6 +110,122 @@ def test_an_unknown_model_is_named(make: Make, server: Server) -> None:
     assert "the model name 'gpt-" in error.message
     assert "is unknown at http://127.0.0.1" in error.message
     assert "\x1b" not in error.message
+
+
+def test_a_503_and_a_refused_connection_may_be_a_server_that_starts(make: Make, server: Server) -> None:
+    server.script(Reply({"error": {"message": "loading the model"}}, status=503, headers={"retry-after": "3"}))
+    loading = failed(make, server)
+    assert (loading.context.get("unavailable"), loading.retry_after) == (True, 3.0)
+    server.script(Reply({"error": {"message": "overloaded"}}, status=529))
+    assert "unavailable" not in failed(make, server, requests=2).context
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    refused = failed(make, server, requests=2, base_url=f"http://127.0.0.1:{port}/v1")
+    assert (refused.retryable, refused.context.get("unavailable"), refused.context.get("unsent")) == (True, True, True)
+    assert "is the server running" in refused.message
+
+
+def test_what_fails_otherwise_is_no_server_that_starts() -> None:
+    unknown = OSError("connection failed")
+    unknown.__cause__ = socket.gaierror(-2, "Name or service not known")
+    assert is_connection_refused(unknown) is None
+    circle = OSError("a")
+    circle.__context__ = OSError("b")
+    circle.__context__.__context__ = circle
+    assert is_connection_refused(circle) is None
+
+
+NO_MODEL = "is unknown at http://127.0.0.1"
+NO_KEY = "refused the key (400)"
+NO_CREDIT = "has no credit left for the key in OPENAI_API_KEY"
+LITELLM = "/chat/completions: Invalid model name passed in model=m1. Call `/v1/models` to view available models."
+REFUSALS = {
+    "litellm": ({"error": {"message": LITELLM, "type": "None", "param": "None", "code": "400"}}, NO_MODEL),
+    "litellm-dict": ({"error": {"message": {"error": LITELLM}, "type": "None", "param": "None"}}, NO_MODEL),
+    "litellm-sdk": (
+        {"error": {"message": "litellm.BadRequestError: There is no 'model_name' with this string", "code": "400"}},
+        NO_MODEL,
+    ),
+    "openrouter": ({"error": {"message": "m1 is not a valid model ID", "code": 400}, "user_id": "u"}, NO_MODEL),
+    "deepseek": ({"error": {"message": "Model Not Exist", "type": "invalid_request_error", "param": None}}, NO_MODEL),
+    "mistral": (
+        {"object": "error", "message": "Invalid model: m1", "type": "invalid_model", "param": None, "code": "1500"},
+        NO_MODEL,
+    ),
+    "hugging-face": (
+        {"error": {"message": "The requested model 'm1' does not exist", "code": "model_not_found", "param": "model"}},
+        NO_MODEL,
+    ),
+    "openai": ({"error": {"message": "invalid model ID", "type": "invalid_request_error", "param": None}}, NO_MODEL),
+    "ollama": ({"error": {"message": 'model "m1" not found, try pulling it first', "type": "api_error"}}, NO_MODEL),
+    "litellm-key": (
+        {"error": {"message": "Authentication Error, No api key passed in.", "type": "auth_error", "code": "400"}},
+        NO_KEY,
+    ),
+    "xai-key": ({"code": "invalid argument", "error": "Incorrect API key provided: xx***xx."}, NO_KEY),
+    "google-key": (
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "API key not valid. Please pass a valid API key.",
+                    "status": "INVALID_ARGUMENT",
+                    "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+                }
+            }
+        ],
+        NO_KEY,
+    ),
+    "litellm-budget": (
+        {"error": {"message": "Budget has been exceeded!", "type": "budget_exceeded", "code": "400"}},
+        NO_CREDIT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_proxy_s_400_for_an_unknown_model_or_key_is_no_usable_model(
+    openai_model: Make, server: Server, name: str, streamed: bool
+) -> None:
+    body, said = REFUSALS[name]
+    server.script(Reply(body, status=400))
+    error = failed(openai_model, server, streamed=streamed)
+    assert (error.retryable, error.exit_code, error.status_code) == (False, 3, 400)
+    assert said in error.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "messages: at least one message is required", "type": "invalid_request_error"}},
+        {"error": {"message": "temperature is too high for m1", "param": "temperature", "code": "invalid_value"}},
+        {"error": {"message": "the tool 'notes' was not found in tools", "param": "tool_choice"}},
+        "a page",
+        ["a", "list"],
+        {"error": {"code": ["model_not_found"], "details": ["x", 1]}},
+    ],
+)
+def test_any_other_400_is_the_request_s_own(openai_model: Make, server: Server, body: Any) -> None:
+    server.script(Reply(body, status=400))
+    error = failed(openai_model, server)
+    assert (error.retryable, error.exit_code) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [(429, "insufficient_quota"), (429, "billing_hard_limit_reached"), (402, "whatever"), (403, "insufficient_quota")],
+)
+@pytest.mark.parametrize("field", ["code", "type"])
+def test_an_account_without_credit_fails_at_once(
+    openai_model: Make, server: Server, status: int, word: str, field: str
+) -> None:
+    body = {"error": {"message": "You exceeded your current quota, please check your plan.", field: word}}
+    server.script(Reply(body, status=status, headers={"retry-after": "20"}))
+    error = failed(openai_model, server)
+    assert (error.retryable, error.retry_after, error.exit_code) == (False, None, 3)
+    assert f"{NO_CREDIT} ({status})" in error.message
+    assert "add credit there, or use another model" in error.message
 
 
 @pytest.mark.parametrize(

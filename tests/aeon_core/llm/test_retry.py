@@ -73,6 +73,49 @@ def test_a_retry_that_succeeds_ends_it() -> None:
     assert [entry[0] for entry in calls.log] == ["call", "retry", "sleep", "call"]
 
 
+def starting(retry_after: Any = None) -> LLMError:
+    return LLMError("starting", True, retry_after, status_code=503, unavailable=True)
+
+
+def waits(calls: Calls) -> list[float]:
+    return [entry[1] for entry in calls.log if entry[0] == "sleep"]
+
+
+def test_a_server_that_may_be_starting_is_waited_for_about_thirty_seconds() -> None:
+    calls = Calls(*[starting() for _ in range(9)])
+    with pytest.raises(LLMError, match="starting"):
+        calls.run()
+    assert waits(calls) == [1, 2, 4, 8, 16]
+    assert calls.log[-1] == ("call", 6)
+
+
+def test_a_server_that_has_started_meanwhile_answers() -> None:
+    calls = Calls(starting(), starting(), starting(), starting(), DONE)
+    assert calls.run() is DONE
+    assert waits(calls) == [1, 2, 4, 8]
+
+
+def test_the_wait_that_such_a_server_asks_for_counts() -> None:
+    calls = Calls(*[starting(20) for _ in range(9)])
+    with pytest.raises(LLMError):
+        calls.run()
+    assert waits(calls) == [20, 20]
+    calls = Calls(*[starting(3600) for _ in range(9)])
+    with pytest.raises(LLMError):
+        calls.run()
+    assert waits(calls) == [60, 60]
+
+
+def test_another_failure_among_them_has_its_three_attempts_alone() -> None:
+    calls = Calls(starting(), starting(), busy(), DONE)
+    with pytest.raises(LLMError, match="busy"):
+        calls.run()
+    calls = Calls(starting(), LLMError("the key was refused", status_code=401), DONE)
+    with pytest.raises(LLMError, match="the key"):
+        calls.run()
+    assert waits(calls) == [1]
+
+
 @pytest.mark.parametrize(
     ("wish", "wait"),
     [(7, 7.0), (0.2, 1.0), (3600, 60.0), (float("inf"), 60.0), (float("nan"), 1.0), (-5, 1.0), ("soon", 1.0)],

@@ -104,7 +104,7 @@ def test_a_priced_model_s_cost_is_told(cli: Cli, server: Server) -> None:
 @pytest.mark.parametrize(
     ("replies", "said"),
     [
-        ([Reply({"error": {"message": "overloaded"}}, status=503)] * 3, "the judge failed: "),
+        ([Reply({"error": {"message": "overloaded"}}, status=529)] * 3, "the judge failed: "),
         ([chat("no issues from me")], "the judge's reply is no report"),
     ],
     ids=["fails", "prose"],

@@ -145,6 +145,8 @@ def test_a_project_that_cannot_be_written(cli: Cli, server: ByPurpose, options: 
     # A file stands where the folder is to be: that holds for root as well.
     Path("docs").write_text("no folder")
     server.plan([{**FILE, "arguments": {**NOTES, "file_path": "docs/notes.md"}}])
-    Path(".aeon/config.yml").write_text("policy: {allow: [Write]}\n")
-    done = run(cli, server, "--tools", "files", *options)
-    assert (done.code, json.loads(done.out)["steps"][0]["status"]) == (5, "failed")
+    Path("own.yml").write_text("policy: {allow: [Write]}\n")
+    done = run(cli, server, "--tools", "files", "--config", "own.yml", *options)
+    step = json.loads(done.out)["steps"][0]
+    assert (done.code, step["status"]) == (5, "failed")
+    assert "docs" in step["errors"][0]

@@ -41,7 +41,7 @@ Mode = Literal["files_with_matches", "content", "count"]
 
 
 class Query(TypedDict):
-    """What is searched for. `seconds` is how long the program may live, `cpu_seconds` how long it may compute on a file."""
+    """What is searched for. The program may live for `seconds`, and compute for `cpu_seconds` on each file."""
 
     pattern: str
     ignore_case: bool
