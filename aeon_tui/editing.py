@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 import yaml
 
 from aeon_core.errors import UsageError
+from aeon_core.plan.files import MAX_BYTES
+from aeon_core.regular_file import read_start
 from aeon_core.visible import visible
 from aeon_tui.editor import named_editor, run_editor
 
@@ -74,8 +76,11 @@ class Draft(Generic[Value]):
         return None if value == self.value else value
 
     def text(self) -> str:
-        """Return what the file holds."""
-        return self.file.read_text(encoding="utf-8", errors="replace")
+        """Return what the file holds. Raises UsageError."""
+        try:
+            return read_start(self.file, MAX_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"{str(self.file)!r} cannot be read: {error.strerror}") from None
 
     def forget(self) -> None:
         """Remove the file."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import threading
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from aeon_core.regular_file import read_start
 from system2.policies import GateDecision, GateDecisionType, Question
 
 MAX_ARTIFACT = 1_000_000
@@ -104,11 +103,6 @@ class WorkflowDesk:
 def read_artifact(path: Path) -> str:
     """Return the text of a file for the screen, or in brackets why there is none. Reads: for a thread."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError) as error:
-        return f"({error.strerror.lower() if isinstance(error, OSError) and error.strerror else error})"
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return "(it is no file)"
-    with os.fdopen(fd, "rb") as file:
-        return file.read(MAX_ARTIFACT).decode("utf-8", "replace")
+        return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
+    except OSError as error:
+        return f"({(error.strerror or str(error)).lower()})"

@@ -14,6 +14,7 @@ from aeon_core.batch import Batch, BatchTask, Pool, ProcessPool, check_journals,
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
+from aeon_core.regular_file import open_regular
 from aeon_tui.cli import _settings
 from aeon_tui.cli._batch_report import Report
 from aeon_tui.cli._output import stderr, stdout
@@ -75,7 +76,7 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
     path = Path(args.tasks)
     where = f"the file {args.tasks!r}"
     try:
-        with path.expanduser().open("rb") as file:
+        with os.fdopen(open_regular(path.expanduser()), "rb") as file:
             name = args.name or path.stem
             return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
     except (OSError, ValueError, RuntimeError) as error:

@@ -19,6 +19,7 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.chain import ModelChain
 from aeon_core.llm.retry import MAX_WAIT
+from aeon_core.regular_file import read_start
 
 UNTOLD_WAIT = 1.0
 """Seconds that all wait where a provider refuses for the rate and does not say for how long."""
@@ -59,7 +60,7 @@ class RateGate:
             stat = self.path.stat()
             if stat.st_mtime_ns == self._passed:
                 return 0.0
-            seconds = min(float(self.path.read_text()), MAX_WAIT)
+            seconds = min(float(read_start(self.path, 100)), MAX_WAIT)
             left = seconds - max(0.0, self._now() - stat.st_mtime)
         except (OSError, ValueError):
             return 0.0

@@ -29,6 +29,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
+def truth_value(value: Any) -> Any:
+    """Return the boolean that the text `yes`, `no`, `on` or `off` means; any other value as it is."""
+    words = {"yes": True, "on": True, "no": False, "off": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
 def first_problem(error: ValidationError) -> str:
     """Return the first of what pydantic says is wrong, as one line: where, and what."""
     found = error.errors(include_url=False, include_input=False, include_context=False)[0]

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
+from aeon_core.regular_file import read_whole
+from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml
 
 if TYPE_CHECKING:
     import yaml
@@ -24,6 +26,7 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 _LINE = re.compile(r"[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|\Z)")
 _NO_MORE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n\x85\u2028\u2029]|\Z)")
 """Behind a value that is the last of its line."""
+_BYTE_ORDER_MARK = "\ufeff"
 _MODE = 0o600
 """Of a file that is made: it may come to hold what a server is told of a person."""
 
@@ -73,25 +76,25 @@ def changed(text: str, path: KeyPath, value: str | None) -> str:
 
     Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
     """
+    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    text = text.removeprefix(mark)
     before = _data(text)
     wanted = _with(before, path, value)
     if wanted == before:
-        return text
+        return mark + text
     for candidate in _candidates(text, path, value):
         with contextlib.suppress(ValueError):
             if _data(candidate) == wanted:
-                return candidate
+                return mark + candidate
     raise ValueError(f"{'.'.join(path)!r} cannot be changed by itself; change it in an editor")
 
 
 def _data(text: str) -> dict[Any, Any]:
-    import yaml
-
     try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        raise ValueError(f"it is no YAML{'' if line is None else f', see line {line + 1}'}") from None
+        data = parse_yaml(text)
+    except YamlError as error:
+        line = "" if error.line is None else f", see line {error.line}"
+        raise ValueError(f"it cannot be read{line}: {error}") from None
     if data is not None and not isinstance(data, dict):
         raise ValueError("it does not hold `key: value` lines")
     return data or {}
@@ -112,9 +115,7 @@ def _without(data: dict[Any, Any], key: str) -> dict[Any, Any]:
 
 def _candidates(text: str, path: KeyPath, value: str | None) -> Iterator[str]:
     """Yield texts that may say it, the most natural one first; which of them do is for the caller to see."""
-    import yaml
-
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = compose_yaml(text)
     end = "\r\n" if "\r\n" in text else "\n"
     key, *below = path
     found = _entry(root, key)
@@ -238,7 +239,7 @@ def _read(file: Path) -> bytes:
         raise UsageError(f"{str(file)!r} is no regular file and was left alone")
     if not mode & 0o222:
         raise UsageError(f"{str(file)!r} is read-only and was left alone")
-    return file.read_bytes()
+    return read_whole(file, SETTINGS.size)
 
 
 def _replace(file: Path, data: bytes) -> None:

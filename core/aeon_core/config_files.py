@@ -18,12 +18,12 @@ from aeon_core.errors import UsageError
 from aeon_core.ownership import refuse_foreign_folders
 from aeon_core.places import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
+from aeon_core.yaml_file import load_yaml
 
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
 
 ENVIRONMENT_PREFIX = "AEON_"
-MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     Raises UsageError with the file, and the line where it is known.
     """
     where = f"the config file {str(path)!r}"
-    data = _yaml(path, where)
+    data = load_yaml(path, where)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -195,42 +195,10 @@ def read_config_file(path: Path) -> dict[str, Any]:
         if key in APP_KEYS:
             values[key] = app_value(key, value, f"{key!r} in {where}")
             continue
-        # YAML 1.1 reads a bare `off` as false.
         named = f"{key!r} in {where}"
-        checked = checked_value(key, "off" if key == "durability" and value is False else value, named)
+        checked = checked_value(key, value, named)
         values[key] = path.parent.absolute() / expanded(checked, named) if key in PATH_KEYS else checked
     return values
-
-
-def _yaml(path: Path, where: str) -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            found: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.value in found:
-                    line = key.start_mark.line + 1
-                    raise UsageError(f"{where}, line {line}: the key {key.value!r} occurs twice; keep one of them")
-                found.add(str(key.value))
-            return super().construct_mapping(node, deep)
-
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML")
-        return yaml.load(content, Loader)  # noqa: S506  # a SafeLoader
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
-        raise UsageError(f"{where} cannot be read: {reason}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        raise UsageError(f"{where}{line} is no YAML: {problem}") from None
-    except RecursionError:
-        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML") from None
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from aeon_core.budget import PriceEntry
-from aeon_core.checks import nearest, shown
+from aeon_core.checks import nearest, shown, truth_value
+from aeon_core.errors import UsageError
+from aeon_core.yaml_file import load_yaml
 from system2.constants import (
     DEFAULT_CONTEXT_WINDOW_TOKENS,
     DEFAULT_COST_CEILING_USD,
@@ -20,11 +22,9 @@ from system2.constants import (
     DEFAULT_MAX_TOOL_TURNS,
     DEFAULT_TRANSCRIPT_DIR,
 )
-from system2.reading import beginning_of
 
 CONFIG_FILE = Path(".system2") / "config.yml"
 NAMESPACE = ("providers", "bedrock", "orchestrator")
-MAX_BYTES = 1_000_000
 
 _AUTH_KEYS = {
     "region": ("region", "region_name", "aws_region"),
@@ -69,7 +69,7 @@ class WorkflowSettings(BaseModel):
     """`strict` refuses blocklisted Bash commands, `permissive` asks a person (REQ-115)."""
     bash_blocklist: tuple[Annotated[str, BeforeValidator(_is_pattern)], ...] = ()
     """Regular expressions of one's own, merged with the built-in patterns (REQ-028a)."""
-    bash_network: Annotated[bool, Field(strict=True)] = False
+    bash_network: Annotated[bool, BeforeValidator(truth_value), Field(strict=True)] = False
     """Whether commands reach the network where the machine can isolate them; without isolation they always do."""
     prices: dict[str, PriceEntry] = Field(default_factory=dict)
     """US dollars per million tokens, `input` and `output`, by model; such a price goes before a known one."""
@@ -124,17 +124,12 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
 def _bedrock_section(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
     """Return what the file holds under `providers.bedrock`; nothing where it holds no such thing."""
     where = f"the config file {str(path)!r}"
-    try:
-        content = beginning_of(path, MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
-        data = yaml.safe_load(content)
-    except FileNotFoundError:
-        if must_exist:
-            warn(f"{where} does not exist; the defaults are used")
+    if not must_exist and not os.path.lexists(path):
         return {}
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        warn(f"{where} cannot be used: {_reason(error)}; the defaults are used")
+    try:
+        data = load_yaml(path, where)
+    except UsageError as error:
+        warn(f"{error.message}; the defaults are used")
         return {}
     for key in NAMESPACE[:-1]:
         if data is None:
@@ -160,12 +155,3 @@ def _auth(bedrock: dict[str, Any]) -> dict[str, str]:
         for name, keys in _AUTH_KEYS.items()
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    mark = getattr(error, "problem_mark", None)
-    if mark is not None:
-        return f"line {mark.line + 1}: {getattr(error, 'problem', None) or 'it is no YAML'}"
-    return " ".join(str(error).split())[:200] or "it nests too deeply"

@@ -83,7 +83,7 @@ async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
         await keep(pilot, app)
         assert app.theme == "aeon-light"
         assert "It holds until the app ends" in said(app)
-        assert "was left alone: it is no YAML, see line 2" in said(app)
+        assert "was left alone: it cannot be read, see line 2: " in said(app)
     assert own.read_text() == "theme: [\n"
 
 

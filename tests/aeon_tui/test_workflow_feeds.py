@@ -144,7 +144,7 @@ def test_a_question_is_never_mistaken_for_the_next_of_the_same_words(tmp_path: P
 
 def test_an_artifact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     assert read_artifact(tmp_path / "nothing") == "(no such file or directory)"
-    assert read_artifact(tmp_path) == "(it is no file)"
+    assert read_artifact(tmp_path) == "(is a directory)"
 
 
 def test_a_blocklisted_command_is_shown_whole_and_marked(tmp_path: Path) -> None:

@@ -96,14 +96,14 @@ def test_without_settings_the_defaults_hold_and_nobody_is_told(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [1", "cannot be used: line"),
+        ("a: [1", "line 2 is not valid YAML: "),
         ("[1, 2]", "must hold `providers.bedrock.orchestrator`"),
         ("providers: 1", "must hold `providers.bedrock.orchestrator`"),
         (under("[1]"), "must hold `key: value` lines"),
-        (b"a: \x80\x81", "cannot be used"),
-        ("a: &a [*a]\n" + "- " * 3000, "cannot be used"),
-        ("{" * 100_000, "cannot be used"),
-        ("x" * 1_000_001, "cannot be used: it has more than 1,000,000 bytes"),
+        (b"a: \x80\x81", "is not UTF-8 text: byte 3 is 0x80"),
+        ("a: &a [*a]\n" + "- " * 3000, "line 1: anchors and aliases are not read"),
+        ("{" * 100_000, "nested deeper than 100 levels"),
+        ("x" * 1_000_001, "is larger than 1,000,000 bytes; shorten it"),
     ],
 )
 def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, text: str | bytes, why: str) -> None:
@@ -144,7 +144,9 @@ def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None
     os.mkfifo(tmp_path / CONFIG_FILE)
     settings, warned = load(tmp_path, None)
     assert settings == WorkflowSettings()
-    assert warned[0].endswith("cannot be used: it is no regular file; the defaults are used")
+    assert warned[0].endswith(
+        "cannot be read: it is a pipe, expected a regular file; save what it gives in a file; the defaults are used"
+    )
 
 
 def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
@@ -156,4 +158,5 @@ def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
 def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
-    assert warned == [f"the config file {str(tmp_path / 'none.yml')!r} does not exist; the defaults are used"]
+    where = f"the config file {str(tmp_path / 'none.yml')!r}"
+    assert warned == [f"{where} cannot be read: No such file or directory; the defaults are used"]

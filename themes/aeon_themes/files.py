@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic_core import ErrorDetails
 
-from aeon_core.checks import nearest, shown
+from aeon_core.checks import nearest, shown, truth_value
 from aeon_core.errors import UsageError
+from aeon_core.yaml_file import Bounds, load_yaml
 from aeon_themes import PALETTES
 from aeon_themes.contrast import READABLE, contrast
 from aeon_themes.palette import BACKGROUNDS, COLOURS, TEXT_COLOURS, Palette
@@ -64,7 +64,7 @@ def read_theme(path: Path) -> Palette:
     Raises UsageError in one line, with the file and the key.
     """
     where = f"the theme file {str(path)!r}"
-    data = _yaml(path, where)
+    data = load_yaml(path, where, Bounds(size=MAX_BYTES))
     if not isinstance(data, dict):
         raise UsageError(f"{where} must hold keys and values, such as `name: {path.stem[:40]}`")
     try:
@@ -108,7 +108,7 @@ class _ThemeFile(BaseModel):
 
     name: Annotated[str, AfterValidator(_name)]
     extends: Literal["aeon-dark", "aeon-light", "aeon-high-contrast", "aeon-colour-blind"] | None = None
-    dark: StrictBool | None = None
+    dark: Annotated[StrictBool | None, BeforeValidator(truth_value)] = None
     colours: dict[Literal[COLOURS], Annotated[str, AfterValidator(_colour)]] = Field(default_factory=dict)  # type: ignore[valid-type]
 
 
@@ -127,22 +127,3 @@ def _problem(error: ErrorDetails) -> str:
 def _told(value: Any) -> str:
     """Return a value for a message; of what is nested only its kind, since YAML can make it endless."""
     return f"a {type(value).__name__}" if isinstance(value, (dict, list, set, tuple)) else shown(value)
-
-
-def _yaml(path: Path, where: str) -> Any:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML")
-        return yaml.safe_load(content)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
-        raise UsageError(f"{where} cannot be read: {reason}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise UsageError(f"{where}{line} is no YAML: {problem}") from None
-    except RecursionError:
-        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML") from None

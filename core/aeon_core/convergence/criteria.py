@@ -12,6 +12,7 @@ from aeon_core.checks import nearest, shown
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
 from aeon_core.plan.models import NonBlank
+from aeon_core.yaml_file import load_yaml
 
 Flag = Literal["plan", "step", "answer", "memory"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
@@ -32,8 +33,6 @@ ReasonCode = Literal[
     "ttl_expired",
 ]
 REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
-
-MAX_BYTES = 1_000_000
 
 
 def _no_repeats(values: list[Any]) -> list[Any]:
@@ -92,7 +91,7 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
     Raises UsageError in one line that names the file, and the key where one is wrong.
     """
     where = f"the criteria file {str(path)!r}"
-    data = _read(Path(path), where)
+    data = load_yaml(path, where)
     if data is None:
         return ConvergenceCriteria()
     if not isinstance(data, dict):
@@ -127,35 +126,3 @@ def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:
     elif place != key:
         detail = f", {place!r} is {shown(first['input'])}"
     return f"{key!r} in {where} must be {_EXPECTED[key]}; got {shown(data[key])}{detail}"
-
-
-def _read(path: Path, where: str) -> Any:
-    import yaml
-
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UsageError(f"{where} is larger than {MAX_BYTES} bytes, expected a few lines of YAML or JSON")
-        node = yaml.compose(content, yaml.SafeLoader)
-        _refuse_repeated_keys(node, where)
-        return yaml.safe_load(content)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
-        raise UsageError(f"{where} cannot be read: {reason}; name a readable YAML or JSON file") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        problem = " ".join(str(getattr(error, "problem", None) or "it cannot be parsed").split())
-        raise UsageError(f"{where}{line} is neither YAML nor JSON: {problem}") from None
-    except RecursionError:
-        raise UsageError(f"{where} is nested too deeply, expected a few lines of YAML or JSON") from None
-
-
-def _refuse_repeated_keys(node: Any, where: str) -> None:
-    """Raise UsageError for a top-level key that occurs twice: YAML would silently keep the last one."""
-    found: set[str] = set()
-    for key, _ in node.value if getattr(node, "id", "") == "mapping" else ():
-        if key.value in found:
-            raise UsageError(f"{where}, line {key.start_mark.line + 1}: the key {key.value!r} occurs twice; keep one")
-        found.add(key.value)

@@ -28,6 +28,7 @@ from aeon_core.journal.summary import (
     unended_status,
 )
 from aeon_core.places import default_runs_directory
+from aeon_core.regular_file import open_regular, read_whole
 
 CACHE = ".runs-list"
 """Name of the file in the runs directory."""
@@ -36,6 +37,8 @@ ENOUGH = 500
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
 _VERSION = 4
+_MAX_CACHE = 100_000_000
+"""Bytes."""
 _ENDS = 16 * 1024
 """Bytes that are read at each end of a journal."""
 _BRACE = ord("{")
@@ -143,7 +146,7 @@ def _is_damaged(part: bytes) -> bool:
 
 
 def _ends(path: str, size: int) -> tuple[bytes, bytes]:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = open_regular(path)
     try:
         beginning = os.pread(fd, _ENDS, 0)
         return beginning, (beginning if size <= _ENDS else os.pread(fd, _ENDS, size - _ENDS))
@@ -176,8 +179,7 @@ def _record(line: bytes, kind: str) -> dict[str, Any] | None:
 def _load(file: Path) -> dict[str, _Row]:
     """Return what was kept; nothing where it cannot be read, or is of another version."""
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as kept:
-            version, rows = _form().validate_json(kept.read(), strict=True)
+        version, rows = _form().validate_json(read_whole(file, _MAX_CACHE), strict=True)
     except (OSError, ValidationError):
         return {}
     return rows if version == _VERSION else {}

@@ -18,6 +18,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from aeon_core.journal.reader import open_journal, unreadable
+from aeon_core.regular_file import open_regular
 
 CHUNK = 128 * 1024
 """Bytes read at once: little enough that no piece of work keeps another thread waiting for more than a few ms."""
@@ -113,7 +114,7 @@ class OffsetIndex:
     def _look(self) -> None:
         """Begin anew where the file is not the one that was indexed; else at the last whole line after a pause."""
         if self._was_replaced():
-            new = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            new = open_regular(self.path)
             os.dup2(new, self._fd, inheritable=False)
             os.close(new)
             self._begin_anew()

@@ -17,6 +17,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.plan_deltas import PlanStates
 from aeon_core.journal.taken_back import taken_back
 from aeon_core.journal.texts import is_marked
+from aeon_core.regular_file import open_regular
 
 VERSION = 1
 MAX_LINE = 256 * 1024 * 1024
@@ -159,9 +160,7 @@ def open_journal(path: Path) -> IO[bytes]:
     try:
         if path.is_dir():
             raise no_journal(path, "it is a folder")
-        if path.exists() and not path.is_file():
-            raise no_journal(path, "it is no regular file")
-        return path.open("rb")
+        return os.fdopen(open_regular(path), "rb")
     except FileNotFoundError:
         raise UsageError(f"the journal {str(path)!r} does not exist; `aeon-tui runs` lists those there are") from None
     except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from aeon_core.errors import UsageError
 from aeon_core.journal.locking import holder, lock
 from aeon_core.journal.summary import SUFFIX
+from aeon_core.regular_file import open_regular
 
 _BESIDE = re.compile(r"\.(?:inbox|torn-\d+)")
 """What follows the run's id in the names of those files: decisions from another terminal, and what a crash left."""
@@ -34,7 +35,7 @@ def remove_run(journal: Path) -> None:
     Raises UsageError where a process writes the run, and where there is no such run or a file cannot be deleted.
     """
     try:
-        fd = os.open(journal, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = open_regular(journal)
     except OSError as error:
         raise _refused(journal, error) from None
     try:

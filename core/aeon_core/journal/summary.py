@@ -14,6 +14,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
 from aeon_core.journal.reader import head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of
+from aeon_core.regular_file import open_regular
 
 SUFFIX = ".jsonl"
 BESIDE = ("journal_recovered", "text")
@@ -205,7 +206,7 @@ def unended_status(path: str | Path) -> str:
 
 def is_being_written(path: str | Path) -> bool:
     """Return whether a process holds the journal's lock: its writer does for as long as it lives."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_regular(path)
     try:
         return is_locked(fd)
     finally:

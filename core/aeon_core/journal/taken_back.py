@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
+from aeon_core.regular_file import open_regular
+
 _MARK = b'"type":"run_resumed"'
 _CHUNK = 4 * 1024 * 1024
 _MAX_LINE = 1024 * 1024
@@ -19,8 +21,8 @@ def taken_back(path: Path) -> list[range]:
     Reads the file once, without parsing it. What cannot be read takes nothing back.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError):
+        fd = open_regular(path)
+    except OSError:
         return []
     try:
         return taken_back_in(fd)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from aeon_core.regular_file import open_regular
 
 MAGIC = b"GGUF"
 
@@ -35,7 +38,7 @@ class GgufHeader:
 
 def read_gguf_header(path: Path) -> GgufHeader:
     """Return what the file's header says. Raises GgufError for another kind of file or a cut one, OSError as usual."""
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise GgufError("it is no GGUF file")
         size = path.stat().st_size

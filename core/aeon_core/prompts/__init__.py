@@ -15,7 +15,9 @@ from typing import Any, get_args
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, Purpose
-from aeon_core.tools.imports import file_bytes
+from aeon_core.regular_file import read_text
+
+_MAX_BYTES = 1_000_000
 
 
 def check_prompts(folder: Path) -> None:
@@ -36,12 +38,7 @@ def prompt_text(name: str, folder: Path | None = None) -> str:
     """Return the text of a prompt: that of the folder, else the one that comes with Aeon. Raises UsageError."""
     if folder is None or not os.path.lexists(own := folder / f"{name}.md"):
         return resources.files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
-    if (data := file_bytes(own)) is None:
-        raise UsageError(f"the prompt {str(own)!r} cannot be read; expected a file of UTF-8 text")
-    try:
-        return data.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the prompt {str(own)!r} cannot be read: {error}; expected a text in UTF-8") from None
+    return read_text(own, f"the prompt {str(own)!r}", _MAX_BYTES).strip()
 
 
 def build_request(

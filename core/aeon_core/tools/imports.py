@@ -7,12 +7,13 @@ import hashlib
 import importlib.abc
 import importlib.machinery
 import os
-import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
+
+from aeon_core.regular_file import read_start
 
 MAX_FILES = 2000
 """So many files of a project are looked at; what imports more is refused when it is imported."""
@@ -62,16 +63,9 @@ def file_digest(file: Path) -> str:
 def file_bytes(file: Path, most: int | None = None) -> bytes | None:
     """Return what a regular file holds, its beginning where `most` is given; None where it cannot be read."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+        return read_start(file, sys.maxsize if most is None else most)
+    except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        try:
-            return opened.read() if most is None else opened.read(most)
-        except OSError:
-            return None
 
 
 class ProjectFinder(importlib.abc.MetaPathFinder):

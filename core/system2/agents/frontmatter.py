@@ -1,7 +1,6 @@
 """The YAML block at the top of an agent's file: only the fields that are needed are ever built (REQ-010, REQ-012).
 
-The block is composed into nodes and not constructed: aliases are never expanded, so that no small file can grow into a
-large value, and whatever `hooks` and unknown keys hold is passed over unread (TR-01).
+The block is composed into nodes; whatever `hooks` and unknown keys hold is passed over unread (TR-01).
 """
 
 from __future__ import annotations
@@ -11,22 +10,16 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from aeon_core.yaml_file import Bounds, YamlError, compose_yaml
+
 MAX_CHARACTERS = 64_000
 """How long a frontmatter may be."""
-MAX_NESTING = 60
-"""How many spaces, or signs such as `-`, may follow one another at the start of a line.
-
-The parser that is written in C calls itself for each level, and would take the process with it.
-"""
-MAX_BRACKETS = 500
-"""How many brackets may be opened in all."""
+_BOUNDS = Bounds(depth=50)
 
 _OPENING = re.compile(r"\s*---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_BREAK = re.compile("\r\n?|[\x85\u2028\u2029]")
-_DEEP = re.compile(rf"^[ \t]{{{MAX_NESTING}}}|(?:[-?:][ \t]+(?:[&!*]\S*[ \t]+)*){{{MAX_NESTING}}}", re.MULTILINE)
 _CORE = "tag:yaml.org,2002:"
-_TEXT_TAGS = frozenset(_CORE + kind for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge"))
+_TEXT_TAGS = frozenset(_CORE + kind for kind in ("str", "int", "float", "bool"))
 _FIELDS = ("name", "description", "tools", "disallowedTools")
 
 
@@ -62,7 +55,7 @@ def split(text: str) -> tuple[str, str]:
 
 def parse(block: str) -> Frontmatter:
     """Return the fields of a frontmatter. Raises FrontmatterError for what is no YAML, or not of the expected kinds."""
-    values = _values(_composed(_BREAK.sub("\n", block)))
+    values = _values(_composed(block))
     return Frontmatter(
         name=_text("name", values.get("name")),
         description=_text("description", values.get("description")),
@@ -72,30 +65,13 @@ def parse(block: str) -> Frontmatter:
 
 
 def _composed(block: str) -> yaml.Node | None:
-    if _nests_too_deeply(block):
-        raise FrontmatterError("has a frontmatter that nests too deeply; flatten it")
     try:
-        # Without the parser in C, the frontmatters of thirteen agents with their hooks take longer than they may.
-        node: yaml.Node | None = yaml.compose(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise FrontmatterError(_problem(error)) from None
-    except (RecursionError, ValueError):
-        raise FrontmatterError("has a frontmatter that cannot be parsed; simplify it") from None
-    return node
-
-
-def _nests_too_deeply(block: str) -> bool:
-    """Return whether it may nest too deeply; a text in quotes could pretend to close brackets, so none is closed."""
-    return block.count("[") + block.count("{") > MAX_BRACKETS or _DEEP.search(block) is not None
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    # The opening `---` is the first line of the file.
-    line = f" (line {mark.line + 2})" if mark is not None else ""
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    advice = "put the text in quotes" if "mapping values" in problem else "correct it"
-    return f"has a frontmatter that is no YAML{line}: {problem}; {advice}"
+        return compose_yaml(block, _BOUNDS)
+    except YamlError as error:
+        # The opening `---` is the first line of the file.
+        line = f" (line {error.line + 1})" if error.line is not None else ""
+        kind = "that cannot be used" if error.valid else "that is not valid YAML"
+        raise FrontmatterError(f"has a frontmatter {kind}{line}: {error}") from None
 
 
 def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:

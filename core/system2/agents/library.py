@@ -7,11 +7,11 @@ from pathlib import Path
 
 from aeon_core.checks import nearest
 from aeon_core.errors import UsageError
+from aeon_core.regular_file import read_text
 from system2.agents.definition import AgentDefinition, AgentParseError
 from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split
 from system2.agents.tools import base_name
 from system2.agents.transforms import apply_transforms
-from system2.reading import beginning_of
 
 AGENTS_FOLDER = Path(".claude") / "agents"
 SHIPPED = Path(__file__).parents[1] / "shipped"
@@ -118,15 +118,9 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
 
 def _text(path: Path, where: str) -> str:
     try:
-        content = beginning_of(path, MAX_BYTES + 1)
-    except OSError as error:
-        raise AgentParseError(f"{where} cannot be read: {_reason(error)}") from None
-    if len(content) > MAX_BYTES:
-        raise AgentParseError(f"{where} is larger than {MAX_BYTES:,} bytes; shorten it")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise AgentParseError(f"{where} is no UTF-8 (byte {error.start}); save it as UTF-8") from None
+        return read_text(path, where, MAX_BYTES)
+    except UsageError as error:
+        raise AgentParseError(error.message) from None
 
 
 def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:

@@ -95,7 +95,7 @@ def test_a_prompt_of_ones_own_that_cannot_be_read_is_said_before_the_call(tmp_pa
     (tmp_path / "criteria.md").write_bytes(b"\xff\xfe")
     judge = ScriptedModel(judge={"issues": []})
     engine = ConvergenceEngine(ConvergenceCriteria(additional=[POLITE]), judge, prompts_dir=tmp_path)
-    with pytest.raises(UsageError, match=r"criteria\.md' cannot be read"):
+    with pytest.raises(UsageError, match=r"criteria\.md' is not UTF-8 text"):
         engine.assess(**RUN)
     assert judge.requests == []
 

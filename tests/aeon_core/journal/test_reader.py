@@ -159,7 +159,7 @@ def test_folders_missing_files_and_odd_names_are_refused(tmp_path: Path) -> None
         (tmp_path, "a folder"),
         (tmp_path / "none.jsonl", "does not exist"),
         (Path("a\x00b"), "cannot be read"),
-        (Path("/dev/null"), "no regular file"),
+        (Path("/dev/null"), "it is a device"),
     ):
         with pytest.raises(UsageError, match=reason):
             read(path)

@@ -273,10 +273,10 @@ def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
         ("plan.json", '{"goal": "g", "goal": "h", "steps": []}', "the key 'goal' occurs twice"),
         ("plan.json", '{"goal": 1e999}', "1e999 is too large a number"),
         ("plan.json", "[" * 300 + "]" * 300, "nested deeper than 100 levels"),
-        ("plan.yml", "goal: g\ngoal: h\n", 'the key "goal" occurs twice'),
+        ("plan.yml", "goal: g\ngoal: h\n", "the key 'goal' occurs twice"),
         ("plan.yml", "goal: &g x\nsteps: [*g]\n", "anchors and aliases are not read"),
-        ("plan.yml", "goal: !!binary aGk=\n", "is not read; a plan is plain data"),
-        ("plan.yml", "1: x\n", "expected a key that is a string"),
+        ("plan.yml", "goal: !!binary aGk=\n", "is not read; a file holds plain data"),
+        ("plan.yml", "1: x\n", "expected a key that is text"),
     ],
 )
 def test_lint_reports_what_is_json_or_yaml_and_no_plain_data(cli: Cli, name: str, text: str, reason: str) -> None:

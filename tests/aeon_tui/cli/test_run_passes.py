@@ -128,7 +128,7 @@ def test_an_expired_run_is_exit_5_with_the_expiration_response(
     [
         ("foo: 1", "has the unknown key 'foo'; the known ones are completeness, "),
         ("completeness: 2", "must be a number between 0 and 1; got 2"),
-        ("{a: [", "is neither YAML nor JSON"),
+        ("{a: [", "is not valid YAML"),
         (None, "cannot be read: No such file or directory"),
     ],
 )

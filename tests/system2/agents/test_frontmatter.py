@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 import yaml
 from hypothesis import given
@@ -68,7 +66,6 @@ def test_a_text_without_a_frontmatter_says_what_is_wrong(text: str, reason: str)
         ("tools: '*'", ["*"]),
         ("tools: []", []),
         ('tools: ""', []),
-        ("tools: &all [Read]\nother: *all", ["Read"]),
         ("tools: # of the trade\n  - Read # the first", ["Read"]),
     ],
 )
@@ -82,7 +79,7 @@ def test_tools_are_read_in_each_form_that_they_are_written_in(lines: str, tools:
         "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: 'a | b'",
         "model: inherit\ncolor: red\nskills: [a, b]\nmaxTurns: 3",
         "unknown: !!python/object/apply:os.system ['true']",
-        "a: &a [1]\nb: &b [*a, *a]\nc: {<<: [*b]}",
+        "c: {<<: [1]}",
         "? [a, b]\n: complex",
         "hooks: {a: 1, a: 2}",
         "tools: null",
@@ -116,24 +113,23 @@ def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> 
         ("", "without `key: value` lines"),
         ("just text", "without `key: value` lines"),
         ("- name: a", "without `key: value` lines"),
-        ("name: [unclosed", "no YAML .*expected ',' or"),
-        ("name: a\ndescription: Use it: always", r"no YAML \(line 3\): .*put the text in quotes"),
-        ("name: a\n\tdescription: b", r"no YAML \(line 3\)"),
-        ("name: a\nother: [", "no YAML"),
-        ("name: *nowhere", "no YAML"),
-        ("name: a\x00", "no YAML"),
+        ("name: [unclosed", "not valid YAML .*expected ',' or"),
+        ("name: a\ndescription: Use it: always", r"not valid YAML \(line 3\): .*put the text in quotes"),
+        ("name: a\n\tdescription: b", r"not valid YAML \(line 3\)"),
+        ("name: a\nother: [", "not valid YAML"),
+        ("name: *nowhere", r"\(line 2\): anchors and aliases are not read; write the value out"),
+        ("name: a\x00", "not valid YAML"),
         ("name: {a: b}", "'name' that is no text"),
-        ("name: &a {b: *a}", "'name' that is no text"),
+        ("name: a\nhooks: [&a b]", r"\(line 3\): anchors and aliases are not read"),
         ("name: !!python/name:os.system x", "'name' that is no text"),
         ("description: [a]", "'description' that is no text"),
         ("tools: {Read: true}", "'tools' that are no names"),
         ("tools: [[Read]]", "'tools' that are no names"),
-        ("tools: &a [*a]", "'tools' that are no names"),
         ("tools: !!python/tuple [Read]", "'tools' that are no names"),
         ("tools: [Read, null]", "'tools' that are no names"),
         ("tools: Read\ntools: Bash", "'tools' twice"),
         ("name: a\n'name': b", "'name' twice"),
-        ("name: \ud800", "cannot be parsed"),
+        ("name: \ud800", "lone surrogate"),
     ],
 )
 def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
@@ -150,7 +146,6 @@ def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
         "a:\r" + "- " * 30_000,
         "a:\x85" + "- " * 30_000,
         "--- " + "- " * 30_000,
-        "- &a " * 9_000,
         "? - " * 9_000,
         "".join(" " * level + "a:\n" for level in range(340)),
         "".join(" " * level + "-\r" for level in range(340)),
@@ -162,25 +157,14 @@ def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
         "after CR",
         "after NEL",
         "a document",
-        "anchors",
         "keys",
         "indents",
         "indents after CR",
     ],
 )
 def test_no_nesting_takes_the_process_with_it(block: str) -> None:
-    with pytest.raises(FrontmatterError, match="nests too deeply"):
+    with pytest.raises(FrontmatterError, match=r"nested deeper than 50 levels|not allowed in this context"):
         parse(block)
-
-
-@pytest.mark.parametrize("merge", [False, True])
-def test_no_alias_is_expanded(merge: bool) -> None:
-    first, form = ("{x: 1}", "{<<: [%s]}") if merge else ("[x]", "[%s]")
-    levels = (form % ", ".join([f"*a{level - 1}"] * 9) for level in range(1, 60))
-    bomb = f"a0: &a0 {first}\n" + "".join(f"a{level}: &a{level} {text}\n" for level, text in enumerate(levels, 1))
-    started = time.perf_counter()
-    assert parse(f"{HEAD}{bomb}tools: Read").tools == ["Read"]
-    assert time.perf_counter() - started < 1
 
 
 def test_without_the_parser_in_c_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

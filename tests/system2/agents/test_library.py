@@ -73,10 +73,10 @@ def test_tools_that_are_denied_are_not_among_the_tools(project: Project) -> None
         (b"---\nname: a\ndescription: b\ntools: Read\n---\n \n", "has no prompt; write it"),
         (b"---\ndescription: b\ntools: Read\n---\nDo.", "has no 'name' in its frontmatter; add it"),
         (b"---\nname: a\n---\nDo.", "has no 'description', 'tools' in its frontmatter"),
-        (b"---\nname: a: b\n---\nDo.", "no YAML"),
+        (b"---\nname: a: b\n---\nDo.", "not valid YAML"),
         (b"---\nname: |\n  a\n  b\ndescription: c\ntools: Read\n---\nDo.", "'name' that is no printable line"),
         (b"---\nname: " + b"a" * 101 + b"\ndescription: c\ntools: Read\n---\nDo.", "'name' that is no printable line"),
-        (b"---\nname: \xff\n---\nDo.", r"no UTF-8 \(byte 10\)"),
+        (b"---\nname: \xff\n---\nDo.", "is not UTF-8 text: byte 10 is 0xff"),
         (b"---\nname: a\n---\n" + b"x" * MAX_BYTES, "larger than 512,000 bytes"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_file_that_is_no_agent_is_named_with_the_reason(project: Project, cont
 def test_what_is_no_regular_file_holds_nobody_up(project: Project) -> None:
     os.mkfifo(project.folder / "pipe.md")
     (project.folder / "folder.md").mkdir()
-    for name, reason in (("pipe.md", "no regular file"), ("folder.md", "Is a directory"), ("none.md", "No such file")):
+    for name, reason in (("pipe.md", "it is a pipe"), ("folder.md", "Is a directory"), ("none.md", "No such file")):
         with pytest.raises(AgentParseError, match=reason):
             parse_agent(project.folder / name)
 
@@ -209,11 +209,11 @@ def test_thirteen_agents_with_hooks_are_read_in_a_tenth_of_a_second(project: Pro
     )
     body = "Read Claude Code CLI files.\n- Add hooks for evals, then delegate to executor.\n" * 60
     paths = [project.add(f"{name}.md", name, body, tools=f"Read\n{hooks}") for name in DELEGATION_MAP]
-    # The best of a few, since a machine may be busy with something else.
+    # Of the processor's time, and the best of a few: a machine may be busy with something else.
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         agents = [parse_agent(path) for path in paths]
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
     assert [agent.name for agent in agents] == list(DELEGATION_MAP)
     assert min(seconds) < 0.1

@@ -1,0 +1,88 @@
+"""Opening a file by a name that anybody may have given: only regular files, never waiting, never more than a bound.
+
+A name in a project or on a command line may lead to a pipe that nobody writes to, a terminal, a device without end or
+a socket. Reading one would hang the command that meets it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from aeon_core.errors import UsageError
+
+_CHUNK = 1 << 20
+_KINDS = (
+    (stat.S_ISFIFO, "it is a pipe, expected a regular file; save what it gives in a file"),
+    (stat.S_ISCHR, "it is a device, expected a regular file"),
+    (stat.S_ISBLK, "it is a device, expected a regular file"),
+    (stat.S_ISSOCK, "it is a socket, expected a regular file"),
+)
+
+
+def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+    """Return a descriptor of a regular file, not inherited by children; the caller closes it.
+
+    Raises OSError for anything else, whose `strerror` says what it is; a device or a socket is not even opened.
+    """
+    try:
+        _check_kind(Path(path).stat().st_mode)
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError:
+        raise OSError(errno.EINVAL, "its name holds a NUL character") from None
+    try:
+        # What the name leads to may have changed in between.
+        _check_kind(os.fstat(descriptor).st_mode)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_start(path: Path | str, size: int) -> bytes:
+    """Return at most `size` bytes of the beginning of a regular file. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        chunks, left = [], size
+        while left > 0 and (chunk := os.read(descriptor, min(left, _CHUNK))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def read_whole(path: Path | str, most: int) -> bytes:
+    """Return all of a regular file. Raises OSError, also for one of more than `most` bytes."""
+    data = read_start(path, most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
+    return data
+
+
+def read_text(path: Path | str, where: str, most: int) -> str:
+    """Return the UTF-8 text of a regular file, without a byte order mark; `where` names it in errors.
+
+    Raises UsageError in one line.
+    """
+    try:
+        data = read_start(path, most + 1)
+    except OSError as error:
+        raise UsageError(f"{where} cannot be read: {error.strerror or error}") from None
+    if len(data) > most:
+        raise UsageError(f"{where} is larger than {most:,} bytes; shorten it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        raise UsageError(f"{where} is not UTF-8 text: byte {error.start} is {byte:#04x}; save it as UTF-8") from None
+
+
+def _check_kind(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        reason = next((reason for is_kind, reason in _KINDS if is_kind(mode)), "it is no regular file")
+        raise OSError(errno.EINVAL, reason)
