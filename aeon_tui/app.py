@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Key
+from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.widgets import Input
 from typing_extensions import override
@@ -115,6 +115,15 @@ class AeonApp(Navigation):
         from aeon_tui.screens.run import RunScreen
 
         return RunScreen(self.runner.feed, self.runner)
+
+    @override
+    async def on_event(self, event: Event) -> None:
+        """Show what is typed to the screen's question first, if there is one: it may be too early for it."""
+        if isinstance(event, (Key, Paste)) and not event.is_forwarded and self.screen_stack:
+            admits = getattr(self.screen, "admits", None)
+            if admits is not None and not admits(event):
+                return
+        await super().on_event(event)
 
     def on_key(self, event: Key) -> None:
         """Take a letter that comes up to here while a line is being typed as one of that line.

@@ -13,8 +13,10 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.view import RunView
 from aeon_tui.desk import Decides
 from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.panel_controller import TOO_LATE, PanelController
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import REVIEWED
+from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
@@ -24,9 +26,7 @@ if TYPE_CHECKING:
     from aeon_tui.feed import Feed
     from aeon_tui.runner import Runner
 
-PANE_KEY = "6"
 NO_EDITOR = "no editor can be opened here; reject it and say what you want (w), or fork the run later"
-TOO_LATE = "It was decided elsewhere meanwhile; what you wrote was not used."
 
 
 def desk_of(feed: Feed, runner: Runner | None) -> Decides | None:
@@ -45,21 +45,15 @@ def desk_of(feed: Feed, runner: Runner | None) -> Decides | None:
     return RemoteDesk(feed)
 
 
-class Asking:
+class Asking(PanelController[ApprovalPanel]):
     """Mounts the panel of a question that waits at the desk, and takes it away when it is decided."""
 
-    def __init__(self, screen: Screen[None], desk: Decides | None) -> None:
-        self._screen = screen
+    def __init__(self, screen: Screen[None], desk: Decides | None, guard: KeyGuard | None = None) -> None:
+        super().__init__(screen, guard)
         self._desk = desk
         self._asked: ApprovalRequest | None = None
-        self._focused_before: Widget | None = None
         self._edits: Edits | None = None
         self._tools: list[dict[str, Any]] = []
-
-    @property
-    def waits(self) -> bool:
-        """Whether a question is on screen."""
-        return self._asked is not None
 
     def show(self, view: RunView, *, before: Widget, home: Widget) -> bool:
         """Show the question there is now, or none, above the widget `before`; return whether it is a new one.
@@ -74,53 +68,37 @@ class Asking:
             return False  # what it is about is still being read
         if request is self._asked:
             return False  # the request itself: the next one may ask the same, of the same digest
-        screen = self._screen
-        if self._asked is None:
-            self._focused_before = screen.focused
         self._asked, self._tools = request, view.tools
-        self._take_away(home if request is None else None)
-        screen.set_class(request is not None, "-asking")
+        panel = None
         if request is not None:
-            if screen.maximized is not None:
-                screen.minimize()
             known = list(view.assessments)
-            panel = ApprovalPanel(request.point, request.subject, request.digest, request.pass_number, known)
-            panel.pane_key = PANE_KEY
-            screen.mount(panel, before=before)
+            panel = ApprovalPanel(
+                request.point, request.subject, request.digest, request.pass_number, known, self._guard
+            )
+        self.put(panel, before=before, home=home)
         return request is not None
 
-    def _take_away(self, home: Widget | None) -> None:
-        """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
-        for panel in self._screen.query(ApprovalPanel):
-            if self._screen.maximized is panel:
-                self._screen.minimize()
-            if home is not None and panel.has_focus_within:
-                before = self._focused_before
-                back = before if before is not None and before.is_attached and before.focusable else None
-                self._screen.set_focus(back or home)
-            panel.remove()
-
-    def answer(self, digest: str, answer: Decision, feedback: str | None = None) -> None:
-        """Answer the question with that digest, where it still waits."""
+    def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
+        """Answer a panel's question, where it still waits."""
         from aeon_core.effects.approval import ApprovalDecision
 
-        self.decide(digest, ApprovalDecision(decision=answer, feedback=feedback))
+        self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
 
-    def decide(self, digest: str, decision: ApprovalDecision) -> None:
-        """Do the same with a decision that holds what was edited; one that comes too late is said to."""
-        if self._desk is not None and not self._desk.decide(digest, decision) and decision.decision == "edit":
+    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
+        """Do the same with a decision that holds what was edited. The next question may have the same digest."""
+        waits = self._desk is not None and panel is self._panel and self._desk.waiting is self._asked
+        decided = waits and self._desk is not None and self._desk.decide(panel.digest, decision)
+        if not decided and decision.decision == "edit":
             self._screen.notify(TOO_LATE, severity="warning", markup=False)
 
-    def abort(self, digest: str) -> None:
-        """Abort the run where that is answered with yes; else the question with that digest waits on."""
+    def abort(self, panel: ApprovalPanel) -> None:
+        """Abort the run where that is answered with yes; else the question waits on."""
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.answer(digest, "abort")
-                return
-            for panel in self._screen.query(ApprovalPanel):
-                if panel.digest == digest:
-                    panel.wait_on()
+                self.answer(panel, "abort")
+            else:
+                panel.wait_on()
 
         lines = ["What it has done is kept; resume (R) goes on with it later."]
         self._screen.app.push_screen(ConfirmDialog("Abort the run?", lines, "Abort"), answered)
@@ -134,10 +112,10 @@ class Asking:
         with contextlib.suppress(SuspendNotSupported), self._screen.app.suspend():
             decision, problem = self._edited()
         if decision is not None:
-            self.decide(panel.digest, decision)
+            self.decide(panel, decision)
         else:
             panel.say(one_line(problem))
-        self.again()
+        self._guard.arm()
 
     def _edited(self) -> tuple[ApprovalDecision | None, str]:
         """Return the decision with what the person left in their editor, or why there is none.
@@ -153,8 +131,3 @@ class Asking:
             return None, error.message
         except OSError as error:
             return None, f"it cannot be edited: {error.strerror}"
-
-    def again(self) -> None:
-        """Give a person who comes back from another screen the half second, too."""
-        for panel in self._screen.query(ApprovalPanel):
-            panel.ask_again()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,9 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from aeon_core.visible import visible
-
-GRACE_SECONDS = 0.5
-"""So long nothing says yes: it was typed before a person could read the question."""
+from aeon_widgets.key_guard import KeyGuard
 
 
 class ConfirmDialog(ModalScreen[bool]):
@@ -51,7 +48,7 @@ class ConfirmDialog(ModalScreen[bool]):
     def __init__(self, title: str, lines: Sequence[str], yes: str, no: str = "No") -> None:
         super().__init__()
         self._title, self._said, self._yes, self._no = title, lines, yes, no
-        self._opened = 0.0
+        self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -67,12 +64,12 @@ class ConfirmDialog(ModalScreen[bool]):
         if not self.query("#no"):
             return  # the app is ending before the dialog was made
         self.query_one("#no").focus()
-        self._opened = time.monotonic()
+        self._guard.arm()
 
     @on(Button.Pressed, "#yes")
     def action_accept(self) -> None:
         """Do it."""
-        if time.monotonic() - self._opened >= GRACE_SECONDS:
+        if self._guard.is_open:
             self.dismiss(True)
 
     @on(Button.Pressed, "#no")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -17,10 +16,9 @@ from textual.widgets import Input, Label, Static
 
 from aeon_core.errors import UsageError
 from aeon_core.visible import visible
+from aeon_widgets.key_guard import KeyGuard
 
 _DIGITS = 9
-GRACE_SECONDS = 0.5
-"""So long an enter forks nothing: it was typed before a person could see what is filled in."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
     def __init__(self, parent: Parent) -> None:
         super().__init__()
         self._of = parent
-        self._opened = 0.0
+        self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
         of = self._of
@@ -103,12 +101,12 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
         if not self.query("#pass"):
             return  # the app is ending before the dialog was made
         self.query_one("#pass", Input).focus()
-        self._opened = time.monotonic()
+        self._guard.arm()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if time.monotonic() - self._opened < GRACE_SECONDS:
+        if not self._guard.is_open:
             return
         try:
             self.dismiss(self._answer())

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from textual import on
+from textual.events import Key, Paste
 
 from aeon_tui.desk import Decides
 from aeon_tui.feed import Feed
@@ -31,6 +32,7 @@ from aeon_tui.screens.time_travel import TimeTravel
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.footer import fit_footer
+from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
@@ -55,7 +57,12 @@ class RunScreen(TimeTravel):
     DEFAULT_CSS = CSS
 
     def __init__(
-        self, feed: Feed, runner: Runner | None = None, clock: Clock = utc_now, desk: Decides | None = None
+        self,
+        feed: Feed,
+        runner: Runner | None = None,
+        clock: Clock = utc_now,
+        desk: Decides | None = None,
+        guard: KeyGuard | None = None,
     ) -> None:
         super().__init__(first_view(runner))
         self._feed = feed
@@ -68,7 +75,7 @@ class RunScreen(TimeTravel):
         self._damage_told = 0
         self._shown_status = ""
         self._desk = desk if desk is not None else desk_of(feed, runner)
-        self._asking = Asking(self, self._desk)
+        self._asking = Asking(self, self._desk, guard)
         self._opened = OpenedStep(self, self.show_step)
 
     def begin(self) -> None:
@@ -186,16 +193,23 @@ class RunScreen(TimeTravel):
         if self._asking.show(self.view, before=self.query_one(LogPane), home=self.query_one(PlanTree)):
             self._tell_terminal(urgent=True)
 
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste is taken; a question that is new takes none."""
+        return self._asking.admits(event)
+
+    def on_screen_suspend(self) -> None:
+        self._asking.cover()
+
     def on_screen_resume(self) -> None:
-        self._asking.again()
+        self._asking.uncover()
 
     @on(ApprovalPanel.Decided)
     def _decided(self, event: ApprovalPanel.Decided) -> None:
         event.stop()
         if event.answer == "abort":
-            self._asking.abort(event.digest)
+            self._asking.abort(event.panel)
         else:
-            self._asking.answer(event.digest, event.answer, event.feedback)
+            self._asking.answer(event.panel, event.answer, event.feedback)
 
     @on(ApprovalPanel.EditWanted)
     def _edit(self, event: ApprovalPanel.EditWanted) -> None:

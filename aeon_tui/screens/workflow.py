@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from textual import on
+from textual.events import Key, Paste
 
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.latest import Latest
@@ -21,6 +22,7 @@ from aeon_tui.workflow_rows import pipeline_rows
 from aeon_tui.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_between
 from aeon_tui.workflow_talk import gate_items, items_of, whole_items
 from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.lines import RowsView
 from aeon_widgets.text import count, one_line
 from aeon_widgets.workflow_artifact import WorkflowArtifact
@@ -45,11 +47,17 @@ class WorkflowScreen(WorkflowPanes):
     HELP_TITLE = "Workflow"
     DEFAULT_CSS = CSS
 
-    def __init__(self, feed: WorkflowFeed, runner: WorkflowRunner | None = None, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        feed: WorkflowFeed,
+        runner: WorkflowRunner | None = None,
+        clock: Clock = utc_now,
+        guard: KeyGuard | None = None,
+    ) -> None:
         super().__init__()
         self.state = WorkflowState()
         self._feed, self._runner, self._clock = feed, runner, clock
-        self._asking = WorkflowAsking(self, runner.desk if runner is not None else None)
+        self._asking = WorkflowAsking(self, runner.desk if runner is not None else None, guard)
         self._items: dict[str, list[TalkItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
@@ -242,8 +250,15 @@ class WorkflowScreen(WorkflowPanes):
         if self._asking.show(self.state.view.running or "", before=self.query_one(KeyFooter), home=home):
             self._tell_terminal(urgent=True)
 
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste is taken; a question that is new takes none."""
+        return self._asking.admits(event)
+
+    def on_screen_suspend(self) -> None:
+        self._asking.cover()
+
     def on_screen_resume(self) -> None:
-        self._asking.again()
+        self._asking.uncover()
 
     @on(WorkflowPanel.Answered)
     def _answered(self, event: WorkflowPanel.Answered) -> None:

@@ -16,6 +16,7 @@ from aeon_tui.desk import Desk
 from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.work import StartRun
+from aeon_widgets.key_guard import KeyGuard
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, second_pass
 from tests.aeon_tui.recordings import START, Recording, failed_run, live_run
@@ -50,7 +51,14 @@ def runner_that_asks(desk: Asked) -> Runner:
     return runner
 
 
-def run_screen(run: Recording, *, live: bool = False, asked: Asked | None = None, damage: int = 0) -> RunScreen:
+def run_screen(
+    run: Recording,
+    *,
+    live: bool = False,
+    asked: Asked | None = None,
+    damage: int = 0,
+    guard: KeyGuard | None = None,
+) -> RunScreen:
     """Return the screen of a recording; with `asked`, of one that waits for that decision."""
     if asked is not None and asked.request is not None:
         point, subject = asked.request.point, asked.request.subject
@@ -58,7 +66,7 @@ def run_screen(run: Recording, *, live: bool = False, asked: Asked | None = None
     feed = ListFeed(run.records, live or asked is not None)
     feed.damage = [f"line {number} is not JSON" for number in range(damage)]
     runner = runner_that_asks(asked) if asked is not None else None
-    return RunScreen(feed, runner, clock=lambda: START + timedelta(seconds=41))
+    return RunScreen(feed, runner, clock=lambda: START + timedelta(seconds=41), guard=guard)
 
 
 def on(screen: RunScreen) -> AeonApp:

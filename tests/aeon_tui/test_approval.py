@@ -17,8 +17,9 @@ from aeon_tui.desk import Desk
 from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.work import Kernel, OnDelta, OnLine, Started, StartRun, Work
-from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import approval_blocks
+from aeon_widgets.decision_panel import ApprovalText
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
@@ -28,7 +29,7 @@ PLAN = steps({"tool": "erase", "arguments": {"path": "notes [old].txt"}})
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
 class Erasing:
@@ -113,17 +114,17 @@ async def test_a_rejection_fails_the_step_with_the_words(tmp_path: Path, keys: l
 async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
-        await pilot.press("a", "d", "ctrl+x")
+        await pilot.press("a", "d", "ctrl+x", "q", "1", "question_mark")
         await pilot.pause()
         assert erasing.runner.desk.waiting is not None
         await pilot.press("w", "n", "w", "q", "enter")
         assert erasing.runner.desk.waiting is not None
         assert isinstance(pilot.app.screen, RunScreen)
-        assert not pilot.app.screen.query_one(Input).display
+        assert pilot.app.screen.query_one(Input).value == "nwq"
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []
@@ -160,7 +161,7 @@ async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_ste
         screen = await asked(pilot)
         first = screen.query_one(ApprovalPanel)
         first.action_answer("approve")
-        monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 3_600.0)
+        monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
         first.action_answer("approve")
         await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.desk.waiting is not None)
         await until(pilot, lambda: screen.query_one(ApprovalPanel) is not first)
@@ -256,20 +257,6 @@ async def test_the_question_is_zoomed_with_its_keys(tmp_path: Path) -> None:
         await pilot.press("z", "a")
         await until(pilot, lambda: erasing.runner.result is not None)
         await until(pilot, lambda: screen.maximized is None)
-
-
-async def test_who_comes_back_from_another_screen_has_the_half_second_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    erasing = Erasing(tmp_path)
-    async with erasing.app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
-        await pilot.press("question_mark")
-        monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 3_600.0)
-        pilot.app.screen_stack[0].query_one(ApprovalPanel)._asked -= 7_200
-        await pilot.press("escape", "a")
-        assert erasing.runner.desk.waiting is not None
-        erasing.runner.abort()
 
 
 async def test_the_terminal_is_told_that_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

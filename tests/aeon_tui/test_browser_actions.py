@@ -15,7 +15,6 @@ from textual.widgets import Button, Input, Static
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.writer import JournalWriter
 from aeon_tui.app import AeonApp
-from aeon_tui.screens import confirm
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.export_run import ExportDialog, FormRows
@@ -30,7 +29,7 @@ from tests.aeon_tui.test_browser_preview import until
 
 @pytest.fixture(autouse=True)
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirm, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -88,7 +87,7 @@ async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
 async def test_what_was_typed_before_the_question_could_be_read_deletes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confirm, "GRACE_SECONDS", 60.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 60.0)
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("D")
         await dialog(pilot, ConfirmDialog)

@@ -18,7 +18,7 @@ PARENT = Parent(Path("20261120-093000-a1b2c3.jsonl"), "simulated:default", 50, 2
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_tui.screens.fork.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
 class Asked:
@@ -47,7 +47,7 @@ async def test_enter_takes_what_is_filled_in() -> None:
 
 
 async def test_an_enter_that_was_typed_ahead_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_tui.screens.fork.GRACE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
     async with asked() as (fork, pilot):
         await pilot.press("enter")
         await pilot.pause()

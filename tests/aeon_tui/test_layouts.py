@@ -110,7 +110,7 @@ def reached(screen: RunScreen) -> set[int]:
 async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
     state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     screen = STATES[state]()
     async with on(screen).run_test(size=SOME[0]) as pilot:
         for size in SOME:

@@ -17,7 +17,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.remote_desk import RemoteDesk
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.watching import WatchFeed
-from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.decision_panel import ApprovalText
 from tests.aeon_core.questions import Asked
 from tests.aeon_core.questions import until as happens
 from tests.aeon_tui.test_approval import Erasing, until
@@ -27,7 +28,7 @@ APPROVE = ApprovalDecision(decision="approve")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(remote_desk, "LOOK_SECONDS", 0.01)
 
 

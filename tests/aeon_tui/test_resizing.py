@@ -15,7 +15,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.screens.search import SearchScreen
-from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.decision_panel import ApprovalText
 from aeon_widgets.lines import LinesView
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
@@ -33,7 +34,7 @@ START = (80, 24)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
 async def resize(pilot: Pilot[None], check: Callable[[], object]) -> None:

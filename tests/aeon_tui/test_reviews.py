@@ -20,7 +20,8 @@ from aeon_tui.runner import Runner
 from aeon_tui.screens.asking import NO_EDITOR, Asking
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.work import Kernel, OnDelta, OnLine, Started, StartRun, Work
-from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.decision_panel import ApprovalText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.aeon_tui.test_approval import until
 from tests.fakes import ScriptedModel
@@ -28,8 +29,7 @@ from tests.fakes import ScriptedModel
 
 @pytest.fixture(autouse=True)
 def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 0.0)
-    monkeypatch.setattr("aeon_tui.screens.confirm.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -154,7 +154,7 @@ async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) ->
 
 
 async def test_keys_in_the_first_half_second_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.approval_panel.GRACE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
     reviewed = Reviewed(tmp_path, "pass")
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)

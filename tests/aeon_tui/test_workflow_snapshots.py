@@ -46,7 +46,7 @@ def settled(state: str, *keys: str) -> Callable[[Pilot[None]], object]:
 
 @pytest.fixture(autouse=True)
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.workflow_panel.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -15,6 +15,7 @@ from aeon_tui.screens.workflow import WorkflowScreen
 from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
 from aeon_tui.workflow_desk import Asked, WorkflowDesk
 from aeon_tui.workflow_feed import Record, Taken
+from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.workflow_panel import WorkflowPanel
 from system2.policies import Question
 from tests.aeon_tui.recordings import HOSTILE
@@ -200,7 +201,9 @@ CEILING = Asked(
 )
 
 
-def app_on(written: Written, *, live: bool = False, asked: Asked | None = None) -> AeonApp:
+def app_on(
+    written: Written, *, live: bool = False, asked: Asked | None = None, guard: KeyGuard | None = None
+) -> AeonApp:
     """Return an app that opens on a workflow; with a question, as if it ran here."""
     app = AeonApp(Path("runs"))
     feed = RecordsFeed(list(written.records), live)
@@ -209,7 +212,7 @@ def app_on(written: Written, *, live: bool = False, asked: Asked | None = None) 
         runner = WorkflowRunner(WorkflowRequest(Path("/home/ann/invoices"), TASK))
         runner.desk = StillDesk(asked)
     now = START + timedelta(seconds=len(written.records) + 20)
-    app.first_screen = WorkflowScreen(feed, runner, clock=lambda: now)
+    app.first_screen = WorkflowScreen(feed, runner, clock=lambda: now, guard=guard)
     return app
 
 

@@ -6,7 +6,6 @@ import pytest
 from textual.app import App, ComposeResult
 
 from aeon_themes import fallback_variables
-from aeon_widgets import approval_panel
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
 
@@ -27,7 +26,7 @@ class Asking(App[None]):
 
 
 async def test_an_answer_that_was_given_another_key_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval_panel, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:
         keys = app.query_one(AnswerKeys)
@@ -43,7 +42,7 @@ async def test_an_answer_that_was_given_another_key_is_told_with_it(monkeypatch:
 
 
 async def test_a_click_answers_whatever_key_the_answer_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval_panel, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:
         app.set_keymap({"approval.approve": "f6"})

@@ -24,7 +24,7 @@ from aeon_widgets.demo_runs import RECORDING, RUN_ID, runs
 from aeon_widgets.demos import DEMOS, LAST, Demo, Moment
 from aeon_widgets.plan_tree import PlanTree
 
-NO_WIDGETS = {"demo", "demos", "demo_runs", "demo_workflow", "lines", "pane"}
+NO_WIDGETS = {"decision_panel", "demo", "demos", "demo_runs", "demo_workflow", "lines", "pane"}
 """Modules of the demos, and of what widgets are made of."""
 SHOWN = {
     "answer_keys": "a approve",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,13 +10,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widget import Widget
+from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import GRACE_SECONDS, ApprovalText
+from aeon_widgets.decision_panel import DecisionPanel
+from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text_view import Block
 
 QuestionForm = Literal["gate", "command", "blocklisted", "choice"]
@@ -80,8 +80,8 @@ class ChoiceRows(RowsView):
         return [(f" {'◉' if index == self.cursor else '○'} {choice}", "bold"), (safe, "muted")]
 
 
-class WorkflowPanel(Pane):
-    """Asks one question and sends `Answered`, once. Keys typed in the first half second are ignored."""
+class WorkflowPanel(DecisionPanel):
+    """Asks one question and sends `Answered`, once."""
 
     @dataclass
     class Answered(Message):
@@ -97,8 +97,7 @@ class WorkflowPanel(Pane):
 
         number: int
 
-    HELP_TITLE = "Decision"
-    ALLOW_MAXIMIZE = True
+    FIELD_ACTIONS: ClassVar[frozenset[str]] = frozenset({"words", "type_run"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "approve", "Approve", id="workflow.approve"),
         Binding("a", "run_it", "Run it", id="workflow.run_it"),
@@ -108,72 +107,37 @@ class WorkflowPanel(Pane):
         Binding("ctrl+x", "abort", "Abort the workflow", show=False, id="workflow.abort"),
         Binding("escape", "no_words", "Back to the question", id="workflow.back_to_question"),
     ]
-    DEFAULT_CSS = (
-        pane_css("WorkflowPanel")
-        + """
+    DEFAULT_CSS = """
     WorkflowPanel {
-        height: auto; max-height: 75%; border: round $severity-medium; border-title-color: $severity-medium;
-        &:focus-within { border: heavy $severity-medium; border-title-color: $severity-medium; }
-        ApprovalText { height: auto; max-height: 100%; background: $background; }
+        max-height: 75%;
         ChoiceRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
-        Input { dock: bottom; background: $panel; color: $aeon-text; margin: 0 1; display: none; }
-        Static { dock: bottom; height: auto; max-height: 2; padding: 0 1; color: $aeon-muted; background: $background; }
-        .keys { display: none; }
-        &:focus-within .keys { display: block; }
-        &:focus-within .away { display: none; }
-    }
-    WorkflowPanel.-words {
-        Input { display: block; }
-        .keys, &:focus-within .keys, .away { display: none; }
     }
     """
-    )
 
-    def __init__(self, question: WorkflowQuestion) -> None:
-        super().__init__()
+    def __init__(self, question: WorkflowQuestion, guard: KeyGuard | None = None) -> None:
+        form = question.form
+        super().__init__(question.blocks, KEYS[form], _PLACEHOLDERS.get(form, ""), guard)
         self.question = question
-        self._asked = time.monotonic()
-        self._answered = False
         self.pane_title = question.title
 
     def compose(self) -> ComposeResult:
-        asked = self.question
-        yield ApprovalText()
-        if asked.form in _PLACEHOLDERS:
-            yield Input(placeholder=_PLACEHOLDERS[asked.form], compact=True)
-        yield AnswerKeys(KEYS[asked.form], classes="keys")
-        yield Static(f"{self.pane_key or 'tab'} leads back here, to decide", classes="away", markup=False)
-        if asked.form == "choice":
-            rows = ChoiceRows(asked.choices, asked.safe)
-            rows.styles.height = len(asked.choices)
+        yield from super().compose()
+        if self.question.form == "choice":
+            rows = ChoiceRows(self.question.choices, self.question.safe)
+            rows.styles.height = len(self.question.choices)
             yield rows
 
-    def on_mount(self) -> None:
-        text = self.query_one(ApprovalText)
-        text.start(self.question.blocks, follow=False)
-        next(iter(self.query(ChoiceRows)), text).focus()
-        self.ask_again()
-        self.app.bell()
-
-    def ask_again(self) -> None:
-        """Count the first half second from now: only now can a person see the question."""
-        self._asked = time.monotonic()
-
     @property
-    def _takes_keys(self) -> bool:
-        return not self._answered and time.monotonic() - self._asked >= GRACE_SECONDS
+    def home(self) -> Widget:
+        """What has the focus at first: the choices where there are any."""
+        return next(iter(self.query(ChoiceRows)), super().home)
 
     def _answer(self, choice: str, words: str | None = None) -> None:
-        if self._takes_keys:
-            # Once: the next question may be there when the next key comes.
-            self._answered = True
-            self.post_message(self.Answered(self.question.number, choice, words))
+        self.send(self.Answered(self.question.number, choice, words))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now: a key that the question does not take is the screen's."""
         form = self.question.form
-        if action == "no_words":
-            return self.has_class("-words")
         if action in _FORMS:
             return form in _FORMS[action]
         return super().check_action(action, parameters)
@@ -194,35 +158,21 @@ class WorkflowPanel(Pane):
         """End the workflow."""
         if self.question.form == "gate":
             self._answer("abort")
-        elif self._takes_keys:
-            self._answered = True
-            self.post_message(self.AbortWanted(self.question.number))
+        else:
+            self.send(self.AbortWanted(self.question.number))
 
     def action_type_run(self) -> None:
         """Ask for the word that runs a blocklisted command."""
-        self.action_words()
-
-    def action_words(self) -> None:
-        """Ask for the words of a rejection."""
-        if self._takes_keys:
-            self.add_class("-words")
-            self.query_one(Input).focus()
-
-    def action_no_words(self) -> None:
-        """Go back from the words to the question."""
-        self.remove_class("-words")
-        self.query_one(ApprovalText).focus()
+        self.open_field()
 
     def action_take_choice(self) -> None:
         """Take the choice that is lit."""
         self._answer(self.query_one(ChoiceRows).choice)
 
     @on(AnswerKeys.Clicked)
-    async def _clicked(self, event: AnswerKeys.Clicked) -> None:
-        event.stop()
-        bound = [binding for binding in self.BINDINGS if isinstance(binding, Binding) and binding.key == event.key]
-        actions = [binding.action for binding in bound if self.check_action(binding.action, ())]
-        await self.run_action(next(iter(actions), "take_choice"))
+    def _choice_clicked(self, event: AnswerKeys.Clicked) -> None:
+        if self.question.form == "choice" and not event.key.startswith("ctrl+"):
+            self.action_take_choice()
 
     @on(RowsView.Chosen)
     def _chosen(self, event: RowsView.Chosen) -> None:

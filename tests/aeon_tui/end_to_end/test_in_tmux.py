@@ -174,3 +174,23 @@ def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int])
     assert wait_for(lambda: pane.flag("alternate_on") == "0", 20)
     pane.until("exit")
     check_left_as_it_was(pane)
+
+
+def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, tmp_path: Path) -> None:
+    """The key help, Escape and `w` in quick succession, and then words that hold the key of every answer."""
+    words = "are the records complete? accept and approve nothing"
+    mine = tmux.pane("mine")
+    mine.start("run", "run", "--model", "simulated:default", "--approve", "pass", TASK)
+    until_asked(mine, 1, ASKED)
+    mine.keys("?")
+    mine.until("K changes them")
+    mine.keys("Escape")
+    assert wait_for(lambda: "K changes them" not in mine.text, 10), mine.text
+    mine.keys("w")
+    for letter in words:
+        mine.keys("-l", letter)
+    mine.until(words)
+    assert decisions(tmp_path) == []
+    mine.keys("Enter")
+    assert wait_for(lambda: decisions(tmp_path), 20) == [("pass", "reject", words)]
+    mine.keys("C-q", "C-q")

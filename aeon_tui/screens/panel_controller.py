@@ -1,0 +1,89 @@
+"""The panel of a question on a screen: it comes, gets the keys, is covered by other screens, and goes."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from textual.events import Key, Paste
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
+
+from aeon_widgets.decision_panel import DecisionPanel, not_taken
+from aeon_widgets.key_guard import KeyGuard
+
+PANE_KEY = "6"
+TOO_LATE = "It was decided elsewhere meanwhile; what you wrote was not used."
+
+PanelT = TypeVar("PanelT", bound=DecisionPanel)
+
+
+class PanelController(Generic[PanelT]):
+    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just gone."""
+
+    def __init__(self, screen: Screen[None], guard: KeyGuard | None = None) -> None:
+        self._screen = screen
+        self._panel: PanelT | None = None
+        self._guard = guard if guard is not None else KeyGuard()
+        self._focused_before: Widget | None = None
+        self._is_unseen = False
+        """Whether the question came while another screen was on top."""
+        self._is_behind_a_screen = False
+        """Whether the screen on top is more than a dialog."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a question is on screen."""
+        return self._panel is not None
+
+    def put(self, panel: PanelT | None, *, before: Widget, home: Widget) -> None:
+        """Show a question, or none, in place of the one there is, above the widget `before`.
+
+        Where nothing else had the focus before, `home` gets it.
+        """
+        screen, last, self._panel = self._screen, self._panel, panel
+        if last is None:
+            self._focused_before = screen.focused
+        elif not last.answered:
+            # It was decided elsewhere: what is being typed was meant for it.
+            self._guard.arm()
+            if last.feedback:
+                screen.notify(TOO_LATE, severity="warning", markup=False)
+        if last is not None:
+            self._take_away(last, home if panel is None else None)
+        screen.set_class(panel is not None, "-asking")
+        if panel is not None:
+            if screen.maximized is not None:
+                screen.minimize()
+            self._is_unseen = screen.app.screen is not screen
+            panel.pane_key = PANE_KEY
+            screen.mount(panel, before=before)
+
+    def _take_away(self, panel: PanelT, home: Widget | None) -> None:
+        """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
+        if self._screen.maximized is panel:
+            self._screen.minimize()
+        if home is not None and panel.has_focus_within:
+            before = self._focused_before
+            back = before if before is not None and before.is_attached and before.focusable else None
+            self._screen.set_focus(back or home)
+        panel.remove()
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste goes on to where the focus is; it is swallowed where it does not."""
+        if self._panel is not None and self._panel.is_attached:
+            return self._panel.admits(event)
+        if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):
+            return True
+        self._screen.notify(not_taken(event), markup=False)
+        return False
+
+    def cover(self) -> None:
+        """Note what covers the screen now."""
+        on_top = next(reversed(self._screen.app.screen_stack), self._screen)
+        self._is_behind_a_screen = on_top is not self._screen and not isinstance(on_top, ModalScreen)
+
+    def uncover(self) -> None:
+        """Count the first half second from now for who comes back from another screen; a dialog hides nothing."""
+        if self._is_unseen or self._is_behind_a_screen:
+            self._guard.arm()
+        self._is_unseen = self._is_behind_a_screen = False

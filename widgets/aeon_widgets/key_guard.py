@@ -1,0 +1,58 @@
+"""Which keys a question takes: none that was typed before a person could have read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+SILENCE_SECONDS = 0.5
+"""How long a question must have been on screen, and how long no key must have come after a swallowed one."""
+REPEAT_SECONDS = 1.0
+"""The longest delay after which terminals repeat a key that is held down."""
+
+
+class KeyGuard:
+    """Swallows the keys that were meant for something else: those of the first half second of a question, and then all
+    until half a second passes without a key.
+
+    A key that was held down while one question was answered does not answer the next one either. Harmless keys (those
+    that scroll, leave, or only write text) are never swallowed. Times are seconds of `clock`, which is that of
+    Textual's events. With SILENCE_SECONDS of 0 everything is taken.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._opens_at = 0.0
+        self._has_swallowed = False
+        self._held = ""
+        self._last_key, self._last_at = "", float("-inf")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a decision is taken now."""
+        return not SILENCE_SECONDS or self._clock() >= self._opens_at
+
+    def arm(self) -> None:
+        """Close for half a second: what is on screen is new from now on."""
+        now = self._clock()
+        self._has_swallowed = self._has_swallowed and now < self._opens_at
+        self._opens_at = max(self._opens_at, now + SILENCE_SECONDS)
+        self._held = self._last_key
+
+    def admits(self, key: str, at: float, *, harmless: bool = False) -> bool:
+        """Return whether a key that was pressed at that time is taken; it is swallowed where it is not."""
+        is_repeat = key == self._held and at - self._last_at < REPEAT_SECONDS
+        self._held, self._last_key, self._last_at = "", key, at
+        if not SILENCE_SECONDS:
+            return True
+        if at >= self._opens_at and not is_repeat:
+            self._has_swallowed = False
+            return True
+        if self._has_swallowed or not harmless:
+            self.swallow(at)
+        return harmless
+
+    def swallow(self, at: float) -> None:
+        """Close until half a second passes without a key: what came then was not taken."""
+        self._has_swallowed = True
+        self._opens_at = max(self._opens_at, at + SILENCE_SECONDS)
