@@ -90,7 +90,8 @@ def _mcp(config: RunConfig) -> Finding:
     if not config.mcp_servers:
         step = "name one under `mcp_servers:` in a config file"
         return Finding("mcp", "installed; no server is configured", step, code)
-    return Finding("mcp", f"usable: --tools mcp starts {', '.join(config.mcp_servers)}")
+    named = (f"{name} (sandboxed)" if server.sandbox else name for name, server in config.mcp_servers.items())
+    return Finding("mcp", f"usable: --tools mcp starts {', '.join(named)}")
 
 
 def _installed_tools() -> list[Finding]:

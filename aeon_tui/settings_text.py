@@ -43,7 +43,7 @@ MEANINGS = {
     "context_window": "Tokens that request and reply may have together, where that is not known of the model.",
     "policy": "Which calls of tools are allowed, asked about or denied.",
     "shell": "How strict the Bash tool is, how long a command may take, and what it may reach.",
-    "mcp_servers": "MCP servers that offer tools, each a command or an address.",
+    "mcp_servers": "MCP servers that offer tools, each a command (`sandbox: true` isolates it) or an address.",
     "bedrock": "Where and as whom Amazon Bedrock is reached.",
     "otel": "Whether traces and metrics go to OpenTelemetry.",
     "otel_content": "Whether those hold what was asked and answered.",

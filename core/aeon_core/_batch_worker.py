@@ -27,6 +27,7 @@ from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.orchestrator import Orchestrator
 from aeon_core.plain import clean_text
+from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.resuming import Resumption
 from aeon_core.timing import seconds_between
@@ -154,6 +155,7 @@ def prepare_process() -> None:
     """Make a process ready to be a pool's worker: prints go to stderr, Ctrl-C is the parent's, and so is its life."""
     import multiprocessing
 
+    hide_process()
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     # A handler, for a signal that is ignored would be ignored by the programs that tools start, too.

@@ -29,8 +29,10 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; an error is one line on stderr."""
     from aeon_core.errors import AeonError
+    from aeon_core.process_privacy import hide_process
     from aeon_core.visible import visible
 
+    hide_process()
     args = _parser().parse_args(argv)
     if isinstance(sys.stdin, TextIOWrapper):
         # What is typed may be no UTF-8, and what is sent must be.
@@ -213,7 +215,9 @@ def _opened(path: Path) -> TextIO:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        # A pipe without a reader was refused just now; from here on a write may wait.
+        os.set_blocking(fd, True)
         return os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"the log file {str(path)!r} cannot be written: {error.strerror}") from None

@@ -1,15 +1,43 @@
-"""Where an MCP server's program runs, and what it inherits."""
+"""How an MCP server's program is started: where, with which environment, and in the sandbox where that is wanted."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from aeon_core.tools.mcp._faults import Unusable
+from aeon_core.tools.mcp._text import words
 from aeon_core.tools.mcp.settings import McpServer
-from aeon_core.tools.shell.environment import child_environment
+from aeon_core.tools.shell.hidden import hidden_places
+from aeon_core.tools.shell.isolation import Isolation, probe
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.settings import ShellSettings
 
-_PLACES = ("TMPDIR", "XDG_CACHE_HOME")
+_PASSED_ON = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|SHELL|USER|LOGNAME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"
+    r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
+    r"|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy"
+)
+"""Variables that programs need to find files, hosts and their language. All others have to be named in `env`."""
+_STATUS = 3
+_IN_FOLDER = f'cd -- "$0" && exec "$@" {_STATUS}>/dev/null'
+"""The SDK passes on no descriptors: what isolation reports of the exit code goes nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is started in place of a server's command."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+    cwd: Path
 
 
 def folder(server: McpServer, project_root: Path) -> Path:
@@ -20,7 +48,47 @@ def folder(server: McpServer, project_root: Path) -> Path:
     return place
 
 
-def surroundings() -> dict[str, str]:
-    """Return the variables that a program gets beside its own: no keys, no sockets of the session."""
-    kept = child_environment(os.environ, _PLACES)
-    return {name: value for name, value in kept.items() if name not in _PLACES or name in os.environ}
+def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a program gets beside those of its `env`: none that could hold a key."""
+    return {name: value for name, value in environ.items() if _PASSED_ON.fullmatch(name)}
+
+
+@contextmanager
+def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
+    """Give the program that runs a server, in the sandbox where its settings say so. Blocks while it looks for one.
+
+    Raises Unusable where there is no folder, no such command, or no sandbox.
+    """
+    assert server.command is not None
+    cwd = folder(server, project_root)
+    env = {**surroundings(os.environ), **values}
+    if not server.sandbox:
+        yield Program(server.command, server.args, env, cwd)
+        return
+    if shutil.which(_from(cwd, server.command), path=env.get("PATH", os.defpath)) is None:
+        raise Unusable(f"its command {words(server.command)!r} was not found; install it or correct 'command'")
+    root = project_root.resolve()
+    isolation = probe(root, ShellSettings(network=server.network))
+    if isolation.name == "none":
+        raise Unusable(
+            f"its 'sandbox' is true, but no isolation works here ({isolation.why}); install bubblewrap, or remove "
+            "'sandbox' to run it with all your rights"
+        )
+    with tempfile.TemporaryDirectory(prefix="aeon-mcp-", ignore_cleanup_errors=True) as scratch:
+        hidden = tuple(hidden_places(root, os.environ))
+        limits = Limits(root, Path(scratch).resolve(), isolation.network, hidden=hidden)
+        yield _isolated(isolation, server, env, cwd.resolve(), limits)
+
+
+def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> Program:
+    assert server.command is not None
+    inner = ["/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(cwd), server.command, *server.args]
+    outer = isolation.command(inner, limits, _STATUS)
+    temp = isolation.temp(limits)
+    own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
+    return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), *outer], {**env, **own}, limits.root)
+
+
+def _from(cwd: Path, command: str) -> str:
+    """Return a command such as `./server` as seen from its folder; a bare name stays one."""
+    return str(cwd / command) if os.sep in command else command

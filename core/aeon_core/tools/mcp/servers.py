@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp._faults import (
     CONNECTION_CLOSED,
@@ -24,7 +25,7 @@ from aeon_core.tools.mcp._faults import (
     why_unusable,
 )
 from aeon_core.tools.mcp._loop import LoopClosed, LoopThread
-from aeon_core.tools.mcp._process import folder, surroundings
+from aeon_core.tools.mcp._process import program
 from aeon_core.tools.mcp._result import Answer, Block
 from aeon_core.tools.mcp._server import Server
 from aeon_core.tools.mcp._stream import Watched
@@ -72,6 +73,7 @@ class McpTools:
         """
         if self._tools is None:
             _check_package()
+            hide_process()
             try:
                 self._tools = self._connected()
             except BaseException:
@@ -269,16 +271,19 @@ class _Link:
     async def _process(self) -> AsyncIterator[TransportStreams]:
         from mcp import StdioServerParameters, stdio_client
 
-        settings = self._settings
-        assert settings.command is not None
-        parameters = StdioServerParameters(
-            command=settings.command,
-            args=settings.args,
-            env={**surroundings(), **self._values},
-            cwd=folder(settings, self._root),
-            encoding_error_handler="replace",
-        )
-        with self._errors.open() as errlog:
+        starting = program(self._settings, self._values, self._root)
+        # Looking for a sandbox that holds takes a while, when it is done first.
+        started = await asyncio.to_thread(starting.__enter__)
+        with contextlib.ExitStack() as stack:
+            stack.push(starting)
+            parameters = StdioServerParameters(
+                command=started.command,
+                args=started.args,
+                env=started.env,
+                cwd=started.cwd,
+                encoding_error_handler="replace",
+            )
+            errlog = stack.enter_context(self._errors.open())
             async with stdio_client(parameters, errlog=errlog) as (read, write):
                 yield Watched(read, self.ended), write
 

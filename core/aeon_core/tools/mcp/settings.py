@@ -29,13 +29,15 @@ _EXPECTED = {
     "cwd": "text, a folder",
     "url": "the address of a server, http://HOST:PORT/mcp or https://…",
     "headers": "a mapping of HTTP headers to texts",
+    "sandbox": "true or false",
+    "network": "true or false",
     "timeout": "a number of seconds above 0",
     "start_timeout": "a number of seconds above 0",
     "tools": "a list of tool names, * and ? allowed, at least one",
     "enabled": "true or false",
     "trust_annotations": "true or false",
 }
-_PROCESS_KEYS = ("args", "env", "cwd")
+_PROCESS_KEYS = ("args", "env", "cwd", "sandbox")
 _SECRET_KEYS = ("env", "headers")
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -56,6 +58,11 @@ class McpServer(BaseModel):
     """Environment variables of the program; `${NAME}` in a value is taken from our own environment."""
     cwd: Path | None = None
     """Where the program runs; a relative folder is the project root's, which is also the default."""
+    sandbox: bool = False
+    """Whether the program runs in the isolation that Bash commands have: it writes only in the project and reads no
+    folders with keys. Where no isolation works, it is not started."""
+    network: bool = False
+    """Whether a program in the sandbox reaches the network; without the sandbox it always does."""
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     """HTTP headers of every request, `${NAME}` as in `env`."""
@@ -165,4 +172,6 @@ def _consistent(name: str, server: McpServer) -> McpServer:
         if getattr(server, key):
             other = "command" if server.command is None else "url"
             raise UsageError(f"{key!r} of {where} goes with {other!r}, which is not given; remove it")
+    if server.network and not server.sandbox:
+        raise UsageError(f"'network' of {where} goes with 'sandbox: true', which is not given; remove it or add that")
     return server

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
+from aeon_core.process_privacy import hide_process
 from aeon_core.tools.shell.output import Output
 
 EndedBy = Literal["itself", "timeout", "output", "cancel"]
@@ -102,6 +103,7 @@ def _own_threads() -> int:
 
 
 def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
+    hide_process()
     command = job.command(report)
     try:
         return subprocess.Popen(  # noqa: S603  # what this is for
