@@ -1,0 +1,78 @@
+"""No command hangs on a pipe, a device or an alias bomb, named by a project or on the command line (issue 14)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+RUN = ("run", "--headless", "--model", "simulated:default")
+NAMED = [
+    ("show", "./odd"),
+    ("resume", "./odd", "--headless"),
+    ("watch", "./odd", "--headless"),
+    ("lint", "odd"),
+    ("batch", "odd", "--model", "simulated:default"),
+    (*RUN, "--plan", "odd", "x"),
+    (*RUN, "--criteria", "odd", "x"),
+    (*RUN, "--config", "odd", "x"),
+]
+
+
+def refusal(*words: str) -> str:
+    """Return what a command says that ends with exit 2; it may take long on a busy machine, and not for ever."""
+    done = subprocess.run(
+        [sys.executable, "-m", "aeon_tui", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    return done.stderr
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".aeon").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", NAMED, ids=lambda words: words[0] if words[0] != "run" else words[4])
+def test_a_pipe_that_is_named_is_refused(words: tuple[str, ...]) -> None:
+    os.mkfifo("odd")
+    assert "it is a pipe, expected a regular file" in refusal(*words)
+
+
+@pytest.mark.parametrize("words", [NAMED[0], NAMED[3]], ids=["show", "lint"])
+def test_a_device_without_end_is_refused(words: tuple[str, ...]) -> None:
+    Path("odd").symlink_to("/dev/zero")
+    assert "it is a device, expected a regular file" in refusal(*words)
+
+
+def test_a_project_whose_configuration_is_a_pipe_or_a_bomb_hangs_nothing(project: Path) -> None:
+    os.mkfifo(project / ".aeon/config.yml")
+    assert "it is a pipe" in refusal("runs")
+    (project / ".aeon/config.yml").unlink()
+    (project / ".aeon/config.yml").write_text(BOMB)
+    assert "line 1: anchors and aliases are not read; write the value out" in refusal("runs")
+
+
+def test_a_runs_directory_of_pipes_and_devices_is_an_empty_list(project: Path) -> None:
+    runs = project / ".aeon/runs"
+    runs.mkdir()
+    os.mkfifo(runs / "a.jsonl")
+    (runs / "z.jsonl").symlink_to("/dev/zero")
+    (runs / ".runs-list").symlink_to("/dev/zero")
+    done = subprocess.run(
+        [sys.executable, "-m", "aeon_tui", "runs", "--json"], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]")
