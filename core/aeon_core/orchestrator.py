@@ -21,7 +21,7 @@ from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
-from aeon_core.kernel.result import Progress, run_started, shown
+from aeon_core.kernel.result import Progress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory.base import Memory
@@ -162,7 +162,7 @@ class Orchestrator:
             )
             self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
-            return Loop(task, given, executor, progress, criteria, checkpoint).run()
+            return located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
         finally:
             journal.close()
             self._effects, self._abort_asked = None, False

@@ -19,6 +19,7 @@ from aeon_core.journal.reader import (
     no_journal,
     open_journal,
     unreadable,
+    why_no_line,
 )
 from aeon_core.journal.summary import BESIDE
 from aeon_core.journal.taken_back import taken_back_in
@@ -219,7 +220,7 @@ class _Reading:
     def check(self, size: int) -> None:
         """Raise UsageError where nothing of a file that nobody writes is a journal's; an empty one may become one."""
         if not self._known and size > 0 and not _is_live(self._fd):
-            raise no_journal(self._path)
+            raise no_journal(self._path, why_no_line(self._fd) if self._number == 0 else None)
 
     def _lines(self, until: int) -> Iterator[bytes]:
         wanted = _CHUNK

@@ -34,6 +34,8 @@ FindTexts = Callable[[set[str]], dict[str, str]]
 """Gives those texts that a journal holds further up, by their sha256."""
 
 _ENVELOPE = re.compile(rb'\{\s*"v"\s*:\s*(\d+)\s*,\s*"seq"\s*:\s*\d+\s*,\s*"ts"\s*:.*?"type"\s*:\s*"(\w+)"', re.DOTALL)
+_BEGINNING = b'{"v":'
+"""What each line begins with that Aeon writes."""
 _LINES_TO_TRY = 20
 
 
@@ -142,8 +144,8 @@ def _journal_lines(path: Path, damage: list[str]) -> Iterator[tuple[int, bytes]]
         for number, line in _lines(file, damage):
             known = known or is_known_beginning(path, number, line)
             yield number, line
-    if not known:
-        raise no_journal(path, "it is empty" if number == 0 else None)
+        if not known:
+            raise no_journal(path, why_no_line(file.fileno()) if number == 0 else None)
 
 
 def is_known_beginning(path: Path, number: int, line: bytes) -> bool:
@@ -172,6 +174,16 @@ def no_journal(path: Path, why: str | None = None) -> UsageError:
     """Return the error that says so, and why."""
     reason = why or "its lines are no records of Aeon, or of a newer version"
     return UsageError(f"{str(path)!r} is no journal: {reason}; expected a <run_id>.jsonl file that a run has written")
+
+
+def why_no_line(fd: int) -> str | None:
+    """Return why a file has no whole line: it is empty, or cut off in its first record; None where it is no record."""
+    size = os.fstat(fd).st_size
+    if size == 0:
+        return "it is empty"
+    if not _BEGINNING.startswith(os.pread(fd, len(_BEGINNING), 0)):
+        return None
+    return f"its first line is cut off after {size:,} bytes, so nothing of the run was recorded"
 
 
 def unreadable(path: Path | None, why: OSError | str) -> JournalError:

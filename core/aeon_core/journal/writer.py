@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import secrets
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,6 +156,20 @@ class JournalWriter:
         except OSError as error:
             raise self._stopped(f"cannot be brought to the disk: {error.strerror}") from None
 
+    def location(self) -> Path | None:
+        """Return where the file is now: it may have been moved. None where it was deleted, or cannot be found."""
+        if self._fd is None or self.path is None:
+            return self.path
+        found = os.fstat(self._fd)
+        for place in (self.path, *_path_of(self._fd)):
+            try:
+                named = place.stat()
+            except OSError:
+                continue
+            if (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino):
+                return place
+        return None
+
     def _check(self, size: int) -> None:
         """Raise JournalError where what is written would be lost: the file is gone, or no longer what was written."""
         assert self._fd is not None
@@ -195,6 +212,15 @@ class JournalWriter:
             os.close(self._fd)
             self._fd = None
             self._broken = "the journal is closed"
+
+
+def _path_of(fd: int) -> Iterator[Path]:
+    """Yield the path that the system knows an open file by, where it tells it."""
+    with suppress(OSError, ValueError):
+        if sys.platform == "darwin":
+            yield Path(os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        else:
+            yield Path(f"/proc/self/fd/{fd}").readlink()
 
 
 def _create(path: Path) -> int:

@@ -15,9 +15,10 @@ from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.effects.models import Models
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
-from aeon_core.errors import AeonError
+from aeon_core.errors import AeonError, JournalError
 from aeon_core.evaluation.evaluator import depth_evidence
 from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
+from aeon_core.journal.writer import JournalWriter
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plain import clean_text, plain
@@ -275,6 +276,23 @@ def run_result(state: OrchestrationState, progress: Progress, status: RunStatus,
         journal=progress.journal,
         **(_expiration(state, progress) if status == "ttl_expired" else {}),
     )
+
+
+def located(result: RunResult, journal: JournalWriter) -> RunResult:
+    """Return the result with the journal's path as it is at the end; as failed where the journal is lost.
+
+    It may have been moved in the meantime.
+    """
+    place = journal.location()
+    if place == journal.path:
+        return result
+    if place is not None:
+        return result.model_copy(update={"journal": shown(place)})
+    if result.error is not None:
+        return result
+    message = f"the journal {str(journal.path)!r} was moved or deleted during the run, and cannot be found"
+    error = JournalError(f"{message}; nothing of the run is recorded").as_dict()
+    return result.model_copy(update={"status": "failed", "converged": False, "error": error})
 
 
 def _describe(error: AeonError, state: OrchestrationState) -> dict[str, Any]:

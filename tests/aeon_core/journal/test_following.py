@@ -304,6 +304,12 @@ def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monke
     assert journal.follower.damage == ["line 2: longer than 4000 bytes"]
 
 
+def test_a_first_line_that_is_cut_off_is_told(journal: Journal) -> None:
+    journal.write(b'{"v":1,"seq":0,' + b"x" * 5_000)
+    with pytest.raises(UsageError, match="is no journal: its first line is cut off after 5,015 bytes"):
+        journal.read()
+
+
 @pytest.mark.parametrize("content", [b"no journal\n" * 30, b'{"a": 1}\n', b"\x00\x01\n", b"no line at all", b"one\n"])
 def test_what_is_no_journal_is_said(journal: Journal, content: bytes) -> None:
     journal.write(content)

@@ -141,7 +141,10 @@ def test_a_newer_version_that_has_written_on_is_said_once(tmp_path: Path) -> Non
         (b'{"v": 1, "id": 3}\n', "no records of Aeon"),
         (b"just a text\n" * 50, "no records of Aeon"),
         (b'{"v":2,"seq":0,"ts":"t","run":"r","type":"run_started"}\n', "of a newer version"),
-        (b'{"v":1,"seq":0,"ts":"t","run":"r","type":"run_sta', "it is empty"),
+        (b'{"v":1,"seq":0,"ts":"t","run":"r","type":"run_sta', "its first line is cut off after 49 bytes"),
+        (b'{"v', "its first line is cut off after 3 bytes, so nothing of the run was recorded"),
+        (b'{"v":1,"seq":0,' + b"x" * 5_000_000, "its first line is cut off after 5,000,015 bytes"),
+        (b"no record" * 1_000, "its lines are no records of Aeon"),
     ],
 )
 def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -141,6 +141,19 @@ def test_a_folder_that_is_moved_takes_its_journal_along(tmp_path: Path) -> None:
     append(writer, CHECKED_EVERY)
     writer.sync()
     assert len((tmp_path / "moved" / "r.jsonl").read_bytes().splitlines()) == 3 + CHECKED_EVERY
+    assert writer.location() == tmp_path / "moved" / "r.jsonl"
+
+
+def test_the_location_is_that_of_the_file_and_never_of_another_one(tmp_path: Path) -> None:
+    path, moved = tmp_path / "r.jsonl", tmp_path / "moved (deleted)"
+    writer = written(path)
+    assert writer.location() == path
+    path.rename(moved)
+    path.write_text("another file")
+    assert writer.location() == moved
+    moved.unlink()
+    assert writer.location() is None
+    assert JournalWriter(None, "r").location() is None
 
 
 def test_a_new_journal_is_entered_in_its_folder_once_with_the_first_sync(

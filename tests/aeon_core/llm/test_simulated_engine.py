@@ -58,9 +58,12 @@ def test_refinements_that_nobody_can_read_leave_the_plan_as_it_was() -> None:
     assert [record["pass"] for record in records if record["type"] == "supervisor"] == [1, 1, 2, 2]
 
 
-@pytest.mark.parametrize(("task", "status"), [("add 5 and 10", "converged"), ("divide 1 by 0", "not_converged")])
-def test_without_a_judge_that_can_be_read_the_rules_decide(task: str, status: str) -> None:
-    assert run(task, "muddled")[0].status == status
+@pytest.mark.parametrize("task", ["add 5 and 10", "divide 1 by 0"])
+def test_without_a_judge_that_can_be_read_nothing_converges(task: str) -> None:
+    result, _ = run(task, "muddled")
+    assert (result.status, result.passes) == ("not_converged", 1)
+    assert result.convergence is not None
+    assert result.convergence["reason_codes"][-1] == "not_judged"
 
 
 def test_a_wrong_figure_in_the_answer_is_found_by_the_rules() -> None:
@@ -70,7 +73,7 @@ def test_a_wrong_figure_in_the_answer_is_found_by_the_rules() -> None:
     assert "contradiction_detected" in result.convergence["reason_codes"]
 
 
-@pytest.mark.parametrize("name", ["stubborn", "unrefinable", "muddled"])
+@pytest.mark.parametrize("name", ["stubborn", "unrefinable"])
 def test_what_needs_no_refinement_is_as_right_as_ever(name: str) -> None:
     result, _ = run("multiply 3 by 4 and add 2", name)
     assert (result.status, result.passes) == ("converged", 1)

@@ -43,30 +43,54 @@ def test_a_full_disk_ends_the_run_with_the_reason_and_it_goes_on_once_there_is_r
     assert cli("replay", path.stem, "--check").code == 0
 
 
-class Deleting(LLMAdapter):
-    """A model during whose judgement the runs are deleted."""
+class During(LLMAdapter):
+    """A model during whose judgement something happens."""
 
     model, simulated = "simulated:default", True
 
-    def __init__(self) -> None:
-        self._inner = SimulatedModel()
+    def __init__(self, happens: Callable[[], object]) -> None:
+        self._inner, self._happens = SimulatedModel(), happens
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         if request.purpose == "judge":
-            shutil.rmtree(RUNS)
+            self._happens()
         return self._inner.complete(request)
 
 
 def test_runs_that_are_deleted_in_mid_run_end_it_with_the_reason(
     cli: Cli, use_model: Callable[[LLMAdapter], None]
 ) -> None:
-    use_model(Deleting())
+    use_model(During(lambda: shutil.rmtree(RUNS)))
     done = cli(*RUN)
     result = json.loads(done.out)
     reason = f"the journal {result['journal']!r} was deleted; the run stops here"
     assert (done.code, result["status"], result["error"]["message"]) == (1, "failed", reason)
     assert reason in done.err
     assert not RUNS.exists()
+
+
+@pytest.mark.parametrize("durability", ["full", "normal", "off"])
+def test_a_journal_that_is_moved_in_mid_run_is_told_where_it_is(
+    cli: Cli, use_model: Callable[[LLMAdapter], None], durability: str
+) -> None:
+    use_model(During(lambda: next(RUNS.glob("*.jsonl")).rename("elsewhere.jsonl")))
+    done = cli(*RUN, "--durability", durability)
+    result = json.loads(done.out)
+    assert (done.code, result["journal"]) == (0, str(Path("elsewhere.jsonl").absolute()))
+    assert f"journal {result['journal']}\n" in done.err
+    assert list(read_records(Path(result["journal"])))[-1]["type"] == "run_finished"
+    assert cli("show", result["journal"]).code == 0
+
+
+def test_a_journal_that_is_deleted_is_exit_1_whatever_the_durability(
+    cli: Cli, use_model: Callable[[LLMAdapter], None]
+) -> None:
+    use_model(During(lambda: next(RUNS.glob("*.jsonl")).unlink()))
+    done = cli(*RUN, "--durability", "off")
+    result = json.loads(done.out)
+    assert (done.code, result["status"], result["converged"]) == (1, "failed", False)
+    assert "deleted" in result["error"]["message"]
+    assert "aeon-tui: the journal" in done.err
 
 
 @pytest.mark.parametrize("command", [["run", "--headless"], ["resume"]])

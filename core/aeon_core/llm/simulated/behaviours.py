@@ -22,7 +22,7 @@ SIMULATED_MODELS: dict[str, str] = {
     "rambling": "writes prose around its JSON: repaired locally",
     "stubborn": "replaces what was found wanting by the same again: after three times it is left to a person",
     "unrefinable": "leaves its refinements unclosed, and their repairs too: the plan stays, the second ends the run",
-    "muddled": "judges in prose that nobody can read: the rules decide alone",
+    "muddled": "judges in prose that nobody can read: the result is not judged",
     "careless": "gets the last figure of its answer wrong: the rules find the contradiction",
     "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
 }
