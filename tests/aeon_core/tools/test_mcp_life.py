@@ -261,3 +261,33 @@ def test_a_run_whose_server_dies_fails_the_step_and_ends_in_a_result(tmp_path: P
     assert result.steps[1].output == {"sum": 3}
     assert result.answer == "done"
     assert result.status == "not_converged"
+
+
+TASKS_ONLY = """
+import json, sys
+
+def tool(name, support):
+    return {"name": name, "inputSchema": {"type": "object"}, "execution": {"taskSupport": support}}
+
+ANSWERS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}},
+        "serverInfo": {"name": "s", "version": "1"},
+    },
+    "tools/list": {"tools": [tool("long", "required"), tool("either", "optional")]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    known = message["method"] in ANSWERS
+    told = {"result": ANSWERS[message["method"]]} if known else {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+"""
+
+
+def test_a_tool_that_runs_only_as_a_task_is_not_offered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="aeon"), connected(tmp_path, s=program(TASKS_ONLY)) as tools:
+        assert list(tools) == ["mcp__s__either"]
+    assert "MCP server 's': left out 'long', which runs only as a task (taskSupport: required)" in caplog.messages

@@ -55,6 +55,19 @@ def test_a_name_that_needs_no_change_keeps_it_beside_one_that_does() -> None:
     assert found["a b"] != found["a.b"]
 
 
+def test_a_tool_that_runs_only_as_a_task_is_left_out_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="aeon"):
+        found = made(
+            listed("long", execution={"taskSupport": "required"}),
+            listed("either", execution={"taskSupport": "optional"}),
+            listed("never", execution={"taskSupport": "forbidden"}),
+            listed("odd", execution="required"),
+            listed("plain"),
+        )
+    assert [tool.name for tool in found] == [f"mcp__srv__{name}" for name in ("either", "never", "odd", "plain")]
+    assert caplog.messages == ["MCP server 'srv': left out 'long', which runs only as a task (taskSupport: required)"]
+
+
 def test_arguments_of_any_name_reach_the_server() -> None:
     [tool] = made(listed())
     given_arguments = {"self": 1, "tool": 2, "arguments": 3, "name": 4}

@@ -57,8 +57,9 @@ class McpTool(Tool):
 def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invoke: Invoke) -> list[Tool]:
     """Return the tools that the settings take of what a server lists, in its order.
 
-    A tool that cannot be registered, such as one with an invalid schema, is left out with a warning. Raises UsageError
-    for an entry of `tools` in the settings that no tool fits.
+    A tool that cannot be registered, such as one with an invalid schema, is left out with a warning, as is one that
+    runs only as a task of MCP, where every plain call fails. Raises UsageError for an entry of `tools` in the settings
+    that no tool fits.
     """
     by_name: dict[str, Listed] = {}
     for tool in listed:
@@ -68,6 +69,7 @@ def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invok
     made = (
         McpTool(by_name[own], server=server, name=names[own], trusted=settings.trust_annotations, invoke=invoke)
         for own in chosen
+        if not _needs_task(server, by_name[own])
     )
     return [tool for tool in made if _fits(tool)]
 
@@ -117,6 +119,15 @@ def _effect(annotations: Mapping[str, Any]) -> Effect:
     if annotations.get("readOnlyHint") is True:
         return "pure"
     return "idempotent" if annotations.get("idempotentHint") is True else "unsafe"
+
+
+def _needs_task(server: str, listed: Listed) -> bool:
+    execution = listed.get("execution")
+    if not isinstance(execution, Mapping) or execution.get("taskSupport") != "required":
+        return False
+    name = words(listed["name"], _MAX_SHOWN_NAME)
+    logger.warning("MCP server %r: left out %r, which runs only as a task (taskSupport: required)", server, name)
+    return True
 
 
 def _fits(tool: McpTool) -> bool:
