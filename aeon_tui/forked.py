@@ -61,6 +61,8 @@ class ForkRun:
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
         from aeon_core.forking import Fork
+        from aeon_core.journal.listening import fan_out
+        from aeon_core.run_trust import remembers_run
         from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):
@@ -75,7 +77,7 @@ class ForkRun:
                 on_record=listener,
                 plan=self.plan,
                 criteria=self.criteria,
-                on_line=on_line,
+                on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
 
@@ -102,7 +104,7 @@ def forked(
         path,
         pass_number,
         str(started["task"]),
-        options_anew(forked_config(path), started, today.config, {**said, "approve": approvals(today, in_app=in_app)}),
+        options_anew(forked_config(path), started, today, {**said, "approve": approvals(today, in_app=in_app)}),
         plan,
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
     )

@@ -44,9 +44,11 @@ class ResumeRun:
         Raises UsageError and ModelUnavailableError.
         """
         from aeon_core.assemble import assembled_tools
+        from aeon_core.run_trust import remember_run
 
         usable_model(self.config).close()
         self.tools = assembled_tools(self.config)
+        remember_run(started_of(self.path), self.config)
 
     def journal_in(self, _runs_dir: Path) -> Path:
         """Return the run's own journal."""
@@ -148,7 +150,7 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
     return ResumeRun(
         path,
         str(started["task"]),
-        options_anew(forked_config(path), started, today.config, said),
+        options_anew(forked_config(path), started, today, said),
         options,
     )
 

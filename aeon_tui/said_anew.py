@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
+    from aeon_core.config_files import LoadedConfig
     from aeon_core.llm.base import LLMAdapter
 
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
@@ -24,14 +25,17 @@ def started_of(path: Path) -> dict[str, Any]:
 
 
 def options_anew(
-    recorded: RunConfig, started: Mapping[str, Any], today: RunConfig, said: Mapping[str, Any]
+    recorded: RunConfig, started: Mapping[str, Any], loaded: LoadedConfig, said: Mapping[str, Any]
 ) -> RunConfig:
     """Return a run's own options, but for what is said anew and for what no journal holds.
 
-    `policy` said anew is rules that are added to the run's.
+    `policy` said anew is rules that are added to the run's. Raises UsageError where the journal names what needs
+    consent and has none.
     """
     from aeon_core.config import providers_of
+    from aeon_core.run_trust import check_journal
 
+    today = loaded.config
     kept = {name: getattr(today, name) for name in (*_NEVER_WRITTEN, *_OF_TODAY)}
     hidden = recorded.base_url is None and started["config"].get("base_url") is not None
     elsewhere = "model" in said and providers_of(said["model"]) != providers_of(recorded.model)
@@ -40,7 +44,8 @@ def options_anew(
         kept["base_url"] = today.base_url
     if (rules := said.get("policy")) is not None:
         kept["policy"] = recorded.policy.joined(rules)
-    return recorded.model_copy(update={**said, **kept})
+    config = recorded.model_copy(update={**said, **kept})
+    return check_journal(started, config, today, said, trusts_project=loaded.mode == "apply")
 
 
 def usable_model(config: RunConfig) -> LLMAdapter:

@@ -88,7 +88,9 @@ class StartRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
+        from aeon_core.journal.listening import fan_out
         from aeon_core.orchestrator import Orchestrator
+        from aeon_core.run_trust import remembers_run
         from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):
@@ -103,7 +105,7 @@ class StartRun:
                 approver=about(self.config.approve, approver),
                 journal=journal,
                 on_record=listener,
-                on_line=on_line,
+                on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
             return Started(orchestrator, self.task, self.plan)

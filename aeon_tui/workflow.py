@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shlex
 import threading
@@ -14,6 +15,7 @@ from aeon_tui.workflow_desk import WorkflowDesk
 from aeon_tui.workflow_feed import OwnFeed
 
 if TYPE_CHECKING:
+    from aeon_core.trust import TrustMode
     from system2.orchestrator import Orchestrator
     from system2.results import WorkflowResult
 
@@ -34,13 +36,17 @@ class WorkflowRequest:
     """The settings of system2; None for those of the project."""
     unsafe_bash: bool = False
     auto_approve: bool = False
+    trust: TrustMode = "ignore"
+    """What becomes of what the project asks for without consent."""
 
     def check(self) -> None:
         """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""
         from system2.connecting import connected
-        from system2.settings import load_settings
+        from system2.trust import assess_workflow, trusted_settings
 
-        model = connected(self.model, load_settings(self.project_root, self.config), self.base_url)
+        root = self.project_root
+        settings = trusted_settings(root, self.config, self.trust, lambda _: None, assess_workflow(root))
+        model = connected(self.model, settings, self.base_url)
         try:
             model.check()
         finally:
@@ -169,6 +175,7 @@ class WorkflowRunner:
             question_policy=self.desk,
             model=asked.model,
             base_url=asked.base_url,
+            trust=asked.trust,
             log=Log(self._on_log),
             listener=self._on_line,
         )
@@ -182,4 +189,17 @@ class WorkflowRunner:
         if self.feed.path is None and self._orchestrator is not None:
             # The transcript has its name before its first line is written.
             self.feed.path = self._orchestrator.get_status().transcript_path
+            self._remember(line)
         self.feed.put(line)
+
+    def _remember(self, line: bytes) -> None:
+        """Remember that this user started the workflow, so that it can be gone on with without a question."""
+        from aeon_core.run_trust import remember
+        from aeon_tui.workflow_resumed import started_by
+
+        first = json.loads(line)
+        try:
+            if first.get("type") == "workflow_start":
+                remember(self.request.project_root, started_by(first))
+        except AeonError as error:
+            logger.warning("the workflow is not remembered as yours: %s", error.message)

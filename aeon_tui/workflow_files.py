@@ -24,9 +24,9 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
     root = project_root if project_root is not None else root_of_project()
     if not (root / _FOLDER / _CONFIG).is_file():
         return root / _DEFAULT
-    from system2.settings import load_settings
+    from system2.trust import assess_workflow, trusted_settings
 
-    return root / load_settings(root).transcript_dir
+    return root / trusted_settings(root, None, "ignore", lambda _: None, assess_workflow(root)).transcript_dir
 
 
 def is_workflow(path: Path) -> bool:

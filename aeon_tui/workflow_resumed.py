@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head, tail
+from aeon_core.run_trust import remembers
 from aeon_tui.workflow import WorkflowRequest
+from aeon_tui.workflow_files import root_of_project, transcripts_folder
 
 
 def request_of(
@@ -28,4 +32,27 @@ def request_of(
     root = project_root or Path(known)
     if not root.is_absolute() or not root.is_dir():
         raise UsageError(f"the project of the workflow, {str(root)!r}, is no folder any more; --project-root names one")
+    if not remembers(root, started_by(first)):
+        _check(path, root, first, model, project_root)
     return WorkflowRequest(root, str(first.get("task", "")), path, model or str(first["model"]), base_url)
+
+
+def started_by(first: Mapping[str, Any]) -> list[Any]:
+    """Return what is remembered of a workflow that this user has started, from its first record."""
+    config = first.get("config")
+    root = config.get("project_root") if isinstance(config, dict) else None
+    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
+
+
+def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
+    """Raise UsageError where only a transcript, which anybody may have written, names the folder or the model."""
+    known = root == root_of_project() or path.absolute().parent == transcripts_folder(root)
+    if project_root is None and not known:
+        raise UsageError(
+            f"the transcript works in {str(root)!r}, which is not this project; say so with --project-root"
+        )
+    named = str(first.get("model"))
+    if model is None and not named.startswith(("simulated:", "bedrock:")):
+        raise UsageError(
+            f"the transcript names the model {named!r}, and you did not start it here; say so with --model"
+        )

@@ -11,18 +11,24 @@ from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load
 from aeon_core.config_values import KEYS
 from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory, expanded
-from aeon_core.trust import TrustMode
+from aeon_core.trust import TrustMode, TrustRequired
+from aeon_tui.cli._consent import ask_for
 from aeon_tui.cli._output import stderr
 
 _REQUIRING = frozenset({"run", "batch", "resume", "fork"})
 """Commands that need consent to what a project asks for; the others leave it out, and say so."""
-_SILENT = frozenset({None, "demo", "doctor"})
+_SILENT = frozenset({None, "demo", "doctor", *_REQUIRING})
 """Commands that say it themselves, or use nothing of it anyway."""
 
 
 def load(args: Namespace) -> LoadedConfig:
     """Return the configuration of all layers, the command's options last. Raises UsageError."""
-    loaded = load_config(_options(args), config_file=_config_file(args), trust=trust_mode(args))
+    options, file, mode = _options(args), _config_file(args), trust_mode(args)
+    try:
+        loaded = load_config(options, config_file=file, trust=mode)
+    except TrustRequired as error:
+        ask_for(args, error)
+        loaded = load_config(options, config_file=file, trust=mode)
     _tell_ignored(args, loaded)
     return loaded
 
@@ -56,7 +62,10 @@ def runs_dir(args: Namespace) -> Path:
 
 def load_light(args: Namespace) -> LoadedValues:
     """Return the values of all layers without what checks them as a whole: it loads much. Raises UsageError."""
-    loaded = load_values(_options(args), config_file=_config_file(args), trust=trust_mode(args))
+    # Where runs are is looked for before a command that needs consent asks for it.
+    mode = trust_mode(args)
+    mode = "ignore" if mode == "require" else mode
+    loaded = load_values(_options(args), config_file=_config_file(args), trust=mode)
     _tell_ignored(args, loaded)
     return loaded
 

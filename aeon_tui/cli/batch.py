@@ -38,7 +38,14 @@ def execute(args: Namespace) -> int:
     _check(tasks, where, here=args.scheduler is None)
     report = Report(stderr(), len(tasks))
     pool = _pool(args.scheduler, jobs)
-    batch = Batch(tasks, pool, directory, retry_failed=args.retry_failed, on_result=report.result)
+    batch = Batch(
+        tasks,
+        pool,
+        directory,
+        retry_failed=args.retry_failed,
+        trusts_project=args.trust_project,
+        on_result=report.result,
+    )
     with passed_on(batch.stop, STOPPING):
         results = batch.run()
     if args.json:

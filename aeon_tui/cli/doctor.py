@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from aeon_core.assemble import connected_model
 from aeon_core.config import RunConfig, runs_directory
 from aeon_core.config_files import LoadedConfig, user_config_file
+from aeon_core.config_values import PATH_KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.versions import versions
@@ -30,7 +31,7 @@ def execute(args: Namespace) -> int:
         broken = None
     except UsageError as error:
         loaded, broken = LoadedConfig(RunConfig()), error
-    findings += [_config(loaded, broken), *_models(loaded)]
+    findings += [_config(loaded, broken), *_trust(loaded, broken), *_models(loaded), *_values(loaded)]
     findings += [*providers(loaded.config), *extras(loaded.config), _runs(loaded)]
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
@@ -52,6 +53,51 @@ def _config(loaded: LoadedConfig, broken: UsageError | None) -> Finding:
     if not loaded.files:
         return Finding("config", f"no file; {str(user_config_file(os.environ))!r} would be read")
     return Finding("config", ", ".join(str(path) for path in loaded.files))
+
+
+def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[Finding]:
+    """Return whether the project is trusted, for each of what it asks for; a redirection is named even where it is."""
+    root = loaded.config.project_root
+    if broken is not None or root is None:
+        return []
+    from system2.trust import assess_workflow
+
+    found = []
+    for trust, name in ((loaded.trust, "trust"), (assess_workflow(root), "workflow")):
+        if not trust.items:
+            continue
+        if trust.allowed:
+            found.append(Finding(name, f"the project is trusted to {'; to '.join(item.text for item in trust.items)}"))
+        else:
+            state = "has changed since it was trusted" if trust.state == "changed" else "is not trusted"
+            step = f"it asks to {'; to '.join(item.text for item in trust.items)}: `aeon-tui trust` asks you"
+            found.append(Finding(name, f"the project {state}; what it asks for does not apply", step))
+    if not found:
+        found.append(Finding("trust", "the project asks for nothing that needs consent"))
+    source = loaded.sources.get("base_url")
+    if source is not None and source == loaded.project_source:
+        url = _without_credentials(str(loaded.config.base_url))
+        found.append(
+            Finding("base_url", f"every request, with your key, goes to {url}", f"the project says so: {source}")
+        )
+    return found
+
+
+def _values(loaded: LoadedConfig) -> list[Finding]:
+    """Return where each effective value comes from that is no default; of what may hold a key only the source."""
+    sources = {**loaded.sources, **loaded.app.sources}
+    width = max((len(key) for key in sources), default=0)
+    return [
+        Finding("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}")
+        for key, source in sorted(sources.items())
+    ]
+
+
+def _shown(key: str, loaded: LoadedConfig) -> str:
+    value = getattr(loaded.config, key, None)
+    if isinstance(value, bool | int | float) or key in ("approve", "tools", "durability", "on_unknown"):
+        return f"{', '.join(value) if isinstance(value, list) else value}, "
+    return f"{value}, " if key in PATH_KEYS else ""
 
 
 def _models(loaded: LoadedConfig) -> list[Finding]:

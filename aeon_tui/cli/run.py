@@ -130,8 +130,9 @@ def _live(args: Namespace, start: StartRun, directory: Path) -> int:
 
 
 def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:
-    from aeon_core.journal.listening import as_dicts
+    from aeon_core.journal.listening import as_dicts, fan_out
     from aeon_core.orchestrator import Orchestrator
+    from aeon_core.run_trust import remembers_run
 
     guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)
@@ -143,7 +144,7 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
         approver=about(start.config.approve, approver),
         journal=journal,
         on_record=telemetry(start.config),
-        on_line=as_dicts(progress),
+        on_line=fan_out([as_dicts(progress), remembers_run()]),
     )
     with passed_on(aborting(orchestrator.abort, approver)), prints_on_stderr():
         result = orchestrator.run(start.task, start.plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,8 @@ from typing import Any
 from aeon_core.errors import UsageError
 from aeon_core.places import find_project_root
 from aeon_core.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
-from aeon_tui.cli._output import Output, can_answer, stderr, stdout
-
-STATES = {
-    "nothing_asked": "it asks for nothing that needs consent",
-    "trusted": "trusted",
-    "untrusted": "not trusted",
-    "changed": "not trusted any more: it has changed since",
-}
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
+from aeon_tui.cli._consent import STATES, says_yes, show_trust
+from aeon_tui.cli._output import can_answer, stderr, stdout
 
 
 def execute(args: Namespace) -> int:
@@ -33,7 +25,9 @@ def execute(args: Namespace) -> int:
         raise UsageError("--json goes with --show; add --show")
     if args.revoke:
         return _revoke(root)
-    parts = [assess_project(root)]
+    from system2.trust import assess_workflow
+
+    parts = [assess_project(root), assess_workflow(root)]
     asked = [each for each in parts if each.items]
     if args.json:
         stdout().json(_as_json(root, parts))
@@ -46,32 +40,15 @@ def execute(args: Namespace) -> int:
     open_parts = [each for each in asked if not each.allowed]
     if args.show or not open_parts:
         return _code(asked)
-    if not args.yes and not _says_yes(out):
-        return 1
+    if not args.yes:
+        if not can_answer():
+            raise UsageError("nobody can be asked here; consent with --yes, or run it with --trust-project")
+        if not says_yes(out):
+            return 1
     for each in open_parts:
         grant_trust(each)
     out.line(("trusted", "green"), "; `aeon-tui trust --revoke` takes it back")
     return 0
-
-
-def show_trust(out: Output, trust: ProjectTrust) -> None:
-    """Print what a project asks for, whether it is trusted, and what has changed since it was."""
-    what = "A workflow in" if trust.part == "workflow" else "A run in"
-    out.line((f"{what} {trust.root} would be allowed to", "bold"))
-    for item in trust.items:
-        out.line(f"  - {item.text}")
-        for file in item.files:
-            out.line((f"      {file.relative_to(trust.root) if file.is_relative_to(trust.root) else file}", "dim"))
-    for line in trust.changes:
-        out.line(("  ", ""), (line, STYLES.get(line[:1], "")))
-    out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))
-
-
-def _says_yes(out: Output) -> bool:
-    if not can_answer():
-        raise UsageError("nobody can be asked here; consent with --yes, or run it with --trust-project")
-    out.line("Trust this project with exactly this? [y/N] ")
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
 def _revoke(root: Path) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
+from aeon_tui.cli._consent import ask_for_workflow
 from aeon_tui.cli._output import has_screen
 from aeon_tui.workflow import WorkflowRequest
 from aeon_tui.workflow_files import root_of_project, transcripts_folder
@@ -29,6 +30,8 @@ def execute(args: Namespace) -> int:
     if not has_screen():
         raise UsageError(NO_SCREEN)
     request = _request(args, task)
+    if not args.trust_project:
+        ask_for_workflow(request)
     request.check()
     return _shown(args, request)
 
@@ -84,6 +87,7 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         config,
         unsafe_bash=args.unsafe_bash,
         auto_approve=args.auto_approve,
+        trust="apply" if args.trust_project else "ignore",
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from multiprocessing.context import SpawnContext
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -122,14 +124,41 @@ class ProcessPool:
 
     def _open(self) -> Executor:
         context = SpawnContext()
-        make = context.Process
 
         def process(*args: Any, **options: Any) -> BaseProcess:
-            self._started.append(made := make(*args, **options))
+            self._started.append(made := _SafeProcess(*args, **options))
             return made
 
         context.Process = process  # type: ignore[assignment, misc]
-        return ProcessPoolExecutor(1, mp_context=context, initializer=prepare_process)
+        with _safe_path() as was_safe:
+            return ProcessPoolExecutor(1, mp_context=context, initializer=prepare_process, initargs=(was_safe,))
+
+
+class _SafeProcess(SpawnProcess):
+    """A process whose Python imports nothing from the working directory before our code is in charge."""
+
+    def start(self) -> None:
+        """Start it."""
+        with _safe_path():
+            super().start()
+
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[bool]:
+    """Let no Python that is started meanwhile import from the working directory, and tell whether it would not anyway.
+
+    multiprocessing starts it with `-c`: a `re.py` in the folder at hand would run in its place.
+    """
+    was_safe = bool(os.environ.get(_SAFE_PATH))
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield was_safe
+    finally:
+        if not was_safe:
+            del os.environ[_SAFE_PATH]
 
 
 def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:

@@ -23,13 +23,16 @@ from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, tail
+from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.orchestrator import Orchestrator
 from aeon_core.plain import clean_text
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
+from aeon_core.replaying import recorded_config
 from aeon_core.resuming import Resumption
+from aeon_core.run_trust import check_journal, remembers_run
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.waiting import Waiting, about
@@ -42,12 +45,16 @@ _ASSEMBLING = threading.Lock()
 
 
 class Job(TypedDict):
-    """What a worker is told. `config` holds RunConfig's fields; `stop` is a file that, once there, ends the run."""
+    """What a worker is told. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
+    may load; `trusts_project` lets a run go on from whatever its journal names; `stop` is a file that, once there,
+    ends the run."""
 
     id: str
     task: str
     run_id: str
     config: dict[str, Any]
+    verified: dict[str, str]
+    trusts_project: bool
     journal: str
     stop: str
 
@@ -67,7 +74,7 @@ def work(job: Job) -> dict[str, Any]:
             return no_result(job, "not_run", "the batch was stopped before this run began")
         if path.exists() and is_being_written(path):
             return no_result(job, "running", f"another process writes {job['journal']!r}; wait for it, then call again")
-        config = RunConfig(**job["config"])
+        config = RunConfig(**job["config"]).with_verified(job["verified"])
         result = _go_on(path, job, config) if path.exists() else _run(path, job, config)
         return summary(job["id"], result, time.perf_counter() - began, "now")
     except AeonError as error:
@@ -81,6 +88,8 @@ def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
     if head(path) is None:
         set_aside(path, "interrupted")
         return _run(path, job, config)
+    started = next(sound_records(path))
+    check_journal(started, recorded_config(started), config, trusts_project=job["trusts_project"])
     with _model_and_tools(path, config) as (llm, registry):
         waiting = _waiting(path, config)
         approver = about(config.approve, waiting)
@@ -99,6 +108,7 @@ def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
             approver=about(config.approve, waiting),
             journal=path,
             on_record=telemetry(config),
+            on_line=remembers_run(),
         )
         with contextlib.closing(orchestrator), _stopped_by(Path(job["stop"]), orchestrator.abort, waiting):
             return orchestrator.run(job["task"])
@@ -151,11 +161,17 @@ def _stopped_by(stop: Path, abort: Callable[[], None], waiting: Waiting | None) 
         watching.join()
 
 
-def prepare_process() -> None:
-    """Make a process ready to be a pool's worker: prints go to stderr, Ctrl-C is the parent's, and so is its life."""
+def prepare_process(was_safe: bool) -> None:
+    """Make a process ready to be a pool's worker: prints go to stderr, Ctrl-C is the parent's, and so is its life.
+
+    Whether Python looks for modules in the working directory is for its commands as it `was_safe` for the parent.
+    """
     import multiprocessing
 
     hide_process()
+    if not was_safe:
+        os.environ.pop("PYTHONSAFEPATH", None)
+
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     # A handler, for a signal that is ignored would be ignored by the programs that tools start, too.

@@ -41,7 +41,8 @@ _POLL = 0.25
 class Batch:
     """The runs of some tasks over a pool. `stop` may be called from a signal handler or another thread.
 
-    `retry_failed` runs anew what ended without a result to use; the old journal gets another name. `on_result` is told
+    `retry_failed` runs anew what ended without a result to use; the old journal gets another name. `trusts_project`
+    lets a run go on from whatever its journal names. `on_result` is told
     of each task's result, as `run` returns it, when it is known.
     """
 
@@ -52,12 +53,14 @@ class Batch:
         runs_dir: Path,
         *,
         retry_failed: bool = False,
+        trusts_project: bool = False,
         on_result: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         self._tasks = tasks
         self._pool = pool
         self._runs_dir = runs_dir
         self._retry_failed = retry_failed
+        self._trusts_project = trusts_project
         self._on_result = on_result
         self._stop_file = runs_dir / f".batch-{secrets.token_hex(6)}.stop"
         self._stopped = False
@@ -165,6 +168,8 @@ class Batch:
             task=task.task,
             run_id=task.run_id,
             config=dict(task.config),
+            verified=task.config.verified,
+            trusts_project=self._trusts_project,
             journal=str(task.journal(self._runs_dir)),
             stop=str(self._stop_file),
         )

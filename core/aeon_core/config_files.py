@@ -37,6 +37,8 @@ class LoadedValues:
     """Settings of the app, which are no part of `values`."""
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
     """What the project asks for, and whether it has consent."""
+    mode: TrustMode = "ignore"
+    """What was to become of keys that need consent."""
     ignored: dict[str, str] = field(default_factory=dict)
     """Keys of the project that do not apply, for want of consent, and where they were given."""
     verified: dict[str, str] = field(default_factory=dict)
@@ -52,8 +54,14 @@ class LoadedConfig:
     files: list[Path] = field(default_factory=list)
     app: AppSettings = field(default_factory=AppSettings)
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
-    """As in LoadedValues, and so is `ignored`."""
+    """As in LoadedValues, and so are `mode` and `ignored`."""
+    mode: TrustMode = "ignore"
     ignored: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def project_source(self) -> str:
+        """What `sources` call the project's own configuration file."""
+        return _source((self.config.project_root or find_project_root()) / PROJECT_FOLDER / "config.yml")
 
 
 def load_config(
@@ -69,7 +77,7 @@ def load_config(
 
     loaded = load_values(options, config_file=config_file, environ=environ, start=start, trust=trust)
     config = RunConfig(**loaded.values).with_verified(loaded.verified)
-    return LoadedConfig(config, loaded.sources, loaded.files, loaded.app, loaded.trust, loaded.ignored)
+    return LoadedConfig(config, loaded.sources, loaded.files, loaded.app, loaded.trust, trust, loaded.ignored)
 
 
 def load_values(
@@ -131,7 +139,8 @@ def load_values(
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     values["project_root"] = root
     verified = asked.digests_of(item for item in asked.items if item.is_asked(said)) if trust != "apply" else {}
-    return replace(loaded, app=_of_app(values, loaded.sources), trust=asked, verified=verified if applies else {})
+    found_app = _of_app(values, loaded.sources)
+    return replace(loaded, app=found_app, trust=asked, mode=trust, verified=verified if applies else {})
 
 
 def _read(path: Path, loaded: LoadedValues) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from aeon_core.errors import UsageError
 from aeon_core.places import PROJECT_FOLDER
 from aeon_core.tools.imports import file_bytes, file_digest, module_files
-from aeon_core.trust_store import load_entry, update_entry
+from aeon_core.trust_store import load_entry, remove_entries, update_entry
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
@@ -31,7 +31,6 @@ JOINED_KEYS = frozenset({"policy", "prices", "mcp_servers"})
 """Keys of which a later layer adds to an earlier one, so that naming them again does not override the project's."""
 MAX_CONSENTS = 8
 """So many consents are kept for a project: branches differ, and going back to one asks nothing."""
-MAX_RUNS = 200
 _MAX_SNAPSHOT = 400_000
 _MAX_CHANGES = 400
 _WAYS_OUT = "`aeon-tui trust` shows it and asks; --trust-project allows it for this call alone"
@@ -115,22 +114,24 @@ def assess_values(
         values = {**values, "runs_dir": runs}
     elsewhere = bool(values) and not is_inside(config, root)
     split = Split({}, dict(values)) if elsewhere else split_values(values, own, root)
-    items = [item for key, value in split.gated.items() for item in _items(key, value, root)]
+    items = [item for key, value in split.gated.items() for item in items_of(key, value, root)]
     if elsewhere:
-        items.insert(0, TrustItem(str(config), _clean(f"take its settings from {os.path.realpath(config)!r}")))
+        items.insert(0, TrustItem(str(config), clean_text(f"take its settings from {os.path.realpath(config)!r}")))
     borrowed = project_modules(own.get("tools", ()), root)
     if borrowed:
         files = _module_files(borrowed, root)
         text = f"run {_named(files, root)} of the project for the tools {', '.join(borrowed)} of your own settings"
-        items.append(TrustItem("tools", _clean(text), files))
+        items.append(TrustItem("tools", clean_text(text), files))
     if not items:
         return ProjectTrust(root), split
     # What the user's own settings make harmless today is digested too: changing those is no change of the project.
     told: dict[str, Any] = {**split_values(values, {}, root).gated, **split.gated}
     if borrowed:
         told["your own tools"] = borrowed
-    asked = {key: _plain(value, root) for key, value in told.items()}
-    return consented(ProjectTrust(root, tuple(items)), asked, {k: _shown(v) for k, v in told.items()}, environ), split
+    asked = {key: plain_value(value, root) for key, value in told.items()}
+    return consented(
+        ProjectTrust(root, tuple(items)), asked, {k: shown_value(v) for k, v in told.items()}, environ
+    ), split
 
 
 def consented(
@@ -176,20 +177,19 @@ def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -
 
 
 def revoke_trust(root: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Forget every consent to the project, also for its runs; return False where nothing was granted."""
-    environ = os.environ if environ is None else environ
-    if not (before := load_entry(root, environ)).get("consents") and not before.get("runs"):
-        return False
-
-    def forget(entry: dict[str, Any]) -> None:
-        entry.pop("consents", None)
-        entry.pop("runs", None)
-
-    update_entry(root, environ, forget)
-    return True
+    """Forget every consent to the project, and its runs; return False where no consent was granted."""
+    return remove_entries(root, os.environ if environ is None else environ)
 
 
-def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> UsageError | None:
+class TrustRequired(UsageError):
+    """A command lacks consent to what a project asks for; `trust` says what that is."""
+
+    def __init__(self, message: str, trust: ProjectTrust) -> None:
+        super().__init__(message)
+        self.trust = trust
+
+
+def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | None:
     """Return the error of a command that lacks consent, None where it has what it needs.
 
     What the keys that are `said` by later layers override is not asked for.
@@ -199,7 +199,7 @@ def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> UsageError | None:
         return None
     texts = [item.text for item in asked[:3]] + ([f"{len(asked) - 3} more"] if len(asked) > 3 else [])
     changed = " has changed since you trusted it and" if trust.state == "changed" else ""
-    return UsageError(f"the project {str(trust.root)!r}{changed} asks to {'; to '.join(texts)}; {_WAYS_OUT}")
+    return TrustRequired(f"the project {str(trust.root)!r}{changed} asks to {'; to '.join(texts)}; {_WAYS_OUT}", trust)
 
 
 def check_unchanged(digests: Mapping[str, str]) -> None:
@@ -211,7 +211,10 @@ def check_unchanged(digests: Mapping[str, str]) -> None:
 
 def is_inside(path: Path, root: Path) -> bool:
     """Return whether a path lies in the project, symbolic links followed."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    try:
+        return Path(os.path.realpath(path.expanduser())).is_relative_to(os.path.realpath(root))
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 # What applies by itself: for each key whether a value does, given what the user's own layers say.
@@ -324,21 +327,20 @@ def split_values(values: Mapping[str, Any], own: Mapping[str, Any], root: Path) 
 # What each key would be allowed to do, in words.
 
 
-def _items(key: str, value: Any, root: Path) -> list[TrustItem]:
+def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
+    """Return what a value of a key that needs consent would be allowed to do, with the project's files for it."""
     if key == "tools":
         return _tool_items(value, root)
     if key == "mcp_servers":
         return [_server_item(name, server, root) for name, server in value.items()]
-    if key == "project_root":
-        return []
     if key == "policy":
-        return [TrustItem("policy.allow", _clean(f"allow calls without asking: {', '.join(value.allow)}"))]
+        return [TrustItem("policy.allow", clean_text(f"allow calls without asking: {', '.join(value.allow)}"))]
     files: tuple[Path, ...] = ()
     if key == "prompts_dir":
         files = tuple(sorted(_regular_files(Path(value).glob("*.md"))))
     elif key == "criteria":
         files = (Path(value),)
-    return [TrustItem(key, _clean(_sentence(key, value, root)), files)]
+    return [TrustItem(key, clean_text(_sentence(key, value, root)), files)]
 
 
 def _sentence(key: str, value: Any, root: Path) -> str:
@@ -346,6 +348,7 @@ def _sentence(key: str, value: Any, root: Path) -> str:
     sentences = {
         "model": f"have another model do the work: {_listed(value)}",
         "base_url": f"send every request to a model, with your key, to {value}",
+        "project_root": f"work in the folder {str(value)!r}",
         "criteria": f"read the criteria of convergence from {str(value)!r}{away}",
         "approve": f"ask you about less: {_listed(value)}",
         "wait": f"wait {value} s for a decision from another terminal",
@@ -359,12 +362,12 @@ def _sentence(key: str, value: Any, root: Path) -> str:
         "budget_warning": f"warn you of the cost later, at ${value}",
         "prices": "set the prices that costs and the budget are counted with",
         "context_window": f"set the size of the model's context window to {value} tokens",
-        "shell": f"change how commands are run: {json.dumps(_shown(value), ensure_ascii=False)}",
-        "bedrock": f"use Bedrock as {json.dumps(_shown(value), ensure_ascii=False)}",
+        "shell": f"change how commands are run: {json.dumps(shown_value(value), ensure_ascii=False)}",
+        "bedrock": f"use Bedrock as {json.dumps(shown_value(value), ensure_ascii=False)}",
         "otel": "send traces and metrics to OpenTelemetry",
         "otel_content": "send what is asked and answered to OpenTelemetry",
     }
-    return sentences.get(key, f"set {key} to {_shown(value)}")
+    return sentences.get(key, f"set {key} to {shown_value(value)}")
 
 
 def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
@@ -380,7 +383,7 @@ def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
             continue
         files = _module_files([spec], root)
         what = f"run {_named(files, root)} of the project" if files else "run code of an installed package"
-        items.append(TrustItem("tools", _clean(f"{what} for the tools {spec}"), files))
+        items.append(TrustItem("tools", clean_text(f"{what} for the tools {spec}"), files))
     return items
 
 
@@ -388,12 +391,12 @@ def _server_item(name: str, server: Any, root: Path) -> TrustItem:
     borrowed = sorted({value for value in [*server.env.values(), *server.headers.values()] if "${" in value})
     own = f", giving it {', '.join(borrowed)} of your environment" if borrowed else ""
     if server.url is not None:
-        return TrustItem(f"mcp_servers.{name}", _clean(f"call the MCP server {name!r} at {server.url}{own}"))
+        return TrustItem(f"mcp_servers.{name}", clean_text(f"call the MCP server {name!r} at {server.url}{own}"))
     files = _program_files([server.command, *server.args], root / (server.cwd or ""), root)
     command = " ".join([server.command, *server.args])
     if server.trust_annotations:
         own += ", believing what it says of its tools"
-    return TrustItem(f"mcp_servers.{name}", _clean(f"start the program `{command}`{own}"), files)
+    return TrustItem(f"mcp_servers.{name}", clean_text(f"start the program `{command}`{own}"), files)
 
 
 def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ...]:
@@ -444,7 +447,8 @@ def _listed(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
+    """Return a text of a project that is safe to print: control characters visible, without secrets, clipped."""
     from aeon_core.redaction import redact_text
     from aeon_core.visible import visible
 
@@ -457,29 +461,29 @@ def _place(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
-def _plain(value: Any, root: Path) -> Any:
+def plain_value(value: Any, root: Path) -> Any:
     """Return a value as plain data with nothing left out, paths by their place in the project."""
     if isinstance(value, Path):
         return _place(value, root)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, root) for key, item in value.items()}
+        return {str(key): plain_value(item, root) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, root) for item in value]
+        return [plain_value(item, root) for item in value]
     if fields := getattr(type(value), "model_fields", None):
-        return {name: _plain(getattr(value, name), root) for name in fields}
+        return {name: plain_value(getattr(value, name), root) for name in fields}
     return value
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """Return a value as plain data for a screen: without secrets, and without what is only a default."""
     from aeon_core.redaction import redact
 
     if isinstance(value, Mapping):
-        return {str(key): _shown(item) for key, item in value.items()}
+        return {str(key): shown_value(item) for key, item in value.items()}
     if hasattr(value, "model_dump"):
         return redact(value.model_dump(mode="json", exclude_defaults=True))
     if isinstance(value, list | tuple):
-        return [_shown(item) for item in value]
+        return [shown_value(item) for item in value]
     return redact(str(value) if isinstance(value, Path) else value)
 
 

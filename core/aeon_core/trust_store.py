@@ -11,7 +11,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from aeon_core.errors import UsageError
 from aeon_core.tools.imports import file_bytes
@@ -20,15 +20,33 @@ MAX_BYTES = 16_000_000
 _MAX_GITFILE = 10_000
 
 
-def load_entry(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+Kind = Literal["consents", "runs"]
+"""What is kept: the consents to a project, and which of its runs the user has started."""
+
+
+def load_entry(root: Path, environ: Mapping[str, str], kind: Kind = "consents") -> dict[str, Any]:
     """Return what is kept for the project, an empty entry where nothing is or where it is not the user's own file."""
-    file = _file(root, environ)
+    file = _file(root, environ, kind)
     return _read(file) if file is not None else {}
 
 
-def update_entry(root: Path, environ: Mapping[str, str], change: Callable[[dict[str, Any]], None]) -> None:
+def remove_entries(root: Path, environ: Mapping[str, str]) -> bool:
+    """Remove all that is kept for the project, and return whether there was a consent. Raises UsageError."""
+    had = bool(load_entry(root, environ))
+    for kind in get_args(Kind):
+        if (file := _file(root, environ, kind)) is not None:
+            try:
+                file.unlink(missing_ok=True)
+            except OSError as error:
+                raise UsageError(f"the consent {str(file)!r} cannot be removed: {error.strerror}") from None
+    return had
+
+
+def update_entry(
+    root: Path, environ: Mapping[str, str], change: Callable[[dict[str, Any]], None], kind: Kind = "consents"
+) -> None:
     """Change what is kept for the project, atomically. Raises UsageError where it cannot be kept."""
-    if (file := _file(root, environ)) is None:
+    if (file := _file(root, environ, kind)) is None:
         raise UsageError(
             f"the user's state directory {str(_folder(environ))!r} lies in the project {str(root)!r}, so no consent "
             "can be kept there; use --trust-project, or set XDG_STATE_HOME"
@@ -87,11 +105,11 @@ def _folder(environ: Mapping[str, str]) -> Path:
     return user_state_path("aeon", appauthor=False) / "trust"
 
 
-def _file(root: Path, environ: Mapping[str, str]) -> Path | None:
+def _file(root: Path, environ: Mapping[str, str], kind: Kind) -> Path | None:
     folder = _folder(environ)
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
         return None
-    return folder / f"{hashlib.sha256(project_key(root).encode()).hexdigest()[:40]}.json"
+    return folder / f"{hashlib.sha256(project_key(root).encode()).hexdigest()[:40]}.{kind}.json"
 
 
 def _read(file: Path) -> dict[str, Any]:

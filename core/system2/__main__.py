@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
+    from aeon_core.trust import TrustMode
     from system2.logs import Log
     from system2.orchestrator import Orchestrator
     from system2.results import WorkflowResult
@@ -67,6 +68,8 @@ def _parser() -> _Parser:
     add("--model", metavar="PROVIDER:NAME", help="another model than that of Bedrock, such as simulated:default")
     add("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
     add("--init", action="store_true", help="copy our agents into .claude/agents of the project, those that it lacks")
+    text = "let this project's files run commands, redirect or widen access, for this call alone"
+    add("--trust-project", action="store_true", help=text)
     add("--resume", metavar="RUN", help="go on with a workflow: its transcript, its id, or 'last'")
     return parser
 
@@ -168,6 +171,7 @@ def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrato
         model=args.model,
         base_url=args.base_url,
         log=log,
+        trust="apply" if args.trust_project else "require",
     )
 
 
@@ -179,15 +183,21 @@ class _LogFile:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Log:
+        from aeon_core.trust import refusal
         from system2.logs import Log
-        from system2.settings import load_settings
+        from system2.trust import assess_workflow, said, trusted_settings
 
         config = Path(self._args.config).expanduser() if self._args.config is not None else None
+        assessed = assess_workflow(self._root)
+        mode: TrustMode = "apply" if self._args.trust_project else "require"
+        if mode == "require" and (error := refusal(assessed, said(config, self._args.model))) is not None:
+            raise error
         # What is wrong with the settings is told once, by the orchestrator.
-        settings = load_settings(self._root, config)
+        settings = trusted_settings(self._root, config, mode, lambda _: None, assessed)
         destination = self._args.log_file or settings.log_destination
         if destination != "stderr":
-            self._file = _opened(self._root / Path(destination).expanduser())
+            chosen = self._args.log_file is not None or config is not None
+            self._file = _opened(self._root / Path(destination).expanduser(), chosen=chosen)
         return Log(self._line, self._args.log_format or settings.log_format, verbose=self._args.verbose)
 
     def __exit__(self, *_: Any) -> None:
@@ -208,16 +218,23 @@ class _LogFile:
             return
 
 
-def _opened(path: Path) -> TextIO:
+def _opened(path: Path, *, chosen: bool) -> TextIO:
+    """Open a log file to append to; one that the user has not chosen must be a regular file, and no link."""
     import os
+    import stat
 
     from aeon_core.errors import UsageError
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        careful = 0 if chosen else os.O_NOFOLLOW
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | careful, 0o600)
         # A pipe without a reader was refused just now; from here on a write may wait.
         os.set_blocking(fd, True)
+        state = os.fstat(fd)
+        if not chosen and (not stat.S_ISREG(state.st_mode) or state.st_nlink > 1):
+            os.close(fd)
+            raise UsageError(f"the log file {str(path)!r} is no regular file of its own; name another with --log-file")
         return os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"the log file {str(path)!r} cannot be written: {error.strerror}") from None
@@ -244,7 +261,11 @@ def _stopped(why: str, code: int, transcript: Path | None, args: argparse.Namesp
         for option in ("project_root", "config", "model", "base_url", "log_format", "log_file"):
             if (given := getattr(args, option)) is not None:
                 command += [f"--{option.replace('_', '-')}", given]
-        command += [f"--{flag.replace('_', '-')}" for flag in ("auto_approve", "unsafe_bash") if getattr(args, flag)]
+        command += [
+            f"--{flag.replace('_', '-')}"
+            for flag in ("auto_approve", "unsafe_bash", "trust_project")
+            if getattr(args, flag)
+        ]
         _line(f"go on with it: {shlex.join(command)}")
     return code
 

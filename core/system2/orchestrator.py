@@ -14,6 +14,7 @@ from typing import Any
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.plain import clean_text
+from aeon_core.trust import TrustMode, refusal
 from aeon_core.versions import versions
 from system2.agents.library import AgentLibrary
 from system2.briefs import DOCUMENTS
@@ -41,8 +42,9 @@ from system2.policies import (
 from system2.recorded import Recorded
 from system2.results import WorkflowResult, WorkflowStatus
 from system2.session import AgentResult
-from system2.settings import WorkflowSettings, load_settings
+from system2.settings import WorkflowSettings
 from system2.transcript import Transcript
+from system2.trust import assess_workflow, said, trusted_agents, trusted_settings
 from system2.view import AgentState, WorkflowView
 from system2.workflow import Workflow
 from system2.workshop import Workshop
@@ -56,7 +58,8 @@ class Orchestrator:
     A policy is an object with its method, or a function in its place. Where no `gate_policy` is given, a workflow
     cannot start; where no `bash_policy` or `question_policy` is given, commands are refused and the safe choice is
     made. `model` is `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration
-    names. `on_agent_complete` gets each AgentResult, `listener` each line of the transcript. Raises UsageError where
+    names. `on_agent_complete` gets each AgentResult, `listener` each line of the transcript. `trust` says what becomes
+    of what the project asks for without consent: it is left out, or with `require` an error. Raises UsageError where
     the project root is no folder, or a policy is none.
     """
 
@@ -74,15 +77,19 @@ class Orchestrator:
         log: Log | None = None,
         listener: Callable[[bytes], None] | None = None,
         sleep: Callable[[float], object] | None = None,
+        trust: TrustMode = "ignore",
     ) -> None:
         self._root = Path(project_root).absolute()
         if not self._root.is_dir():
             raise UsageError(f"the project root {str(project_root)!r} is no folder; name an existing one")
         self._log = log or Log(logger.info)
-        self.settings: WorkflowSettings = load_settings(
-            self._root, Path(config_path) if config_path is not None else None, self._log.warning
-        )
-        """The project's settings."""
+        config = Path(config_path) if config_path is not None else None
+        assessed = assess_workflow(self._root)
+        if trust == "require" and (error := refusal(assessed, said(config, model))) is not None:
+            raise error
+        self.settings: WorkflowSettings = trusted_settings(self._root, config, trust, self._log.warning, assessed)
+        """The project's settings, as far as they apply."""
+        self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
@@ -141,7 +148,7 @@ class Orchestrator:
             return self._invoke(agent_name, contract)
 
     def _invoke(self, agent_name: str, contract: DelegationContract) -> AgentResult:
-        AgentLibrary(self._root, self._log.warning).get(agent_name)
+        AgentLibrary(self._root, self._log.warning, self._may_use).get(agent_name)
         model = self._usable_model()
         shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
         self._write_start(shop, contract.objective)
@@ -289,7 +296,7 @@ class Orchestrator:
     ) -> Delegation:
         return Delegation(
             shop,
-            AgentLibrary(self._root, self._log.warning),
+            AgentLibrary(self._root, self._log.warning, self._may_use),
             on_state=self._agent_is,
             on_complete=self._on_agent_complete,
             recorded=recorded,

@@ -261,6 +261,8 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
         "task": task.task,
         "run_id": task.run_id,
         "config": {**dict(task.config), **fields},
+        "verified": {},
+        "trusts_project": False,
         "journal": str(task.journal(runs)),
         "stop": str(runs / "stop"),
     }

@@ -78,7 +78,7 @@ def test_bad_use_is_one_line_and_writes_nothing(args: tuple[str, ...], code: int
 def test_missing_credentials_are_exit_3(tmp_path: Path) -> None:
     (tmp_path / ".system2").mkdir()
     (tmp_path / ".system2" / "config.yml").write_text("providers: {bedrock: {region: eu-west-1}}\n", "utf-8")
-    done = system2("--auto-approve", "task", cwd=tmp_path)
+    done = system2("--auto-approve", "--trust-project", "task", cwd=tmp_path)
     assert done.returncode == 3
     assert "credentials" in done.stderr
     assert "Traceback" not in done.stderr

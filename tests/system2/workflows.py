@@ -98,6 +98,7 @@ class Case:
             log=Log(self.logged.append),
             listener=lambda line: self.lines.append(json.loads(line)),
             sleep=options.pop("sleep", lambda seconds: None),
+            trust=options.pop("trust", "apply"),
             **options,
         )
 

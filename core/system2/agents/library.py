@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,13 +25,20 @@ MAX_NAME = 100
 class AgentLibrary:
     """The agents by name: the project's own, and ours where it has none.
 
-    A file that is no agent is passed over, and `warn` is told once in one line that names it (REQ-095). Where two files
-    give the same name, the one that is called so is taken, else the first in order of the files' names.
+    A file that is no agent, or an agent that the project `may_use` only once it is trusted, is passed over, and `warn`
+    is told once in one line that names it (REQ-095). Where two files give the same name, the one that is called so is
+    taken, else the first in order of the files' names.
     """
 
-    def __init__(self, project_root: Path, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        project_root: Path,
+        warn: Callable[[str], None],
+        may_use: Callable[[AgentDefinition], bool] = lambda _: True,
+    ) -> None:
         self._root = project_root
         self._warn = warn
+        self._may_use = may_use
         self._places: dict[str, Path] | None = None
         self._as_found: dict[Path, int] = {}
 
@@ -43,8 +51,22 @@ class AgentLibrary:
         return self._path(name).parent == SHIPPED
 
     def get(self, name: str) -> AgentDefinition:
-        """Return an agent, read now. Raises UsageError where there is none of that name or its file has become bad."""
-        return parse_agent(self._path(name))
+        """Return an agent, read now.
+
+        Raises UsageError where there is none of that name, or its file has become bad or one that is not trusted.
+        """
+        agent = parse_agent(path := self._path(name))
+        if path.parent != SHIPPED and not self._may_use(agent):
+            raise UsageError(f"the agent file {str(path)!r} may run commands and is not trusted; see `aeon-tui trust`")
+        return agent
+
+    def own(self) -> list[AgentDefinition]:
+        """Return the agents of the project's files, read now, whether they may be used or not."""
+        found = []
+        for path in self._candidates(self._root / AGENTS_FOLDER):
+            with contextlib.suppress(AgentParseError):
+                found.append(parse_agent(path))
+        return found
 
     def was_changed(self, agent: AgentDefinition) -> bool:
         """Return whether an agent of the project is another one than when the files were looked through."""
@@ -59,10 +81,10 @@ class AgentLibrary:
     def _found(self) -> dict[str, Path]:
         """Return where each agent's file is. Only the names are kept, and the files are looked through once."""
         if self._places is None:
-            self._places = {path.stem: path for path in SHIPPED.glob("*.md")} | self._own()
+            self._places = {path.stem: path for path in SHIPPED.glob("*.md")} | self._own_places()
         return self._places
 
-    def _own(self) -> dict[str, Path]:
+    def _own_places(self) -> dict[str, Path]:
         folder = self._root / AGENTS_FOLDER
         places: dict[str, Path] = {}
         for path in self._candidates(folder):
@@ -72,6 +94,9 @@ class AgentLibrary:
                 self._warn(f"{error.message} (it is passed over)")
                 continue
             name = agent.name
+            if not self._may_use(agent):
+                self._warn(f"the agent file {str(path)!r} may run commands and is not trusted (it is passed over)")
+                continue
             self._as_found[path] = _digest(agent)
             if name not in places:
                 places[name] = path

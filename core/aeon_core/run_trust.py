@@ -1,0 +1,167 @@
+"""What a journal names needs the same consent: whoever wrote it, it is data (Decision 6).
+
+A run that is resumed or forked takes its model, its server, its tools and its rules from a journal. They are used where
+the user's own configuration, the command line or a trusted project says the same today, or where this user started
+exactly that run: then its first record was remembered beside the consents. Nothing here executes anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aeon_core.config import RunConfig, find_project_root
+from aeon_core.config_values import KEYS
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.journal.writer import LineListener
+from aeon_core.replaying import recorded_config
+from aeon_core.tools.imports import file_digest
+from aeon_core.trust import BUILT_IN_TOOLS, HARMLESS, TrustItem, items_of, plain_value, split_values
+from aeon_core.trust_store import load_entry, update_entry
+
+logger = logging.getLogger("aeon")
+
+MAX_RUNS = 500
+"""So many runs of a project are remembered."""
+_NOT_FROM_JOURNAL = frozenset(
+    {"mcp_servers", "bedrock", "prices", "wait", "approve", "runs_dir", "criteria", "durability"}
+)
+"""Options that are today's whatever a journal says, that concern the journal alone, or, as the criteria, are in it."""
+
+
+def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) -> None:
+    """Remember that this user started the run of a `run_started` record, or goes on with it with these options.
+
+    Where that cannot be kept, a later resume asks; the run itself goes on.
+    """
+    try:
+        config = config if config is not None else recorded_config(started)
+        remember(_root(config), _told(started, config))
+    except AeonError as error:
+        logger.warning("the run is not remembered as yours: %s", error.message)
+
+
+def remember(root: Path, told: object) -> None:
+    """Remember what was started in a project, any plain data. Raises UsageError where that cannot be kept."""
+    digest = _digest(told)
+
+    def add(entry: dict[str, Any]) -> None:
+        known = [each for each in _known(entry) if each != digest]
+        entry["runs"] = [*known[1 - MAX_RUNS :], digest]
+
+    if not remembers(root, told):
+        update_entry(root, os.environ, add, "runs")
+
+
+def remembers(root: Path, told: object) -> bool:
+    """Return whether exactly that was started in the project by this user."""
+    return _digest(told) in _known(load_entry(root, os.environ, "runs"))
+
+
+def remembers_run() -> LineListener:
+    """Return a listener that remembers a run when its first record is written."""
+
+    def listen(line: bytes) -> None:
+        if b'"run_started"' in line[:200] and (record := json.loads(line)).get("type") == "run_started":
+            remember_run(record)
+
+    return listen
+
+
+def check_journal(
+    started: Mapping[str, Any],
+    config: RunConfig,
+    today: RunConfig,
+    said: Iterable[str] = (),
+    *,
+    trusts_project: bool = False,
+) -> RunConfig:
+    """Return the options of a run that goes on from a journal, ready to be used.
+
+    `config` is what the journal and today's options come to; the keys that are `said` anew are the user's. Raises
+    UsageError for what neither today's options nor a run that this user started says, unless the user
+    `trusts_project` for this call.
+    """
+    items = _items(config, today, {*said})
+    if not items:
+        return config.with_verified(today.verified)
+    if trusts_project:
+        return config
+    if remembers(_root(config), _told(started, config)):
+        return config.with_verified(_file_digests(config))
+    texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
+    raise UsageError(
+        f"the journal of {str(started.get('run'))!r} asks to {'; to '.join(texts)}, which neither your configuration "
+        "nor a run that you started here says; give it as options, or allow it with --trust-project"
+    )
+
+
+def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
+    """Return what a journal's options ask for beyond the harmless ones, today's and those that are `said` anew."""
+    root, own = _root(config), _said_by(today)
+    asked: dict[str, Any] = {}
+    for key, value in _said_by(config).items():
+        now = getattr(today, key)
+        if key == "policy":
+            allowed = {*now.allow}
+            new = tuple(rule for rule in value.allow if rule not in allowed)
+            asked |= {key: value.model_copy(update={"allow": new})} if new and key not in said else {}
+        elif key in said or value == now or HARMLESS[key](value, own, root) or _is_simulated(key, value):
+            continue
+        else:
+            asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value
+    return [item for key, value in asked.items() for item in items_of(key, value, root)]
+
+
+def _is_simulated(key: str, value: Any) -> bool:
+    models = [value] if isinstance(value, str) else value
+    return key == "model" and all(model.startswith("simulated:") for model in models)
+
+
+def _said_by(config: RunConfig) -> dict[str, Any]:
+    """Return the options of a run that are no defaults and come from its journal."""
+    fields = RunConfig.model_fields
+    values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
+    return {
+        key: value
+        for key, value in values.items()
+        if value is not None and value != fields[key].get_default(call_default_factory=True)
+    }
+
+
+def _digest(told: object) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _told(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
+    root = _root(config)
+    gated = split_values(_said_by(config), {}, root).gated
+    return [
+        [started.get("run"), started.get("ts"), started.get("task")],
+        {key: plain_value(value, root) for key, value in gated.items()},
+        _file_digests(config),
+    ]
+
+
+def _file_digests(config: RunConfig) -> dict[str, str]:
+    """Return the digests of the project's files that the options would execute or read, by path."""
+    root = _root(config)
+    modules = [spec for spec in config.tools if spec not in BUILT_IN_TOOLS]
+    items = items_of("tools", modules, root)
+    if config.prompts_dir is not None:
+        items += items_of("prompts_dir", config.prompts_dir, root)
+    return {str(file): file_digest(file) for item in items for file in item.files}
+
+
+def _root(config: RunConfig) -> Path:
+    return config.project_root if config.project_root is not None else find_project_root()
+
+
+def _known(entry: Mapping[str, Any]) -> list[str]:
+    found = entry.get("runs")
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

@@ -1,0 +1,172 @@
+"""What a project asks of a workflow beyond harmless settings, and whether a person has consented (Decision 6).
+
+`.system2/config.yml` applies by itself only where it restricts; the rest, and agents of the project that may run
+commands, need consent to exactly that. A log or a transcript never goes out of the project on the word of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aeon_core.ownership import refuse_foreign_folders
+from aeon_core.trust import (
+    ProjectTrust,
+    TrustItem,
+    TrustMode,
+    clean_text,
+    consented,
+    is_inside,
+    plain_value,
+    shown_value,
+)
+from system2.agents.definition import AgentDefinition
+from system2.agents.library import SHIPPED, AgentLibrary, parse_agent
+from system2.agents.tools import allow
+from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
+
+_FOLDER = ".system2"
+Warn = Callable[[str], None]
+
+
+def assess_workflow(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
+    """Return what the project's `.system2/config.yml` and agents ask for, and whether it is trusted. Executes nothing.
+
+    Raises UsageError for a folder that belongs to another user.
+    """
+    root, environ = root.absolute(), os.environ if environ is None else environ
+    refuse_foreign_folders(root, environ)
+    settings = load_settings(root)
+    gated = gated_settings(settings, root)
+    agents = [agent for agent in AgentLibrary(root, lambda _: None).own() if needs_consent(agent)]
+    items = [TrustItem(key, clean_text(_sentence(key, value))) for key, value in gated.items()]
+    items += [
+        TrustItem(
+            str(agent.source_path.relative_to(root)),
+            clean_text(f"have the agent {agent.name} of the project run commands ({', '.join(agent.tools)})"),
+            (agent.source_path,),
+        )
+        for agent in agents
+    ]
+    if not items:
+        return ProjectTrust(root, part="workflow")
+    asked = {key: plain_value(value, root) for key, value in gated.items()}
+    asked["agents"] = sorted(agent_digest(agent) for agent in agents)
+    shown = {key: shown_value(value) for key, value in gated.items()}
+    return consented(ProjectTrust(root, tuple(items), part="workflow"), asked, shown, environ)
+
+
+def said(config: Path | None, model: object) -> set[str]:
+    """Return the settings that the caller gives itself: of a file that is named all, with a model that."""
+    return {*WorkflowSettings.model_fields} if config is not None else {"model"} if model is not None else set()
+
+
+def trusted_settings(
+    root: Path, config: Path | None, mode: TrustMode, warn: Warn, trust: ProjectTrust
+) -> WorkflowSettings:
+    """Return the settings that apply: of a file that the user named all, of the project's what is harmless or trusted.
+
+    `warn` is told in one line what does not apply.
+    """
+    settings = load_settings(root, config, warn)
+    if config is not None:
+        return settings
+    dropped = [] if mode == "apply" or trust.state == "trusted" else list(gated_settings(settings, root))
+    if dropped:
+        warn(f"this project is not trusted, so its {', '.join(dropped)} in {CONFIG_FILE} do not apply")
+    for key, option in (("log_destination", "--log-file"), ("transcript_dir", "--config")):
+        place = getattr(settings, key)
+        if place != "stderr" and not is_inside(_place(place, root), root):
+            dropped.append(key)
+            warn(f"{key} of the project leads out of it, to {place!r}, and does not apply; name a place with {option}")
+    defaults = WorkflowSettings()
+    return settings.model_copy(update={key: getattr(defaults, key) for key in dropped})
+
+
+def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable[[AgentDefinition], bool]:
+    """Return which agents of the project may be used: those that run no commands, and those that are trusted."""
+    if mode == "apply":
+        return lambda _: True
+    known = set()
+    if trust.state == "trusted":
+        known = {agent_digest(agent) for agent in AgentLibrary(root, lambda _: None).own()}
+    return lambda agent: not needs_consent(agent) or agent_digest(agent) in known
+
+
+def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:
+    """Return those settings of a project's file that need consent."""
+    values = {key: getattr(settings, key) for key in WorkflowSettings.model_fields}
+    return {key: value for key, value in values.items() if not HARMLESS[key](value, root)}
+
+
+def needs_consent(agent: AgentDefinition) -> bool:
+    """Return whether an agent may run commands and is not, to the letter, one of ours."""
+    if "Bash" not in allow(agent.tools).names:
+        return False
+    ours = SHIPPED / f"{agent.name}.md"
+    return not (ours.is_file() and agent_digest(parse_agent(ours)) == agent_digest(agent))
+
+
+def agent_digest(agent: AgentDefinition) -> str:
+    """Return the SHA-256 of what an agent is: name, description, tools and prompt."""
+    told = json.dumps([agent.name, agent.description, agent.tools, agent.raw_system_prompt])
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DEFAULTS = WorkflowSettings()
+
+
+def _place(value: str, root: Path) -> Path:
+    # What begins with the home folder of whomever is none of the project's.
+    return Path(value) if value.startswith("~") else root / value
+
+
+def _at_most_default(key: str) -> Callable[[Any, Path], bool]:
+    return lambda value, _root: bool(value <= getattr(_DEFAULTS, key))
+
+
+def _is_default(key: str) -> Callable[[Any, Path], bool]:
+    return lambda value, _root: bool(value == getattr(_DEFAULTS, key))
+
+
+def _is_own_log(value: str, root: Path) -> bool:
+    return value == "stderr" or is_inside(_place(value, root), root / _FOLDER)
+
+
+HARMLESS: Mapping[str, Callable[[Any, Path], bool]] = {
+    "cost_ceiling_usd": _at_most_default("cost_ceiling_usd"),
+    "cost_warning_usd": _at_most_default("cost_warning_usd"),
+    "log_format": lambda *_: True,
+    "log_destination": _is_own_log,
+    "safety_mode": _is_default("safety_mode"),
+    "bash_blocklist": lambda *_: True,
+    "bash_network": _is_default("bash_network"),
+    "prices": _is_default("prices"),
+    "transcript_dir": lambda value, root: is_inside(_place(value, root), root),
+    "max_tool_turns": _at_most_default("max_tool_turns"),
+    "context_window_tokens": _at_most_default("context_window_tokens"),
+    "max_output_tokens": _at_most_default("max_output_tokens"),
+    "model": _is_default("model"),
+    "bedrock": _is_default("bedrock"),
+}
+"""For each setting whether a value of the project applies by itself."""
+
+
+def _sentence(key: str, value: Any) -> str:
+    shown = json.dumps(shown_value(value), ensure_ascii=False)
+    sentences = {
+        "cost_ceiling_usd": f"spend up to ${value}",
+        "cost_warning_usd": f"warn you of the cost later, at ${value}",
+        "log_destination": f"append the log to {value!r}",
+        "safety_mode": f"ask about blocklisted commands where they would be refused: safety_mode {value}",
+        "bash_network": "let commands reach the network",
+        "prices": "set the prices that costs and the ceiling are counted with",
+        "transcript_dir": f"write transcripts to {value!r}",
+        "model": f"have another model do the work: {value}",
+        "bedrock": f"use Bedrock as {shown}",
+    }
+    return sentences.get(key, f"set {key} to {shown}")
