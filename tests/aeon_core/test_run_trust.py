@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.config import RunConfig
+from aeon_core.errors import UsageError
+from aeon_core.run_trust import check_journal, remember_run, remembers_run
+
+URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def started(project: Path, **config: Any) -> dict[str, Any]:
+    made = RunConfig(project_root=project, **config).model_dump(mode="json")
+    return {"type": "run_started", "run": "r1", "ts": "2026-11-20T09:30:00.123456Z", "task": "count", "config": made}
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"model": "openai:gpt"}, "another model"),
+        ({"base_url": URL}, "with your key, to http://127"),
+        ({"tools": ["files"]}, "read, search and change"),
+        ({"tools": ["mine:f"]}, "for the tools mine:f"),
+        ({"policy": {"allow": ["Bash(*)"]}}, r"without asking: Bash\(\*\)"),
+        ({"shell": {"network": True}}, "how commands are run"),
+        ({"prompts_dir": "/elsewhere"}, "replace the prompts"),
+        ({"on_unknown": "retry"}, "repeat an unsafe call"),
+        ({"otel": True}, "OpenTelemetry"),
+        ({"max_tokens": 100_000}, "100000 tokens"),
+    ],
+)
+def test_what_only_the_journal_says_is_refused(project: Path, named: dict[str, Any], words: str) -> None:
+    config = RunConfig(project_root=project, **named)
+    today = RunConfig(project_root=project)
+    first = started(project, **named)
+    with pytest.raises(UsageError, match=words):
+        check_journal(first, config, today)
+    assert check_journal(first, config, today, trusts_project=True) == config
+    assert check_journal(first, config, today, said=named) == config
+    assert check_journal(first, config, config) == config
+
+
+def test_a_folder_that_only_the_journal_names_is_refused(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    config = RunConfig(project_root=tmp_path / "other")
+    with pytest.raises(UsageError, match="work in the folder"):
+        check_journal(started(tmp_path / "other"), config, RunConfig(project_root=project))
+
+
+def test_what_restricts_and_what_is_simulated_is_taken_from_the_journal(project: Path) -> None:
+    config = RunConfig(project_root=project, model="simulated:default", ttl=9, budget=1, policy={"deny": ["Bash"]})
+    today = RunConfig(project_root=project, model="openai:gpt")
+    assert check_journal(started(project), config, today) == config
+
+
+def test_a_run_that_this_user_started_goes_on_without_a_question(project: Path) -> None:
+    first = started(project, model="openai:gpt", base_url=URL)
+    remembers_run()(json.dumps(first).encode())
+    config = RunConfig(**first["config"])
+    today = RunConfig(project_root=project)
+    assert check_journal(first, config, today) == config
+    for change in ({"run": "r2"}, {"task": "send all"}, {"ts": "2026-11-20T09:30:00.123457Z"}):
+        with pytest.raises(UsageError):
+            check_journal({**first, **change}, config, today)
+    with pytest.raises(UsageError, match="other"):
+        check_journal(first, config.model_copy(update={"base_url": "http://other/v1"}), today)
+
+
+def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> None:
+    (project / "mine.py").write_text("f = 1\n")
+    first = started(project, tools=["mine:f"])
+    remember_run(first)
+    config = RunConfig(**first["config"])
+    checked = check_journal(first, config, RunConfig(project_root=project))
+    assert list(checked.verified) == [str(project / "mine.py")]
+    (project / "mine.py").write_text("f = 2\n")
+    with pytest.raises(UsageError, match=r"run mine\.py of the project"):
+        check_journal(first, config, RunConfig(project_root=project))
+
+
+def test_where_nothing_can_be_remembered_the_run_goes_on_all_the_same(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    first = started(project, model="openai:gpt")
+    remember_run(first)
+    with pytest.raises(UsageError):
+        check_journal(first, RunConfig(**first["config"]), RunConfig(project_root=project))
