@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from aeon_core.app_settings import AppSettings
     from aeon_core.config_files import LoadedConfig
+    from aeon_core.trust import ProjectTrust
     from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
 
 NOTICE_SECONDS = 20
@@ -83,6 +84,8 @@ class AeonApp(Navigation):
         self.runners: list[Running] = [runner] if runner is not None else []
         """All that this app has run, in their order."""
         self.actions = RunActions(self, today)
+        self.untrusted: ProjectTrust | None = None
+        """What the folder asks for, where the person is to be asked about it at first."""
         self.first_notice = ""
         """What is said at first."""
         add_themes(self)
@@ -141,6 +144,8 @@ class AeonApp(Navigation):
         gc.set_threshold(20_000, 20, 20)
         if self.runner is not None:
             self._begin(self.runner)
+        if self.untrusted is not None:
+            self.actions.ask_for_trust(self.untrusted, lambda: None, quits=True)
         if self.first_notice:
             self.notify(self.first_notice, timeout=NOTICE_SECONDS, markup=False)
         self.run_worker(self._read_own_settings, thread=True, group="themes")
@@ -154,6 +159,8 @@ class AeonApp(Navigation):
         """Yield what the palette has beside the actions that have keys."""
         yield SystemCommand("Theme", "Change the colours, now and the next time", self.action_change_theme)
         yield SystemCommand("Demo", "Start the guided run on the simulated model: no key", self.action_demo)
+        yield SystemCommand("Trust this folder", "What its settings ask for", self.actions.trust_folder)
+        yield SystemCommand("Revoke trust", "Take back what this folder was allowed", self.actions.revoke_trust)
         yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
 
     @override

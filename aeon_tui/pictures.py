@@ -225,6 +225,21 @@ def _settings() -> AeonApp:
     return showing(SettingsScreen())
 
 
+def _trust() -> AeonApp:
+    from aeon_core.trust import ProjectTrust, TrustItem
+    from aeon_tui.screens.trust import TrustGate
+
+    root = Path("/home/ann/invoices")
+    items = (
+        TrustItem("tools", "let the model read, search and change the project's files"),
+        TrustItem("tools", "run tools/stock.py of the project for the tools tools.stock", (root / "tools/stock.py",)),
+        TrustItem("mcp_servers.docs", "start the program `python3 docs/server.py`", (root / "docs/server.py",)),
+        TrustItem("base_url", "send every request to a model, with your key, to http://10.0.0.7:8000/v1"),
+        TrustItem("policy.allow", "allow calls without asking: Bash(git status*)"),
+    )
+    return showing(TrustGate(ProjectTrust(root, items, "d", "untrusted")))
+
+
 def _keys() -> AeonApp:
     from aeon_tui.screens.key_settings import KeySettingsScreen
 
@@ -254,6 +269,7 @@ PICTURES = [
     Picture("compare", _compare, size=(140, 40), keys=("n",)),
     Picture("replay", _replay, keys=("space", *["."] * 60)),
     Picture("settings", _settings),
+    Picture("trust", _trust, size=(100, 30)),
     Picture("keys", _keys),
     Picture("help", _past("open"), keys=("question_mark",)),
     Picture("palette", _past("open"), keys=("ctrl+p",)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,13 @@ from aeon_tui.errands import Errands, reason
 
 if TYPE_CHECKING:
     from aeon_core.config_files import LoadedConfig
+    from aeon_core.trust import ProjectTrust
     from aeon_tui.app import AeonApp
     from aeon_tui.forked import ForkRun
     from aeon_tui.new_run import NewRun
     from aeon_tui.resumed import ResumeRun
     from aeon_tui.screens.fork import ForkAnswer, Parent
+    from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.work import StartRun
 
 RUN_ACTIONS: list[BindingType] = [
@@ -40,6 +42,8 @@ class RunActions:
     today: Today
     draft: NewRun | None = None
     """A new run that was begun to be filled in, and left."""
+    declined: set[str] = field(default_factory=set)
+    """Digests of what the person goes on without: they are not asked about it again."""
 
     def __post_init__(self) -> None:
         self._errands = Errands(self.app, "actions")
@@ -83,11 +87,17 @@ class RunActions:
     def start(self, form: NewRun) -> str | None:
         """Start a new run as it was asked for, or return why not. Called from a thread."""
         try:
+            if self._asks_for_trust(lambda: self._errands.do(lambda: self._start_after_all(form))):
+                return None
             work = form.work(self.today())
         except (AeonError, OSError) as error:
             return reason(error)
         self._errands.in_app(lambda: self._start_new(work))
         return None
+
+    def _start_after_all(self, form: NewRun) -> None:
+        if (problem := self.start(form)) is not None:
+            self._errands.tell(problem, warn=True)
 
     def _start_new(self, work: StartRun) -> None:
         self.draft = None
@@ -98,6 +108,76 @@ class RunActions:
 
         work = demo_run(self.today())
         self._errands.in_app(lambda: self._start(work))
+
+    def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
+        """Ask for the consent that this folder needs, also where the person went on without it before."""
+        self._errands.do(partial(self._trust_folder, then))
+
+    def _trust_folder(self, then: Callable[[], object]) -> None:
+        trust = self.today().trust
+        if trust.state == "nothing_asked":
+            self._errands.tell("This folder's settings ask for nothing that needs your consent.")
+        elif trust.state == "trusted":
+            self._errands.tell("This folder is trusted already; Revoke trust takes that back.")
+        else:
+            self._errands.in_app(lambda: self.ask_for_trust(trust, then))
+
+    def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
+        """Take back every consent to this folder."""
+        self._errands.do(partial(self._revoke_trust, then))
+
+    def _revoke_trust(self, then: Callable[[], object]) -> None:
+        from aeon_core.trust import revoke_trust
+
+        root = self.today().trust.root
+        had = revoke_trust(root)
+        self._errands.tell(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
+        self._errands.in_app(then)
+
+    def _asks_for_trust(self, then: Callable[[], object]) -> bool:
+        """Ask for the consent that the folder needs now, unless the person has answered that; return whether it does.
+
+        Called from a thread; `then` is called by the app once there is an answer.
+        """
+        loaded = self.today()
+        trust = loaded.trust
+        if not loaded.ignored or trust.allowed or trust.digest in self.declined:
+            return False
+        self._errands.in_app(lambda: self.ask_for_trust(trust, then))
+        return True
+
+    def ask_for_trust(self, trust: ProjectTrust, then: Callable[[], object], *, quits: bool = False) -> None:
+        """Show what a folder asks for; with either answer go on. Where it is left without one, the app `quits`."""
+        from aeon_tui.screens.trust import TrustScreen
+
+        # The key may have been pressed more than once.
+        if not isinstance(self.app.screen, TrustScreen):
+            self.app.clear_notifications()
+            answered = partial(self._trust_answered, trust, then, quits=quits)
+            self.app.push_screen(TrustScreen(trust, "Quit" if quits else "Back"), answered)
+
+    def _trust_answered(
+        self, trust: ProjectTrust, then: Callable[[], object], answer: TrustAnswer | None, *, quits: bool
+    ) -> None:
+        if answer == "trust":
+            self._errands.do(partial(self._grant_trust, trust, then))
+        elif answer == "continue":
+            self.declined.add(trust.digest)
+            self._errands.say(without_trust(trust))
+            then()
+        elif quits:
+            self.app.exit()
+
+    def go_on_without(self, trust: ProjectTrust) -> None:
+        """Ask about that no more, and say at first what does not apply. Before the app opens."""
+        self.declined.add(trust.digest)
+        self.app.first_notice = without_trust(trust)
+
+    def _grant_trust(self, trust: ProjectTrust, then: Callable[[], object]) -> None:
+        from aeon_core.trust import grant_trust
+
+        grant_trust(trust)
+        self._errands.in_app(then)
 
     def busy(self) -> str | None:
         """Return why no run can be started here now, None where one can."""
@@ -123,6 +203,8 @@ class RunActions:
             return
         if ended := ended_for_good(path):
             self._errands.tell(f"{ended}; F forks it", warn=True)
+            return
+        if self._asks_for_trust(partial(self.resume, path)):
             return
         make_sure_nobody_writes(path)
         self._begin(resumed(path, self.today(), {}, in_app=True))
@@ -167,6 +249,8 @@ class RunActions:
     def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
         from aeon_tui.forked import forked
 
+        if self._asks_for_trust(partial(self._fork, parent, answer)):
+            return
         said: dict[str, Any] = {"runs_dir": self.app.runs_dir}
         if answer.model != parent.model:
             said["model"] = answer.model
@@ -184,3 +268,10 @@ class RunActions:
             self.app.start_work(work)
         elif work.tools is not None:
             work.tools.close()
+
+
+def without_trust(trust: ProjectTrust) -> str:
+    """Return what a person is told who goes on without trusting a folder."""
+    keys = list(dict.fromkeys(item.key.partition(".")[0] for item in trust.items))
+    named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))
+    return f"This folder is not trusted, so its {named} do not apply. Ctrl+P: Trust this folder."

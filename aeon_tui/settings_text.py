@@ -49,6 +49,7 @@ MEANINGS = {
     "otel_content": "Whether those hold what was asked and answered.",
     "theme": "The colours of the app. Ctrl+P, Theme tries them and keeps the one you choose.",
     "keys": "Actions that have keys of your choice. K changes them.",
+    "trust": "Whether this folder's files may run code, redirect requests or widen access. T changes it.",
 }
 """What each key means, in a sentence or two."""
 _DEFAULT, _HERE = "default", "working directory"
@@ -89,7 +90,20 @@ def settings_of(loaded: LoadedConfig) -> list[Setting]:
         source = _short(loaded.app.sources.get(key, _DEFAULT))
         how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files, and the keys' screen"
         found.append(Setting(key, _text(values[key]), source, MEANINGS[key], expected, how))
-    return found
+    return [*found, _trust(loaded)]
+
+
+def _trust(loaded: LoadedConfig) -> Setting:
+    trust = loaded.trust
+    values = {
+        "nothing_asked": "nothing to trust",
+        "trusted": "trusted",
+        "untrusted": f"not trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
+        "changed": f"changed since it was trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
+    }
+    source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
+    how = "T here, or `aeon-tui trust`"
+    return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your consent", how)
 
 
 def matching(settings: Sequence[Setting], text: str) -> list[Setting]:

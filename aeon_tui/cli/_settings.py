@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load_values
 from aeon_core.config_values import KEYS
-from aeon_core.errors import UsageError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.places import default_runs_directory, expanded
 from aeon_core.trust import TrustMode, TrustRequired
 from aeon_tui.cli._consent import ask_for
 from aeon_tui.cli._output import stderr
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
 
 _REQUIRING = frozenset({"run", "batch", "resume", "fork"})
 """Commands that need consent to what a project asks for; the others leave it out, and say so."""
@@ -38,6 +42,8 @@ def trust_mode(args: Namespace) -> TrustMode:
     if getattr(args, "trust_project", False):
         return "apply"
     command = getattr(args, "command", None)
+    if "asked_for_trust" in args and command != "demo":
+        return "ignore"
     if command == "demo":
         return "never"
     return "require" if command in _REQUIRING else "ignore"
@@ -45,7 +51,12 @@ def trust_mode(args: Namespace) -> TrustMode:
 
 def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
     """Say once on stderr what of the project does not apply to a command that works without it."""
-    if loaded.ignored and "told_ignored" not in args and getattr(args, "command", None) not in _SILENT:
+    if (
+        loaded.ignored
+        and "told_ignored" not in args
+        and "declined_trust" not in args
+        and getattr(args, "command", None) not in _SILENT
+    ):
         args.told_ignored = True
         keys = ", ".join(loaded.ignored)
         stderr().line(
@@ -53,6 +64,38 @@ def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
             f"this project is not trusted, so its {keys} {'is' if len(loaded.ignored) == 1 else 'are'} ignored; "
             "`aeon-tui trust` shows what it asks for",
         )
+
+
+def ask_for_trust(args: Namespace) -> None:
+    """Ask on the screen for the consent that a command in the app needs, before it reads anything that does.
+
+    From then on the app asks where it needs more. Raises AeonError where the person leaves without an answer.
+    """
+    required = trust_mode(args) == "require"
+    args.asked_for_trust = True
+    if not required:
+        return
+    options = _options(args)
+    loaded = load_values(options, config_file=_config_file(args), trust="ignore")
+    said = {key for key, value in options.items() if value is not None}
+    if loaded.trust.allowed or not any(item.is_asked(said) for item in loaded.trust.items):
+        return
+    from aeon_core.trust import grant_trust
+    from aeon_tui.trust_prompt import prompt_for_trust
+
+    answer = prompt_for_trust(loaded, runs_dir_of(loaded))
+    if answer is None:
+        raise AeonError("nothing was run: the question whether to trust this folder was left open")
+    if answer == "trust":
+        grant_trust(loaded.trust)
+    else:
+        args.declined_trust, args.told_ignored = loaded.trust, True
+
+
+def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:
+    """Return what lets the app know that the person goes on without trusting the folder, None where they do not."""
+    declined = getattr(args, "declined_trust", None)
+    return (lambda app: app.actions.go_on_without(declined)) if declined is not None else None
 
 
 def runs_dir(args: Namespace) -> Path:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import has_screen
 from aeon_tui.served import is_served
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
 
 
 def execute(args: Namespace) -> int:
@@ -17,5 +21,9 @@ def execute(args: Namespace) -> int:
         raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
     from aeon_tui.app import run_app
 
-    directory, app_settings = _settings.runs_dir_of(loaded), loaded.app
-    return run_app(directory, None, lambda: _settings.load(args), lambda app: app.wear(app_settings))
+    def prepare(app: AeonApp) -> None:
+        app.wear(loaded.app)
+        if loaded.ignored and not loaded.trust.allowed:
+            app.untrusted = loaded.trust
+
+    return run_app(_settings.runs_dir_of(loaded), None, lambda: _settings.load(args), prepare)

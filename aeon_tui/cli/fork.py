@@ -29,6 +29,8 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
     """
+    if in_app(args):
+        _settings.ask_for_trust(args)
     path = find_journal(args.run, _settings.runs_dir(args))
     refuse_workflow(path, "forked")
     number = _pass_number(args.pass_number, path)
@@ -80,7 +82,7 @@ def _edited(args: Namespace, before: Plan | None, what: str) -> Iterator[Plan | 
 def _in_app(args: Namespace, work: ForkRun, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, work, lambda: _settings.load(args))
+    return run_app(directory, work, lambda: _settings.load(args), _settings.without_trust(args))
 
 
 def _headless(args: Namespace, work: ForkRun, directory: Path) -> int:

@@ -24,6 +24,8 @@ def execute(args: Namespace) -> int:
     Raises UsageError where there is no such run or it cannot be gone on with, ModelUnavailableError without its model.
     """
     check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
+    if in_app(args):
+        _settings.ask_for_trust(args)
     path = find_journal(args.run, _settings.runs_dir(args))
     refuse_workflow(path, "resumed with this command")
     return _in_app(args, path) if in_app(args) else _headless(args, path)
@@ -51,7 +53,8 @@ def _in_app(args: Namespace, path: Path) -> int:
     ended = ended_for_good(path)
     if ended is None:
         make_sure_nobody_writes(path)
-        return run_app(directory, _work(args, path, live=True), lambda: _settings.load(args))
+        work = _work(args, path, live=True)
+        return run_app(directory, work, lambda: _settings.load(args), _settings.without_trust(args))
 
     def show(app: AeonApp) -> None:
         app.first_screen = RunScreen(feed_of(path, directory))

@@ -40,6 +40,8 @@ NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it 
 def execute(args: Namespace) -> int:
     """Run a task and return the exit code of its result. Raises UsageError, ModelUnavailableError before a run."""
     _check(args)
+    if not args.headless:
+        _settings.ask_for_trust(args)
     demo = args.command == "demo"
     if demo and args.model is None:
         args.model = DEMO_MODEL
@@ -126,7 +128,7 @@ def _standard_input() -> str:
 def _live(args: Namespace, start: StartRun, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, start, lambda: _settings.load(args))
+    return run_app(directory, start, lambda: _settings.load(args), _settings.without_trust(args))
 
 
 def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:

@@ -73,6 +73,7 @@ class SettingsScreen(NarrowedScreen):
         Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
         Binding("t", "app.change_theme", "Theme", id="settings.theme"),
+        Binding("T", "trust", "Trust", tooltip="Of this folder: give it, or take it back", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
         Binding("escape", "back", "Back", id="settings.back"),
     ]
@@ -147,6 +148,17 @@ class SettingsScreen(NarrowedScreen):
     @on(RowsView.Chosen)
     def _to_text(self) -> None:
         self.query_one(TextView).focus()
+
+    def action_trust(self) -> None:
+        """Ask whether to trust the folder, or whether to take that back."""
+        if self._loaded is None or self._loaded.trust.state != "trusted":
+            self._app.actions.trust_folder(self._read)
+            return
+        from aeon_tui.screens.confirm import ConfirmDialog
+
+        lines = [str(self._loaded.trust.root), "Its settings that need consent apply no more; you are asked again."]
+        dialog = ConfirmDialog("No longer trust this folder?", lines, "Revoke trust")
+        self.app.push_screen(dialog, lambda yes: self._app.actions.revoke_trust(self._read) if yes else None)
 
     def action_edit(self, whose: Whose) -> None:
         """Open the person's own file or the project's in an editor, made where there is none; then read it."""

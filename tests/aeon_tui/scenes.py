@@ -34,6 +34,7 @@ from tests.aeon_tui.frame import frame_app
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run
 from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run, live_run
 from tests.aeon_tui.test_browser import NOW, summary
+from tests.aeon_tui.test_trust_screen import ASKED, CHANGED, opened_on
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")
@@ -237,6 +238,8 @@ SCENES = [
     Scene("new-run-left", partial(frame_app, "new"), ("a", "escape"), shows="#said"),
     Scene("settings", partial(frame_app, "settings"), ("j", "j")),
     Scene("settings-filter", partial(frame_app, "settings"), ("slash", *"zz")),
+    Scene("trust", lambda: opened_on(ASKED), shows="TrustText"),
+    Scene("trust-changed", lambda: opened_on(CHANGED), ("right",), size=(60, 20), shows="TrustText"),
     Scene("all-keys", partial(frame_app, "keys"), ("j",)),
     Scene("a-key-is-asked-for", partial(frame_app, "keys"), ("j", "enter"), shows="PressDialog Static"),
     Scene("workflow-at-work", lambda: app_on(at_work(), live=True), ("2", "o")),

@@ -32,9 +32,9 @@ def secret() -> str:
 
 
 def test_every_key_has_a_meaning_and_is_listed_once_in_order() -> None:
-    assert tuple(MEANINGS) == (*KEYS, *APP_KEYS)
+    assert tuple(MEANINGS) == (*KEYS, *APP_KEYS, "trust")
     settings = settings_of(LoadedConfig(RunConfig()))
-    assert tuple(each.key for each in settings) == (*KEYS, *APP_KEYS)
+    assert tuple(each.key for each in settings) == (*KEYS, *APP_KEYS, "trust")
     assert all(each.meaning and each.expected and each.how and each.value for each in settings)
     assert {each.source for each in settings} == {"default", "working directory"}
     assert not any(each.is_set for each in settings)

@@ -194,3 +194,54 @@ def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, t
     mine.keys("Enter")
     assert wait_for(lambda: decisions(tmp_path), 20) == [("pass", "reject", words)]
     mine.keys("C-q", "C-q")
+
+
+CODE = """from pathlib import Path
+from aeon_core import tool
+Path(__file__).with_name("has_run").touch()
+@tool(effect="pure")
+def shout(text: str) -> str:
+    "Returns a text in capitals."
+    return text.upper()
+"""
+
+
+def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".aeon").mkdir(parents=True)
+    (project / ".aeon" / "config.yml").write_text("tools: [stock:shout]\nttl: 20\n")
+    (project / "stock.py").write_text(CODE)
+    mine, ran = tmux.pane("mine"), project / "has_run"
+    command = ("run", "--model", "simulated:default", "--project-root", str(project), "add 1 and 2")
+    question = ("Trust this folder?", "run stock.py of the project", "t Trust this folder")
+
+    def ask(*texts: str) -> None:
+        mine.start("run", *command)
+        mine.until(*texts)
+        mine.until_there_for(texts[0], 1.0)
+        assert not ran.exists()
+
+    def accept() -> None:
+        mine.until_there_for("Take its result?", 1.0)
+        mine.keys("c")
+        mine.until("✔ accepted")
+        mine.keys("q")
+        mine.until("exit 0")
+
+    ask(*question)
+    mine.keys("q")
+    mine.until("exit 1")
+    ask(*question)
+    mine.keys("Enter")
+    mine.until("not trusted")
+    accept()
+    assert not ran.exists()
+    ask(*question)
+    mine.keys("t")
+    accept()
+    ran.unlink()
+    (project / "stock.py").write_text(CODE.replace("upper", "lower"))
+    ask("has changed since you trusted it", "return text.lower()")
+    mine.keys("Escape")
+    mine.until("exit 1")
+    check_left_as_it_was(mine)

@@ -1,0 +1,203 @@
+"""What a folder's files ask to do before a person has trusted them, and whether they may (Decision 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import Key, Paste
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Button
+
+from aeon_core.visible import visible
+from aeon_widgets.decision_panel import not_taken
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.text import count
+from aeon_widgets.text_view import Block, TextView
+
+if TYPE_CHECKING:
+    from aeon_core.trust import ProjectTrust
+
+TrustAnswer = Literal["trust", "continue"]
+_SCROLLING = frozenset(
+    {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "j", "k", "g", "G", "tab", "shift+tab"}
+)
+_DIFF_STYLES = {"+": "complete", "-": "high", "@": "accent"}
+
+
+class TrustText(TextView):
+    """What would be allowed; scrolls. Its screen says how much more there is below."""
+
+    HELP_TITLE = "Trust"
+
+
+class TrustScreen(ModalScreen[TrustAnswer | None]):
+    """Asks once whether a folder's files may do what they ask for; None where it is left with Escape.
+
+    The answer without consequences has the focus, and no key counts in the first half second.
+    """
+
+    HELP_TITLE = "Trust"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "trust", "Trust this folder", id="trust.grant"),
+        Binding("c", "continue", "Continue without it", id="trust.continue"),
+        Binding("escape,q", "leave", "Leave", id="trust.cancel"),
+        Binding("left,h", "app.focus_previous", "Other answer", show=False, id="trust.previous"),
+        Binding("right,l", "app.focus_next", "Other answer", show=False, id="trust.next"),
+        Binding("down,j", "scroll('scroll_down')", "Down", show=False, id="lines.down"),
+        Binding("up,k", "scroll('scroll_up')", "Up", show=False, id="lines.up"),
+        Binding("pagedown,ctrl+d", "scroll('page_down')", "Page down", show=False, id="lines.page_down"),
+        Binding("pageup,ctrl+u", "scroll('page_up')", "Page up", show=False, id="lines.page_up"),
+        Binding("home,g", "scroll('scroll_home')", "Top", show=False, id="lines.top"),
+        Binding("end,G", "scroll('follow')", "End", show=False, id="lines.end"),
+    ]
+    DEFAULT_CSS = """
+    TrustScreen {
+        align: center middle; background: $background;
+        Vertical {
+            width: 100; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
+            border: round $severity-medium; background: $background;
+            border-title-color: $severity-medium; border-title-style: bold; border-subtitle-color: $severity-medium;
+        }
+        TrustText { height: auto; max-height: 100%; background: $background; }
+        Horizontal { dock: bottom; height: 2; padding: 1 0 0 0; background: $background; }
+        Button {
+            margin: 0; min-width: 8; width: auto; height: 1; border: none; padding: 0;
+            background: $background; color: $aeon-text; text-style: none;
+        }
+        Button:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
+    }
+    """
+
+    def __init__(self, trust: ProjectTrust, leave: str = "Back", guard: KeyGuard | None = None) -> None:
+        super().__init__()
+        self._trust, self._leave = trust, leave
+        self._guard = guard if guard is not None else KeyGuard()
+        self._notice = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(trust_title(self._trust))
+            yield TrustText()
+            with Horizontal():
+                yield Button(Content("c Continue without it"), id="continue", compact=True)
+                yield Button(Content("t Trust this folder"), id="trust", compact=True)
+                yield Button(Content(f"esc {self._leave}"), id="leave", compact=True)
+
+    def on_mount(self) -> None:
+        if not self.query("#continue"):
+            return  # the app is ending before the screen was made
+        text = self.query_one(TrustText)
+        text.can_focus = False
+        text.show(trust_blocks(self._trust))
+        self.watch(text, "scroll_y", self._draw_subtitle, init=False)
+        self.query_one("#continue").focus()
+        self._guard.arm()
+        self.call_after_refresh(self._shown)
+
+    def _shown(self) -> None:
+        self._guard.arm()
+        self._draw_subtitle()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw_subtitle)
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key is taken: none is that was typed before the question could be read."""
+        if isinstance(event, Paste):
+            self._guard.swallow(event.time)
+            return False
+        harmless = event.key == "escape" or event.key in _SCROLLING
+        admitted = self._guard.admits(event.key, event.time, harmless=harmless)
+        if not (admitted and harmless):
+            self._notice = "" if admitted else not_taken(event)
+            self._draw_subtitle()
+        return admitted
+
+    def _draw_subtitle(self) -> None:
+        for text in self.query(TrustText):
+            box, below = text.parent, text.line_count - text.scroll_offset.y - text.size.height
+            assert isinstance(box, Vertical)
+            if self._notice:
+                box.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
+            else:
+                box.border_subtitle = f"↓ {count(below, 'more line')}" if below > 0 else ""
+
+    def action_scroll(self, action: str) -> None:
+        """Scroll what is asked for, whichever answer has the focus."""
+        getattr(self.query_one(TrustText), f"action_{action}")()
+        self._draw_subtitle()
+
+    @on(Button.Pressed, "#trust")
+    def action_trust(self) -> None:
+        """Allow what is listed."""
+        self._answer("trust")
+
+    @on(Button.Pressed, "#continue")
+    def action_continue(self) -> None:
+        """Go on with what is harmless alone."""
+        self._answer("continue")
+
+    def _answer(self, answer: TrustAnswer) -> None:
+        if self._guard.is_open:
+            self.dismiss(answer)
+        else:
+            self._notice = "not taken yet · wait a moment, then try again"
+            self._draw_subtitle()
+
+    @on(Button.Pressed, "#leave")
+    def action_leave(self) -> None:
+        """Leave, without an answer."""
+        self.dismiss(None)
+
+
+class TrustGate(Screen[None]):
+    """Asks before anything else is opened, and closes the app with the answer."""
+
+    def __init__(self, trust: ProjectTrust, guard: KeyGuard | None = None) -> None:
+        super().__init__()
+        self._trust, self._guard = trust, guard
+        self.answer: TrustAnswer | None = None
+
+    def on_mount(self) -> None:
+        self.app.push_screen(TrustScreen(self._trust, "Quit", self._guard), self._answered)
+
+    def _answered(self, answer: TrustAnswer | None) -> None:
+        self.answer = answer
+        self.app.exit()
+
+
+def trust_title(trust: ProjectTrust) -> str:
+    """Return the question."""
+    return "This folder has changed since you trusted it" if trust.state == "changed" else "Trust this folder?"
+
+
+def trust_blocks(trust: ProjectTrust) -> list[Block]:
+    """Return what a folder asks for, in words, with the files for it and what has changed."""
+    blocks: list[Block] = [("bold", visible(str(trust.root))), ("", "")]
+    if trust.changes:
+        blocks += [("bold", "Changed since then"), *map(_diff_line, trust.changes), ("", "")]
+    blocks.append(("", "If you trust it, a run in this folder may"))
+    for item in trust.items:
+        blocks.append(("medium", f"• {visible(item.text)}"))
+        blocks += [("muted", f"    {_place(file, trust.root)}") for file in item.files]
+    return [
+        *blocks,
+        ("", ""),
+        ("muted", "Trust it only if you know who wrote these files. You are asked again when they change."),
+        ("muted", "Without it only its harmless settings apply: limits, colours, keys, and rules that forbid or ask."),
+    ]
+
+
+def _diff_line(line: str) -> Block:
+    style = "bold" if line.startswith(("---", "+++")) else _DIFF_STYLES.get(line[:1], "muted")
+    return style, visible(line, keep="\t")
+
+
+def _place(file: Path, root: Path) -> str:
+    return visible(str(file.relative_to(root) if file.is_relative_to(root) else file))
