@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.redaction import REDACTED
 from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 
 FILE_PATH = {
@@ -20,7 +19,6 @@ FILE_PATH = {
 
 
 _REDACTED = REDACTED.encode()
-_ACTED_UPON = {".aeon": "configures Aeon's next runs", ".git": "says what git runs"}
 
 
 class FileTool(Tool):
@@ -32,8 +30,8 @@ class FileTool(Tool):
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
         """Deny what leads outside the project: nobody need be asked about it.
 
-        Have a person asked, whatever the rules allow, before what is changed that Aeon or git acts upon later, outside
-        all that holds a tool back: another policy, a server to start, a hook.
+        Have a person asked, whatever the rules allow, before what is changed that other programs act upon later,
+        outside all that holds a tool back: another policy, a server to start, a hook, a task of the editor.
         """
         try:
             place = self._sandbox.relative(arguments["file_path"])
@@ -41,7 +39,7 @@ class FileTool(Tool):
             return Verdict("deny", error.message)
         except ToolError:
             return None
-        if self.effect != "pure" and (what := _acted_upon(self._sandbox.root, place)):
+        if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
             return Verdict("ask", f"{str(place)!r} {what}: every change of it needs approval")
         return None
 
@@ -75,14 +73,3 @@ def refuse_redacted(path: str, before: bytes, after: bytes) -> None:
             f"what is to be put into {path!r} holds {REDACTED!r}, which stands for a key that is not shown; "
             "change the other lines only, with Edit, and have keys read from the environment"
         )
-
-
-def _acted_upon(root: Path, place: PurePosixPath) -> str | None:
-    """Return what hangs on the file at a place of the project; None where only the project's own code does."""
-    for part in place.parts:
-        if what := _ACTED_UPON.get(part.lower()):
-            return what
-    interpreter = Path(sys.prefix).resolve()
-    if interpreter != root and (root / place).is_relative_to(interpreter):
-        return "belongs to the Python that runs Aeon"
-    return None
