@@ -21,7 +21,7 @@ from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
 from aeon_core.tools.shell.access import hidden_and_shown
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
-from aeon_core.tools.shell.commands import policy_texts, spellings
+from aeon_core.tools.shell.commands import policy_texts, spellings, unknown_program
 from aeon_core.tools.shell.environment import child_environment
 from aeon_core.tools.shell.git_settings import git_settings
 from aeon_core.tools.shell.isolation import Isolation, probe
@@ -88,6 +88,8 @@ class BashTool(Tool):
         match = judge(_command(arguments), self._settings.blocklist)
         if match is not None:
             return self._blocked(match)
+        if doubt := unknown_program(_command(arguments)):
+            return Verdict("ask", f"{doubt}: no rule can allow that")
         if self.isolation.name == "none":
             return Verdict("ask", f"no isolation is available ({self.isolation.why}): every command needs approval")
         return None
