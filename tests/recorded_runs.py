@@ -26,6 +26,8 @@ from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, pla
 from tests.fakes import ScriptedModel, add, call, steps
 
 Run = Callable[[Path], RunResult]
+KEY = "sk-" + "ant-" + "r3c0rd3d" * 4
+"""A secret, in arguments, results and replies."""
 ISSUE = {
     "issue_id": "j1",
     "type": "do_say_mismatch",
@@ -66,12 +68,13 @@ def _one_pass(path: Path) -> RunResult:
             {"agent": "llm"},
             {"tool": "nope"},
             {"tool": "calculator", "arguments": {"operation": "add", "a": "five", "b": 1}},
+            {"tool": "echo", "arguments": {"text": f"the key {KEY}"}},
         ),
         tool_call=call("calculator", operation="divide", a=1, b=0),
-        reason=_used("long " * 200),
+        reason=_used(f"long {KEY} " * 30),
         repair=["no", "no", {"tool_name": "calculator", "arguments": {"operation": "add", "a": 5, "b": 1}}],
         fallback="as well as can be \ud800",
-        answer="x",
+        answer=f"x {KEY}",
     )
     return _run(path, scripted, config={"single_pass": True})
 

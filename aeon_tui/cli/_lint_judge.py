@@ -106,4 +106,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        self._out.line(("warning: ", "yellow"), record.getMessage())
+        self._out.line(("warning: ", "yellow"), self.format(record))

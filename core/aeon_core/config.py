@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -24,7 +26,8 @@ from aeon_core.errors import UsageError
 from aeon_core.places import default_runs_directory
 from aeon_core.places import find_project_root as find_project_root
 from aeon_core.policy import PolicyRules
-from aeon_core.tools.mcp.settings import McpServer, servers_from
+from aeon_core.secret_forms import argument_secrets, url_secrets
+from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
 from aeon_core.tools.shell.settings import ShellSettings
 
 DEFAULT_TTL = 50
@@ -169,3 +172,18 @@ def runs_directory(config: RunConfig | None = None) -> Path:
     if config is None:
         return default_runs_directory()
     return config.runs_dir if config.runs_dir is not None else default_runs_directory(config.project_root)
+
+
+def configured_secrets(config: RunConfig) -> Iterator[str]:
+    """Yield the keys, headers and passwords of a configuration: secrets wherever they occur."""
+    yield from url_secrets(config.base_url or "")
+    for name, server in config.mcp_servers.items():
+        yield from url_secrets(server.url or "")
+        yield from argument_secrets(server.args)
+        for key, given in (("env", server.env), ("headers", server.headers)):
+            # Where a variable is missing, the server cannot be started, and that is said there.
+            with contextlib.suppress(UsageError):
+                for value in resolved(name, key, given).values():
+                    yield value
+                    if key == "headers":
+                        yield value.partition(" ")[2]

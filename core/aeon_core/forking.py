@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +15,7 @@ from aeon_core.checks import first_problem
 from aeon_core.config import RunConfig, providers_of
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.approval import Approver
+from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
@@ -22,14 +25,13 @@ from aeon_core.journal.writer import LineListener
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
-from aeon_core.orchestrator import Orchestrator, Start
+from aeon_core.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.plain import clean_text
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import parse_plan
-from aeon_core.redaction import redact
+from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.replaying import note_memory, recorded_config, recorded_criteria, recorded_start
-from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.registry import ToolRegistry, default_registry
 
 
 def forked_config(path: Path) -> RunConfig:
@@ -87,7 +89,9 @@ class Fork:
         begun = _begun(path, pass_number)
         own = forked_config(path)
         config = config if config is not None else own
-        edited = _edited(plan)
+        tools = tools if tools is not None else default_registry()
+        secrets = RunSecrets(run_vault(llm, tools, config), partial(_as_far_as_sound, path))
+        edited = _edited(plan, secrets)
         if criteria is None and config.criteria is not None and config.criteria != own.criteria:
             criteria = load_criteria(config.criteria)
         start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
@@ -113,6 +117,7 @@ class Fork:
             on_delta=on_delta,
             criteria=criteria if criteria is not None else begun.criteria,
             start=start,
+            secrets=secrets,
         )
 
     def run(self) -> RunResult:
@@ -197,18 +202,17 @@ def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
         raise UsageError(f"the pass at seq {record['seq']} cannot be gone on from: {first_problem(error)}") from None
 
 
-def _edited(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
-    """Return a copy of an edited plan, in which steps may be executed. Raises UsageError, ValidationError."""
+def _edited(plan: Plan | Mapping[str, Any] | None, secrets: RunSecrets) -> Plan | None:
+    """Return a copy of an edited plan as it is recorded, in which steps may be executed.
+
+    Raises UsageError, ValidationError.
+    """
     if plan is None:
         return None
-    edited = parse_plan(dict(plan), fresh=False) if isinstance(plan, Mapping) else _copied(plan)
-    for step in edited.walk():
-        if redact(told := step.model_dump(mode="json", exclude={"subplan"})) != told:
-            raise UsageError(
-                f"the step {step.step_id!r} of the edited plan holds what looks like a key, which no journal may hold; "
-                "leave it out, and let the tool take it from its environment"
-            )
-    return edited
+    copied = parse_plan(dict(plan), fresh=False) if isinstance(plan, Mapping) else _copied(plan)
+    told = dump_plan(copied)
+    concealed = secrets.conceal_edited(told)
+    return copied if concealed is told else Plan.model_validate(concealed)
 
 
 def _copied(plan: Any) -> Plan:
@@ -250,6 +254,12 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
     forgotten = {step.step_id for step in steps} - executed
     memory = {key: value for key, value in start.memory.items() if key not in forgotten}
     return Start(checkpoint.model_copy(update=changed), memory, start.parent)
+
+
+def _as_far_as_sound(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal up to damage, which is behind the pass that a fork starts with."""
+    with contextlib.suppress(UsageError):
+        yield from sound_records(path)
 
 
 def _listed(passes: list[int]) -> str:

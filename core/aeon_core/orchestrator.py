@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.config import RunConfig, runs_directory
+from aeon_core.config import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
+from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listening import as_dicts, fan_out
@@ -29,8 +32,13 @@ from aeon_core.memory.store import InMemoryStore
 from aeon_core.plain import clean_text, plain
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
-from aeon_core.redaction import holds_secret, redact
+from aeon_core.redaction import SecretVault, names_in, protect
+from aeon_core.schemas import schema
+from aeon_core.secret_forms import secret_values
 from aeon_core.tools.registry import ToolRegistry, default_registry
+
+_EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLMResponse", "ToolCall", "RunResult")
+"""Entities whose fields models are asked for, and people see."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,8 @@ class Orchestrator:
     the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
     `criteria` of convergence come before the file that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
-    `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins.
+    `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins;
+    `secrets` are those of the run, by default what environment and configuration say.
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class Orchestrator:
         criteria: ConvergenceCriteria | None = None,
         resumed: RunResumed | None = None,
         start: Start | None = None,
+        secrets: RunSecrets | None = None,
     ) -> None:
         self.llm = as_adapter(llm) if llm is not None else _recorded_model(recorded)
         self.tools = tools if tools is not None else default_registry()
@@ -97,6 +107,7 @@ class Orchestrator:
         self._criteria = criteria
         self._resumed = resumed
         self._start = start
+        self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
         self._effects: Effects | None = None
         self._abort_asked = False
 
@@ -123,16 +134,22 @@ class Orchestrator:
             raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
         task = clean_text(task)
         given = given_plan(plan)
-        criteria, recorded = self._criteria, self._recorded
+        criteria, recorded, start = self._criteria, self._recorded, self._start
         if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
+        if recorded is None and start is None:
+            # Else they come from a journal.
+            task = self._secrets.conceal(task)
+        if recorded is None and criteria is not None:
+            told = criteria.model_dump(mode="json")
+            if (concealed := self._secrets.conceal_edited(told)) is not told:
+                criteria = ConvergenceCriteria.model_validate(concealed)
         journal = self._open_journal()
-        told, start = dump_plan(given) if given is not None else None, self._start
-        plans = [told, start.told()["start"] if start is not None else None]
-        journal.redacts = holds_secret(f"{task} {self.config!r}") or redact(plans) != plans
+        journal.redact = self._secrets.vault.redact_json
         try:
-            if start is not None and start.parent is not None and recorded is None:
-                self._begin_with(start.memory)
+            plan_told = self._conceal_plan(given) if given is not None else None
+            forks = start is not None and start.parent is not None and recorded is None
+            unstored = self._begin_with(start.memory) if start is not None and forks else {}
             effects = Effects(
                 journal,
                 llm=self.llm,
@@ -142,6 +159,9 @@ class Orchestrator:
                 config=self.config,
                 on_delta=self._on_delta,
                 resumed=self._resumed,
+                secrets=self._secrets,
+                tools=self.tools,
+                unstored=unstored,
             )
             self._effects = effects
             if self._abort_asked:
@@ -158,14 +178,37 @@ class Orchestrator:
                 model=self.llm.model if recorded is None else recorded.first["model"],
                 simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
-                given_plan=told,
+                given_plan=plan_told,
             )
             self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
-            return located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
+            result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
+            dumped = result.model_dump(mode="json")
+            revealed = self._secrets.shown(dumped)
+            return result if revealed is dumped else RunResult.model_validate(revealed)
         finally:
+            if given is not None:
+                _put_into(given, self._secrets.shown(dump_plan(given)))
             journal.close()
             self._effects, self._abort_asked = None, False
+
+    def _conceal_plan(self, given: Plan) -> dict[str, Any]:
+        """Put tokens into a given plan in place of its secrets, for as long as it runs; return it as it is recorded.
+
+        Raises UsageError where a new run's plan holds a token of which nobody knows the secret.
+        """
+        told = dump_plan(given)
+        if self._recorded is not None:
+            return told
+        concealed = self._secrets.conceal_edited(told)
+        lost = None if self._start is not None else next(self._secrets.lost_in(concealed), None)
+        if lost is not None:
+            raise UsageError(
+                f"the plan holds {lost}, which stands for a secret that is not known; put the secret there"
+            )
+        if concealed is not told:
+            _put_into(given, concealed)
+        return dump_plan(given)
 
     def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
         """Write the run's first record, and put the run where it starts. Raises UsageError where it cannot be written.
@@ -184,17 +227,23 @@ class Orchestrator:
             if start.parent is not None:
                 progress.forked = "edited" if start.parent.get("edited") else "given"
 
-    def _begin_with(self, memory: Mapping[str, Any]) -> None:
-        """Put into the memory what it starts with. Raises UsageError where the store refuses.
+    def _begin_with(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+        """Put into the memory what it starts with; return what it cannot hold yet, for want of a secret.
 
-        What it holds already is left alone: a journal shows it without its secrets.
+        What it holds already is left alone. Raises UsageError where the store refuses.
         """
+        unstored: dict[str, Any] = {}
         try:
             for key, value in memory.items():
-                if redact({key: plain(self.memory.read(key))}) != {key: value}:
-                    self.memory.write(key, plain(value))
+                if any(self._secrets.lost_in([key, value])):
+                    unstored[key] = value
+                    continue
+                name = self._secrets.shown(key)
+                if self._secrets.conceal(plain(self.memory.read(name))) != value:
+                    self.memory.write(name, plain(self._secrets.shown(value)))
         except Exception as error:
             raise UsageError(f"the memory does not take what the fork starts with: {error}") from None
+        return unstored
 
     def _open_journal(self) -> JournalWriter:
         if isinstance(self._journal, JournalWriter):
@@ -202,6 +251,27 @@ class Orchestrator:
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], self._listener)
         return open_journal(self._journal, runs_directory(self.config), self._listener)
+
+
+def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> SecretVault:
+    """Return the secrets of a run: of the environment and the configuration. A replay has none: it performs nothing."""
+    if isinstance(llm, RecordedModel):
+        return SecretVault()
+    configured = list(configured_secrets(config))
+    protect(configured)
+    names = partial(_names_exchanged, tools)
+    return SecretVault([*secret_values(os.environ), *configured], names)
+
+
+def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
+    return names_in([tools.export_tools_for_llm(), *map(schema, _EXCHANGED)])
+
+
+def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
+    """Have a plan say what was dumped; its steps stay the same objects where that is the same."""
+    if dump_plan(plan) != dumped:
+        other = Plan.model_validate(dumped)
+        plan.goal, plan.steps[:] = other.goal, other.steps
 
 
 def _recorded_model(recorded: Cursor | None) -> LLMAdapter:

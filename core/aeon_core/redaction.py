@@ -1,175 +1,427 @@
-"""Keeping secrets out of the journal: key-like values are replaced before anything is recorded."""
+"""Secrets in records: what a record holds instead of a secret, and how the secret comes back where it is used.
+
+A secret is never altered where it is used: in a request to a model, a tool's arguments, a file, a question to the
+person at the terminal. Every record (journal, transcript, log, export, telemetry, error line) holds a token instead,
+`[redacted:<12 hex digits>]`: a digest of the secret, keyed with a file that belongs to the user. So two records can be
+compared without the secret, and nobody can find the secret by trying.
+
+The kernel computes on tokens, live and in a replay, so both do the same. `SecretVault.conceal` puts the tokens in
+where a value reaches the kernel, `SecretVault.reveal` puts the secrets back where one leaves it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import hmac
+import os
 import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from aeon_core.secret_forms import HEADERS, LEAST, counts, header_spans, may_hold_key, secret_values, spans
+
 REDACTED = "[redacted]"
-
-_KEYS = re.compile(
-    r"sk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"
-    r"|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}|glpat-[A-Za-z0-9_-]{20,}"
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}"
-    r"|AIza[0-9A-Za-z_-]{35}|ya29\.[A-Za-z0-9_-]{20,}"
-    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:hf|npm|gsk)_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}"
-    r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}|ABSK[A-Za-z0-9+/]{60,}={0,2}"
-    r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
-    r"|Bearer [A-Za-z0-9._~+/-]{20,}"
-)
-_KEY_HINTS = (
-    "sk-", "AKIA", "ASIA", "AIza", "Bearer ", "eyJ", "xox", "xapp-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
-    "github_pat_", "glpat-", "ya29.", "k_live_", "k_test_", "hf_", "npm_", "gsk_", "pypi-", "SG.", "ABSK",
-)  # fmt: skip
-_URL = re.compile(r"(?<=://)[^/\s:@]{0,100}:[^/\s@]{1,200}(?=@)|(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}")
-_PARAMETER = re.compile(r"(?i)([?&][a-z_-]{0,40}(?:key|token|secret|signature|password)[a-z_-]{0,40}=)[^&\s\"'<>]+")
-
-_PEM_HINT = "PRIVATE KEY"
-_PEM_NAME = r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-# What is cut off has no end; then only lines with a long run of base64 belong to it.
-_PEM = re.compile(
-    rf"(-----BEGIN {_PEM_NAME})(?:(?:[^-]|-(?!----)){{1,20000}}(?=-----END {_PEM_NAME})"
-    r"|(?:\s*[^\n]{0,60}?[A-Za-z0-9+/]{40,}={0,2})+(?:\s*[^\nA-Za-z]{0,20}[A-Za-z0-9+/]{1,60}={0,2}\s*\Z)?)"
-)
-
-_STRONG_NAME = (
-    r"passw(?:or)?d|passphrase"
-    r"|(?:api|secret|access|private|account|auth|encryption|signing|master)[ _-]?key(?:_base)?"
-    r"|(?:client|app|shared|webhook|jwt)[_-]?secret|(?:auth|access|refresh|session|bot|bearer)[_-]?token"
-    r"|(?<=[_-])pwd|(?-i:(?<=[A-Z]_)PASS)|(?<![a-z])pass(?==)"
-)
-_WEAK_NAME = r"(?<![a-z])(?:secret|token|credentials?)|(?<=_)(?:secret|token)"
-_NAME_HINT = re.compile(
-    r"(?:passw(?:or)?d|passphrase|key(?:_base)?|secret|token|credentials?|pwd|pass|authorization)"
-    r"\\{0,3}[\"']?[ \t]{0,4}[=:]"
-)
-_NAMED = re.compile(
-    rf"(?i)(?P<name>(?P<strong>{_STRONG_NAME})|{_WEAK_NAME})"
-    r"(?P<separator>\\{0,3}[\"']?[ \t]{0,4}(?:=>|:=|=(?!=)|:(?!:))[ \t]{0,4})"
-    r"(?:\\{0,3}(?P<quote>[\"'])(?P<quoted>[^\"'\s\\]{4,500})(?=\\{0,3}(?P=quote))"
-    r"|(?P<plain>[^\s\"'<>&,;(){}\[\]\\$|`]{4,500})(?P<next>[(\[.,)]?))"
-)
-_KEY = re.compile(rf"(?i)(?:[\w.-]*?)(?P<name>(?P<strong>{_STRONG_NAME})|{_WEAK_NAME})")
-_HEADER = re.compile(
-    r"(?i)(authorization\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
-    r"(?:basic|bearer|token|apikey|negotiate)[ \t]{1,4})"
-    r"[A-Za-z0-9._~+/=-]{6,}"
-)
-_MAX_KEY = 80
-
-_PLACEHOLDER = re.compile(
-    r"(?i)[$<{%*].*|[x*.•-]{1,7}|\W+|your[_-].*|\[redacted.*"
-    r"|none|null|nil|undefined|true|false|yes|no|string|str|text|bytes|bool(?:ean)?|int(?:eger)?|number|object|any"
-    r"|optional|required|password|passwd|secret|token|hidden|missing|invalid|empty|changed?|unset"
-    r"|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)|[a-z_]\w*(?:\.[a-z_]\w*)+(?:\(\))?"
-)
-_LETTER_AND_DIGIT = re.compile(r"(?=.{0,500}[A-Za-z])(?=.{0,500}[0-9])")
-_LONG = 16
-_SHORTEST = 6
-_SHORTEST_KEY = 15
-"""Of those that are told by their form alone."""
+"""What stands for a secret in journals of earlier versions, and in messages that name no digest."""
+TOKEN = re.compile(r"\[redacted:[0-9a-f]{12}\]")
+_OPENING = "[redacted:"
+_LENGTH = len(_OPENING) + 13
+_CUT = re.compile(r"\[redacted:[0-9a-f]{1,12}(?![0-9a-f\]])")
+_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_SPLIT = re.compile(r"[\"\\\x00-\x1f\x7f]")
+"""Characters that JSON escapes: they stay beside the tokens, so that a token means the same in any JSON text."""
+_LEVELS = 5
+"""How deeply JSON text may be nested in JSON text for a secret in it to be found."""
+_ROUNDS = 8
+_NUMBER_BEFORE = re.compile(r"(?:\"\s*:|[\[,])\s*\Z")
+_NUMBER_AFTER = re.compile(r"\s*[,\]}]")
+_LONGER_BEFORE, _LONGER_AFTER = re.compile(r"\d\.?\Z"), re.compile(r"\.?\d")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY_BYTES = 32
+_KEY_FILE = "redaction.key"
 
 
-def redact_text(text: str) -> str:
-    """Return the text with everything that looks like a key replaced.
+def user_key() -> bytes:
+    """Return the user's key for digests, made on first need; one of this process's own where none can be kept."""
+    from platformdirs import user_state_path
 
-    That is what has a known form (keys of well-known services, JSON Web Tokens, private key blocks, passwords in URLs),
-    and what stands behind a name such as `password=` or `api_key:` and looks like a value rather than code or prose.
+    return _key_in(user_state_path("aeon", appauthor=False))
+
+
+@lru_cache(maxsize=8)
+def _key_in(folder: Path) -> bytes:
+    path = folder / _KEY_FILE
+    with contextlib.suppress(OSError):
+        if (found := _read_key(path)) is None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _create_key(path)
+            found = _read_key(path)
+        if found is not None:
+            return found
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def _read_key(path: Path) -> bytes | None:
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _create_key(path: Path) -> None:
+    """Create the file whole or not at all; the first of several processes wins."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    fd = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, secrets.token_bytes(_KEY_BYTES))
+        os.fsync(fd)
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        os.close(fd)
+        draft.unlink()
+
+
+class SecretVault:
+    """The secrets of one run or process, and the tokens that stand for them.
+
+    `values` are secrets wherever they occur, beside the keys that are recognised by their issuer's format. A value that
+    is also one of `names` (of tools, parameters, fields) is none: it hides nothing, and tokens in its place would break
+    what is exchanged. `key` gives the key for digests, by default the user's.
     """
-    if len(text) < _SHORTEST:
+
+    def __init__(
+        self,
+        values: Iterable[str] = (),
+        names: Callable[[], frozenset[str]] = frozenset,
+        key: Callable[[], bytes] = user_key,
+    ) -> None:
+        found = {value.strip() for value in values if counts(value.strip())}
+        if any(map(_IDENTIFIER.fullmatch, found)):
+            known = names()
+            found = {value for value in found if not any(value in name for name in known)}
+        self._values: list[tuple[str, str]] = []
+        self._values = [(_anchor(value), value) for value in sorted(found) if self._written(value)]
+        self._key = key
+        self._secrets: dict[str, str] = {}
+        self._knows_values = False
+
+    def knows(self, token: str) -> bool:
+        """Return whether the secret that a token stands for is known."""
+        return self._secret_of(token) is not None
+
+    def conceal(self, value: Any, *, keep_tokens: bool = False) -> Any:
+        """Return plain JSON with a token in place of each secret; the value itself where it holds none.
+
+        Text that happens to be a token is replaced by one, too: `reveal` gives exactly what was given here. With
+        `keep_tokens`, a token in it is one: a person has edited what a record shows.
+        """
+        if isinstance(value, str):
+            return self._conceal_text(value, keep_tokens)
+        if isinstance(value, dict):
+            concealed, same = {}, True
+            for key, item in value.items():
+                name, inner = self._conceal_text(key, keep_tokens), self._conceal_member(key, item, keep_tokens)
+                concealed[name] = inner
+                same = same and name is key and inner is item
+            return value if same else concealed
+        if isinstance(value, list):
+            items = [self.conceal(item, keep_tokens=keep_tokens) for item in value]
+            return value if all(map(_is_same, items, value)) else items
+        return value
+
+    def reveal(self, value: Any, missing: Callable[[str], str] | None = None) -> Any:
+        """Return plain JSON with the secrets in place of their tokens; the value itself where it holds none.
+
+        `missing` is asked for the secret of a token that is not known; without it such a token is a text like any
+        other. A token that was cut off at the end of a text, as long texts are, is left out with the rest.
+        """
+        if isinstance(value, str):
+            return self._reveal_text(value, missing) if _OPENING in value else value
+        if isinstance(value, dict):
+            revealed, same = {}, True
+            for key, item in value.items():
+                name, inner = self.reveal(key, missing), self.reveal(item, missing)
+                revealed[name] = inner
+                same = same and name is key and inner is item
+            return value if same else revealed
+        if isinstance(value, list):
+            items = [self.reveal(item, missing) for item in value]
+            return value if all(map(_is_same, items, value)) else items
+        return value
+
+    def redact_json(self, body: bytes, *, keep_tokens: bool = True) -> bytes:
+        """Return one JSON value, as text, for a record: with tokens in place of secrets."""
+        text = body.decode()
+        if not self._may_hold_secret(text) and (keep_tokens or _OPENING not in text):
+            return body
+        value = from_json(body)
+        redacted = self.conceal(value, keep_tokens=keep_tokens)
+        return body if redacted is value else to_json(redacted)
+
+    def token_of(self, secret: str) -> str:
+        """Return the token that stands for a secret, which is known from now on."""
+        digest = hmac.new(self._key(), secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        token = f"{_OPENING}{digest[:12]}]"
+        self._secrets[token] = secret
+        return token
+
+    def _may_hold_secret(self, text: str) -> bool:
+        if len(text) < LEAST:
+            return False
+        for anchor, _ in self._values:
+            if anchor in text:
+                return True
+        return may_hold_key(text)
+
+    def _conceal_member(self, key: str, item: Any, keep_tokens: bool) -> Any:
+        if type(item) is str and len(key) <= 20 and (header := key.lower()) in HEADERS:
+            return self._conceal_text(item, keep_tokens, header)
+        return self.conceal(item, keep_tokens=keep_tokens)
+
+    def _conceal_text(self, text: str, keep_tokens: bool, header: str | None = None) -> str:
+        if not keep_tokens and _OPENING in text:
+            text = TOKEN.sub(lambda found: self.token_of(found[0]), text)
+        if header is None and not self._may_hold_secret(text):
+            return text
+        for _ in range(_ROUNDS):
+            atoms = _merged(self._atoms(text, header), text)
+            if not atoms:
+                break
+            parts, at = [], 0
+            for start, end, secret in atoms:
+                parts += [text[at:start], self.token_of(secret)]
+                at = end
+            text = "".join([*parts, text[at:]])
         return text
-    if len(text) >= _SHORTEST_KEY and any(hint in text for hint in _KEY_HINTS):
-        text = _KEYS.sub(_without_key, text)
-    if "://" in text or "hooks." in text:
-        text = _URL.sub(REDACTED, text)
-    if _PEM_HINT in text:
-        text = _PEM.sub(rf"\1{REDACTED}", text)
-    if "=" in text or ":" in text:
-        text = _without_named(text)
-    return text
+
+    def _written(self, value: str) -> list[str]:
+        """Return the parts of a secret that tokens stand for where it is written without escapes."""
+        blocked: set[int] = set()
+        list(_views(value, blocked))
+        return [secret for _, _, secret in _parts(value, value, None, 0, len(value), blocked)]
+
+    def _atoms(self, text: str, header: str | None) -> Iterator[tuple[int, int, str]]:
+        """Yield what is to be replaced in a text: where, and the secret that stands there, free of `_SPLIT`.
+
+        The text is read as it is, and as JSON text that holds it, in as many levels as it has escapes: of a secret that
+        is written with escapes the parts between these are replaced.
+        """
+        blocked = {place for token in TOKEN.finditer(text) for place in range(*token.span())}
+        views = list(_views(text, blocked))
+        for view, starts in views:
+            for first, last in self._spans(view, header):
+                yield from _parts(text, view, starts, first, last, blocked)
+
+    def _spans(self, view: str, header: str | None) -> Iterator[tuple[int, int]]:
+        if header is not None:
+            yield from header_spans(header, view)
+        if may_hold_key(view):
+            yield from spans(view)
+        for _, value in self._values:
+            at = view.find(value)
+            while at >= 0:
+                if not value.isdecimal() or _is_whole_number(view, at, at + len(value)):
+                    yield at, at + len(value)
+                at = view.find(value, at + 1)
+
+    def _reveal_text(self, text: str, missing: Callable[[str], str] | None) -> str:
+        def secret(found: re.Match[str]) -> str:
+            token = found[0]
+            known = self._secret_of(token)
+            if known is not None:
+                return known
+            return token if missing is None else missing(token)
+
+        if _CUT.search(text):
+            text = _CUT.sub(self._without_cut, text)
+        return TOKEN.sub(secret, text)
+
+    def _secret_of(self, token: str) -> str | None:
+        if token not in self._secrets and not self._knows_values:
+            # A token of another process: this one may not have seen the secret yet.
+            self._knows_values = True
+            for _, value in self._values:
+                for secret in self._written(value):
+                    self.token_of(secret)
+        return self._secrets.get(token)
+
+    def _without_cut(self, found: re.Match[str]) -> str:
+        return "…" if any(token.startswith(found[0]) for token in self._secrets) else found[0]
 
 
-def redact_json(body: bytes) -> bytes:
-    """Return one JSON value, as text, with key-like values replaced in its strings."""
-    value = from_json(body)
-    redacted = redact(value)
-    return body if redacted == value else to_json(redacted)
+def cut_place(text: str, at: int) -> int:
+    """Return where to cut a text that is to be cut at a place: there, or before the token that it would cut apart."""
+    start = text.rfind(_OPENING, max(0, at - _LENGTH + 1), at + len(_OPENING) - 1)
+    return start if 0 <= start < at and TOKEN.match(text, start) and at < start + _LENGTH else at
+
+
+def tokens_in(value: Any) -> Iterator[str]:
+    """Yield the tokens in JSON, however deeply it nests."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            if _OPENING in item:
+                yield from TOKEN.findall(item)
+        elif isinstance(item, dict):
+            waiting += [*item, *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+
+
+def names_in(schemas: Any) -> frozenset[str]:
+    """Return the words by which things are called in plain JSON: keys, and what stands for a choice among several."""
+    found: set[str] = set()
+    waiting = [schemas]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            found.update(value)
+            for key in ("name", "const", "enum", "required"):
+                named = value.get(key)
+                found.update(each for each in (named if isinstance(named, list) else [named]) if isinstance(each, str))
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return frozenset(found)
 
 
 def redact(value: Any) -> Any:
-    """Return plain JSON with key-like values replaced; the value itself is returned where there are none.
+    """Return plain JSON for a record that no run writes, such as a log: with tokens in place of secrets."""
+    return _process_vault().conceal(value, keep_tokens=True)
 
-    The value of a member is judged by the member's name, too: `{"password": "…"}` is replaced.
-    """
-    if isinstance(value, str):
-        return redact_text(value)
-    if isinstance(value, dict):
-        return {redact_text(key): _redact_member(key, item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [redact(item) for item in value]
-    return value
+
+def redact_text(text: str) -> str:
+    """Return a text for a record that no run writes, such as an error line: with tokens in place of secrets."""
+    redacted: str = _process_vault().conceal(text, keep_tokens=True)
+    return redacted
+
+
+def redact_json(body: bytes) -> bytes:
+    """Return one JSON value, as text, with tokens in place of secrets."""
+    return _process_vault().redact_json(body)
+
+
+def conceal(value: Any) -> Any:
+    """Return plain JSON that came from outside for a record that is read again: text like a token is concealed, too."""
+    return _process_vault().conceal(value)
+
+
+def conceal_json(body: bytes) -> bytes:
+    """Return the same of one JSON value, as text."""
+    return _process_vault().redact_json(body, keep_tokens=False)
 
 
 def holds_secret(text: str) -> bool:
-    """Return whether anything in the text looks like a key."""
+    """Return whether there is anything in the text that a record may not hold."""
     return redact_text(text) != text
 
 
-def _redact_member(key: str, item: Any) -> Any:
-    if isinstance(item, str) and len(key) <= _MAX_KEY and (strength := _strength(key)):
-        whole = not any(char.isspace() for char in item)
-        if whole and _is_secret(item, strong=strength == "strong"):
-            return REDACTED
-    return redact(item)
+def protect(values: Iterable[str]) -> None:
+    """Count configured keys as secrets in whatever this process records from now on."""
+    _protected.update(value for value in map(str.strip, values) if counts(value))
 
 
-@lru_cache(maxsize=2048)
-def _strength(key: str) -> str | None:
-    found = _KEY.fullmatch(key)
-    return found and ("strong" if found["strong"] else "weak")
+_protected: set[str] = set()
 
 
-def _without_key(found: re.Match[str]) -> str:
-    before = found.string[found.start() - 1 : found.start()]
-    if before.isascii() and before.isalnum():
-        return found[0]  # the end of a longer word, such as `task-…`
-    return f"Bearer {REDACTED}" if found[0].startswith("Bearer ") else REDACTED
+def _process_vault() -> SecretVault:
+    return _vault_of(frozenset(secret_values(os.environ)) | _protected)
 
 
-def _without_named(text: str) -> str:
-    if "=" in text:
-        text = _PARAMETER.sub(rf"\1{REDACTED}", text)
-    if _NAME_HINT.search(text.lower()):
-        text = _NAMED.sub(_without_value, _HEADER.sub(rf"\1{REDACTED}", text))
-    return text
+@lru_cache(maxsize=4)
+def _vault_of(values: frozenset[str]) -> SecretVault:
+    return SecretVault(values)
 
 
-def _without_value(found: re.Match[str]) -> str:
-    value = found["quoted"] or found["plain"]
-    strong = bool(found["strong"])
-    if not (_is_secret(value, strong=strong) if found["quoted"] else _is_plain_secret(found, value)):
-        return found[0]
-    whole, start = found[0], found.start()
-    at = found.start("quoted" if found["quoted"] else "plain") - start
-    return whole[:at] + REDACTED + whole[at + len(value) :]
+def _anchor(value: str) -> str:
+    """Return a part of a secret that stands in any JSON text that holds the secret."""
+    runs = re.findall(r"[ !#-.0-\[\]-~]+", value)
+    return max(runs, key=len) if runs else "\\u" if value.isprintable() and not value.isascii() else ""
 
 
-def _is_plain_secret(found: re.Match[str], value: str) -> bool:
-    """Return whether a value without quotes is one: behind `PASSWORD=` anything is, elsewhere no code and no prose."""
-    if found["next"] in ("(", "[") or not _is_secret(value, strong=bool(found["strong"])):
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _is_whole_number(view: str, start: int, end: int) -> bool:
+    """Return whether digits are neither a part of a longer number, nor a number of JSON, which can hold no token."""
+    if _LONGER_BEFORE.search(view, max(0, start - 2), start) or _LONGER_AFTER.match(view, end):
         return False
-    if _LETTER_AND_DIGIT.match(value):
-        return len(value) >= _SHORTEST
-    if found["separator"] != "=":
-        return False
-    return found["name"].isupper() or (len(value) >= _SHORTEST and not found["next"])
+    return not (_NUMBER_BEFORE.search(view, max(0, start - 20), start) and _NUMBER_AFTER.match(view, end))
 
 
-def _is_secret(value: str, *, strong: bool) -> bool:
-    if len(value) < 4 or len(value) > 500 or _PLACEHOLDER.fullmatch(value):
-        return False
-    return strong or (len(value) >= _LONG and bool(_LETTER_AND_DIGIT.match(value)))
+def _views(text: str, blocked: set[int]) -> Iterator[tuple[str, list[int] | None]]:
+    """Yield the text as it is, then what it means as JSON text of one level, of two …, each with where it stands.
+
+    The places are those of the text where each character begins, and the end of the last one; None where they are the
+    same. Characters of the text that are part of an escape at any level are added to `blocked`.
+    """
+    view, starts = text, list(range(len(text) + 1)) if "\\" in text else None
+    for level in range(_LEVELS):
+        yield view, starts if level else None
+        if starts is None or "\\" not in view:
+            return
+        parts: list[str] = []
+        places: list[int] = []
+        at = 0
+        for escape in _ESCAPE.finditer(view):
+            first, last = escape.span()
+            parts += [view[at:first], _meaning(escape[0])]
+            places += [*starts[at:first], starts[first]]
+            blocked.update(range(starts[first], starts[last]))
+            at = last
+        if not at:
+            return
+        parts.append(view[at:])
+        places += starts[at:]
+        view, starts = "".join(parts), places
+
+
+def _meaning(escape: str) -> str:
+    code = escape[1]
+    return chr(int(escape[2:], 16)) if code == "u" else _ESCAPED.get(code, code)
+
+
+def _parts(
+    text: str, view: str, starts: list[int] | None, first: int, last: int, blocked: set[int]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the runs of a span of a view that tokens can stand for, as (start, end, secret) in the text."""
+    begin, end, secret = -1, -1, ""
+    for place in range(first, last):
+        character = view[place]
+        start, after = (place, place + 1) if starts is None else (starts[place], starts[place + 1])
+        if after - start == 1:
+            usable = start not in blocked and not _SPLIT.match(character)
+        else:
+            # An escape of what need not be escaped, such as `\u00e9`: the token stands for the character.
+            usable = starts is not None and text[start] == "\\" and character.isprintable() and character not in '"\\/'
+        if not usable:
+            if secret:
+                yield begin, end, secret
+            begin, secret = -1, ""
+            continue
+        begin, end, secret = (begin if secret else start), after, secret + character
+    if secret:
+        yield begin, end, secret
+
+
+def _merged(found: Iterable[tuple[int, int, str]], text: str) -> list[tuple[int, int, str]]:
+    """Return what is to be replaced in order, without overlaps: where two overlap as they stand, both as one."""
+    kept: list[tuple[int, int, str]] = []
+    for start, end, secret in sorted(set(found), key=lambda atom: (atom[0], -atom[1])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end, secret))
+            continue
+        before, until, first = kept[-1]
+        if end > until and text[start:end] == secret and text[before:until] == first:
+            kept[-1] = (before, end, text[before:end])
+    return kept

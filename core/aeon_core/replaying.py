@@ -25,12 +25,13 @@ from aeon_core.journal.writer import LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.orchestrator import Orchestrator, Start
 from aeon_core.plan.models import Plan
-from aeon_core.redaction import REDACTED, redact_json
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
 
 _ADDRESSES = ("base_url", "mcp_servers")
 """Options that may hold a password."""
+_REDACTED = "[redacted"
+"""How what stands for a secret begins, in any version's journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class ComparedLines(Cursor):
         except ReplayMismatchError:
             line = self.peek()
             assert line is not None
-            self.difference = record_difference(line, record.tag, json.loads(redact_json(record.body())))
+            self.difference = record_difference(line, record.tag, self.emitted(record))
             raise
 
 
@@ -132,7 +133,7 @@ def recorded_lines(path: Path) -> list[dict[str, Any]]:
 def recorded_config(started: Mapping[str, Any]) -> RunConfig:
     """Return the options that a run was started with. Raises UsageError where this version does not know them.
 
-    Without an address whose password was kept out of the journal: it says only where model and tools were.
+    Without an address whose password is not in the journal: it says only where model and tools were.
     """
     hidden = _hidden(started["config"])
     try:
@@ -142,7 +143,7 @@ def recorded_config(started: Mapping[str, Any]) -> RunConfig:
 
 
 def _hidden(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: config[key] for key in _ADDRESSES if key in config and REDACTED in json.dumps(config[key])}
+    return {key: config[key] for key in _ADDRESSES if key in config and _REDACTED in json.dumps(config[key])}
 
 
 def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:

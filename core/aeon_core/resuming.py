@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from aeon_core.config import RunConfig
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor
 from aeon_core.effects.known import check_budget, known_models
+from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.listening import as_dicts, fan_out
@@ -25,7 +27,8 @@ from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory.base import Memory
-from aeon_core.orchestrator import Orchestrator, Start
+from aeon_core.orchestrator import Orchestrator, Start, run_vault
+from aeon_core.redaction import SecretVault
 from aeon_core.replaying import (
     ComparedLines,
     given_plan_of,
@@ -34,7 +37,8 @@ from aeon_core.replaying import (
     recorded_criteria,
     recorded_start,
 )
-from aeon_core.tools.registry import ToolRegistry
+from aeon_core.secret_forms import secret_values
+from aeon_core.tools.registry import ToolRegistry, default_registry
 
 OPTIONS = ("ttl", "budget", "approve", "model", "on_unknown", "durability")
 """What may be said anew when a run is resumed; the last two hold for that process alone. The model that is asked is the
@@ -52,7 +56,8 @@ def finished_result(path: Path) -> RunResult | None:
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
     try:
-        return RunResult.model_validate(last.get("result"))
+        vault = SecretVault(secret_values(os.environ))
+        return RunResult.model_validate(vault.reveal(last.get("result")))
     except ValidationError as error:
         raise UsageError(f"the result that the journal names cannot be read: {first_problem(error)}") from None
 
@@ -83,6 +88,7 @@ class Resumption:
         try:
             started = self._lines[0]
             config = recorded_config(started)
+            tools = tools if tools is not None else default_registry()
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
             self._orchestrator = Orchestrator(
@@ -98,6 +104,7 @@ class Resumption:
                 criteria=recorded_criteria(started),
                 resumed=resumed,
                 start=_behind_last_pass(recorded) or recorded_start(started),
+                secrets=RunSecrets(run_vault(llm, tools, config), lambda: self._lines),
             )
         except BaseException:
             self._journal.close()

@@ -6,6 +6,9 @@ import platform
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
+FORM = "tokens"
+"""What stands for a secret: a token for each. Journals of versions that wrote one text for all of them do not say."""
+
 
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
@@ -19,5 +22,5 @@ def _versions() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Aeon and what its records depend on, by name."""
-    return dict(_versions())
+    """Return the versions of Aeon and what its records depend on, by name; `redaction` is the form of its records."""
+    return {**_versions(), "redaction": FORM}

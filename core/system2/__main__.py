@@ -31,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; an error is one line on stderr."""
     from aeon_core.errors import AeonError
     from aeon_core.process_privacy import hide_process
+    from aeon_core.redaction import redact_text
     from aeon_core.visible import visible
 
     hide_process()
@@ -43,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _report("interrupted", 1)
     except AeonError as error:
-        return _report(visible(" ".join(error.message.split())), error.exit_code)
+        return _report(visible(" ".join(redact_text(error.message).split())), error.exit_code)
 
 
 def _parser() -> _Parser:

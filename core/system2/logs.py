@@ -1,4 +1,4 @@
-"""The workflow's log, for people or as JSON: one line a thing, no content of files, no keys (REQ-111, REQ-122…124)."""
+"""The workflow's log, for people or as JSON: one line a thing, no file contents or secrets (REQ-111, REQ-122…124)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from aeon_core.redaction import redact
+from aeon_core.redaction import cut_place, redact_text
 from aeon_core.visible import visible
 from system2.policies import GateDecision, GateDecisionType
 from system2.tool_text import CONTENTS
@@ -31,9 +31,8 @@ _SAID = {GateDecisionType.APPROVE: "APPROVED", GateDecisionType.REJECT: "REJECTE
 
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as a log may hold it: without file contents, long texts cut, what looks like a key replaced."""
-    cleaned: dict[str, Any] = redact({key: _sanitized(key, value) for key, value in entry.items()})
-    return cleaned
+    """Return an entry as a log may hold it: without file contents and secrets, long texts cut."""
+    return {redact_text(key): _sanitized(key, value) for key, value in entry.items()}
 
 
 class Log:
@@ -79,7 +78,7 @@ class Log:
             return
         if self._format == "text":
             # Only what is told here has several lines: a name or a message of a model's could forge others.
-            self._sink(visible(redact(line), keep="\n" if kind == "info" else ""))
+            self._sink(visible(redact_text(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         told = {"text" if key == "message" else key: value for key, value in fields.items()}
@@ -90,14 +89,18 @@ def _sanitized(key: str, value: Any) -> Any:
     if key in _LEFT_OUT:
         return f"<{len(value):,} characters>" if isinstance(value, str) else "<left out>"
     if isinstance(value, Mapping):
-        return {str(name): _sanitized(str(name), item) for name, item in value.items()}
+        return {redact_text(str(name)): _sanitized(str(name), item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_sanitized("", item) for item in value]
     if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]}…"
+        return _cut(redact_text(value))
     return value
 
 
 def _first_line(text: str) -> str:
     lines = text.strip().splitlines() or [""]
-    return lines[0] if len(lines[0]) <= MAX_TEXT else f"{lines[0][:MAX_TEXT]}…"
+    return _cut(redact_text(lines[0]))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[: cut_place(text, MAX_TEXT)]}…"

@@ -13,7 +13,7 @@ from aeon_core.effects.perform import ModelOutcome, call_model
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.retry import attempts
-from aeon_core.redaction import redact
+from aeon_core.redaction import conceal
 from system2.asking import Asking
 from system2.converse import ConverseTurn, Turn, turn_of, use_ids
 from system2.cost import CostTracker, dollars
@@ -186,7 +186,7 @@ class ModelCalls:
 
 
 class _RedactedTurns:
-    """Replaces what looks like a key in a conversation: of one that has grown, in what is new alone."""
+    """Conceals the secrets of a conversation: of one that has grown, in what is new alone."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Turn, Turn]] = []
@@ -198,7 +198,7 @@ class _RedactedTurns:
             if turn is not given:
                 break
             same += 1
-        self._known[same:] = [(turn, redact(turn)) for turn in turns[same:]]
+        self._known[same:] = [(turn, conceal(turn)) for turn in turns[same:]]
         return [redacted for _, redacted in self._known]
 
 

@@ -29,6 +29,7 @@ from system2.ending import ended
 from system2.entries import WorkflowResumed, WorkflowStart
 from system2.finding import unfinished
 from system2.gates import Gates
+from system2.known_secrets import with_secrets
 from system2.logs import Log
 from system2.policies import (
     BashFunction,
@@ -131,7 +132,7 @@ class Orchestrator:
             path = Path(transcript)
             shop = self._opened(model, Transcript.reopened(path, self._log.warning, self._listener, records.append))
             try:
-                view, recorded = unfinished(path, records)
+                view, recorded = unfinished(path, with_secrets(path, records))
             except UsageError:
                 self._close(shop)
                 raise

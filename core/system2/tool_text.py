@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aeon_core.redaction import redact_text
+from aeon_core.redaction import cut_place, redact_text
 from aeon_core.visible import visible
 
 MAX_RESULT = 100_000
@@ -26,9 +26,9 @@ def result_text(tool: str, result: Mapping[str, Any]) -> str:
 
 
 def summary_of(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments in one line of at most 100 characters, without the content of files and without keys."""
+    """Return the arguments in one line of at most 100 characters, without the content of files and without secrets."""
     text = " ".join(f"{visible(redact_text(name))}={_argument(name, value)}" for name, value in arguments.items())
-    return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 1]}…"
+    return text if len(text) <= MAX_SUMMARY else f"{text[: cut_place(text, MAX_SUMMARY - 1)]}…"
 
 
 def _argument(name: str, value: Any) -> str:

@@ -12,6 +12,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.records import Record
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.redaction import conceal_json
 
 _MAX_PER_SECOND = 1000
 _SYNCED = frozenset({"agent_complete", "gate_decision", "workflow_end"})
@@ -26,7 +27,7 @@ class Transcript:
     A folder that it makes is kept out of git by a `.gitignore` of its own.
     Two runs of one second are kept apart: the later one's name ends in `-2`. The file is locked while the workflow is
     alive. `listener` gets each line, long texts in full, also where no file can be written. `warn` is told once when
-    writing fails, and again by each `remind`. Keys are redacted. May be written from several threads.
+    writing fails, and again by each `remind`. Secrets are redacted. May be written from several threads.
     """
 
     def __init__(self, folder: Path, warn: Warn, listener: LineListener | None = None) -> None:
@@ -51,7 +52,7 @@ class Transcript:
         made = cls.__new__(cls)
         made._warn, made._listener = warn, listener
         made._problem, made._lock = None, threading.Lock()
-        made._writer = reopen(path, listener, on_record)
+        made._writer = _concealing(reopen(path, listener, on_record))
         made.run_id = made._writer.run_id
         return made
 
@@ -63,7 +64,7 @@ class Transcript:
     def write(self, entry: Record, *, redacted: bool = False) -> None:
         """Append an entry. Where that fails a person is warned, and the entries to come go to the listener alone.
 
-        `redacted` says that the caller has replaced what looks like a key.
+        `redacted` says that the caller has put tokens in place of secrets.
         """
         with self._lock:
             try:
@@ -82,13 +83,11 @@ class Transcript:
             self._writer.close()
 
     def _append(self, entry: Record, redacted: bool) -> None:
-        self._writer.redacts = not redacted
         try:
-            self._writer.append(entry)
+            self._writer.append(entry, raw=not redacted)
         except AeonError as error:
             self._fail(error)
-            self._writer.redacts = not redacted
-            self._writer.append(entry)
+            self._writer.append(entry, raw=not redacted)
         if entry.tag in _SYNCED:
             try:
                 self._writer.sync()
@@ -102,7 +101,7 @@ class Transcript:
             self.run_id = second if number == 1 else f"{second}-{number}"
             path = folder / f"{self.run_id}.jsonl"
             try:
-                return JournalWriter(path, self.run_id, self._listener)
+                return _concealing(JournalWriter(path, self.run_id, self._listener))
             except UsageError as error:
                 if not path.exists():
                     return self._without_file(error)
@@ -112,7 +111,7 @@ class Transcript:
         why = error.message.removesuffix("; the run stops here")
         self._problem = f"the transcript is not written, the work goes on: {why}"
         self._warn(self._problem)
-        return JournalWriter(None, self.run_id, self._listener)
+        return _concealing(JournalWriter(None, self.run_id, self._listener))
 
     def _fail(self, error: AeonError) -> None:
         broken, self._writer = self._writer, self._without_file(error)
@@ -121,6 +120,12 @@ class Transcript:
         except OSError:
             # A disk that fails may fail at this, too.
             return
+
+
+def _concealing(writer: JournalWriter) -> JournalWriter:
+    """Return the writer of a transcript: what comes from outside is written as a resume can take it back."""
+    writer.redact = conceal_json
+    return writer
 
 
 def _make_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult
+from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.config import runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.errors import UsageError
@@ -21,6 +21,7 @@ from aeon_core.memory.store import InMemoryStore
 from aeon_core.plan.models import Plan
 from aeon_core.replaying import replay, replay_lines
 from aeon_core.resuming import resume
+from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_passes import TASK, model, plan
 from tests.aeon_core.test_resuming import Counted, told, two_passes
 
@@ -200,15 +201,26 @@ def test_damage_behind_the_pass_is_no_matter_and_before_it_is_said(parent: Path,
         Fork(broken, 2, two_passes())
 
 
-def test_an_edited_plan_with_a_key_is_refused(parent: Path, tmp_path: Path) -> None:
-    plan = starting_plan(parent, 2)
+def test_a_key_in_an_edited_plan_reaches_the_tool_and_not_the_journal(parent: Path, tmp_path: Path) -> None:
+    given: list[str] = []
+
+    @tool(effect="pure")
+    def use(text: str) -> str:
+        """Uses a text."""
+        given.append(text)
+        return "used"
+
+    plan, key = starting_plan(parent, 2), "sk-" + "ant-" + "x" * 40
     assert plan is not None
     waiting = next(step for step in plan.walk() if step.status == "pending")
-    waiting.arguments = {"token": "sk-" + "ant-" + "x" * 40}
-    with pytest.raises(
-        UsageError, match=f"the step '{waiting.step_id}' of the edited plan holds what looks like a key"
-    ):
-        Fork(parent, 2, two_passes(), plan=plan)
+    waiting.tool, waiting.arguments = "use", {"text": key}
+    registry = default_registry()
+    registry.register(use)
+    path = tmp_path / "fork.jsonl"
+    Fork(parent, 2, two_passes(), registry, plan=plan, journal=path).run()
+    assert given[:1] == [key]
+    assert key not in path.read_text()
+    assert replay(path).difference is None
 
 
 def test_what_the_callers_store_holds_already_is_left_alone(tmp_path: Path) -> None:

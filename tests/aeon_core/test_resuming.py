@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, connect, tool
+from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
@@ -282,18 +282,6 @@ def test_tools_may_be_described_otherwise_behind_a_pass(tmp_path: Path) -> None:
     cut(path, lines, _first(lines, b'"type":"pass"') + 1)
     registry, _ = counting()
     assert told(resume(path, two_passes(), registry)) == told(want)
-
-
-def test_a_task_with_a_key_is_gone_on_with_though_the_key_is_not_in_the_journal(tmp_path: Path) -> None:
-    path, key = tmp_path / "r.jsonl", "sk-" + "ant-" + "x" * 40
-    task = f"design a REST API for invoices; the token is {key}"
-    want = record(path, connect("simulated:default"), task)
-    assert key not in path.read_text()
-    assert replay(path).difference is None
-    lines = path.read_bytes().splitlines(keepends=True)
-    for count in range(1, len(lines), 9):
-        cut(path, lines, count)
-        assert resume(path, connect("simulated:default")).status == want.status, count
 
 
 def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None:

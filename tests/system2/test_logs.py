@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.redaction import redact_text
 from system2.logs import Log, sanitize_log_entry
 from system2.policies import GateDecision, GateDecisionType
 from system2.tool_text import MAX_SUMMARY, result_text, summary_of
@@ -91,10 +92,10 @@ def test_control_characters_are_made_visible() -> None:
 def test_no_key_is_logged(json_lines: bool) -> None:
     log, lines = logged(json_lines=json_lines, verbose=True)
     log.info(f"key {KEY}")
-    log.debug(f"aws_session_token={'t0' * 20}")
+    log.debug(f"Authorization: Basic {'t0' * 20}")
     log.tool("Bash", {"command": f"export X={KEY}"}, summary_of({"command": f"export X={KEY}"}), f"no {KEY}", 1)
     assert not any(KEY in line or "t0" * 20 in line for line in lines)
-    assert sum("[redacted]" in line for line in lines) == 3
+    assert sum("[redacted:" in line for line in lines) == 3
 
 
 def test_an_entry_keeps_neither_contents_nor_keys() -> None:
@@ -102,14 +103,14 @@ def test_an_entry_keeps_neither_contents_nor_keys() -> None:
         "tool": "Write",
         "args": {"file_path": "a", "content": "secret plan", "nested": [{"stdout": "x" * 10}]},
         "messages": [{"role": "user"}],
-        "aws_secret_access_key": "k" * 10 + "1" * 10,
+        "url": f"https://{KEY}@host/{'x' * 450} {KEY}",
         "note": "n" * 600,
     }
     assert sanitize_log_entry(entry) == {
         "tool": "Write",
         "args": {"file_path": "a", "content": "<11 characters>", "nested": [{"stdout": "<10 characters>"}]},
         "messages": "<left out>",
-        "aws_secret_access_key": "[redacted]",
+        "url": f"https://{redact_text(KEY)}@host/{'x' * 450} …",
         "note": "n" * 500 + "…",
     }
 

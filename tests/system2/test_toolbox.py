@@ -151,7 +151,7 @@ def test_what_is_read_and_looks_like_an_order_is_marked_as_data(tmp_path: Path) 
     assert any("holds an order" in line for line in bench.logged)
 
 
-def test_keys_are_kept_from_the_model_the_transcript_and_the_log(tmp_path: Path) -> None:
+def test_keys_reach_the_model_and_neither_the_transcript_nor_the_log(tmp_path: Path) -> None:
     key = "sk-" + "ant-" + "x1" * 20
     (tmp_path / "settings.py").write_text(f"key = '{key}'\n")
     bench = Bench(tmp_path, bash=Confirms())
@@ -161,8 +161,7 @@ def test_keys_are_kept_from_the_model_the_transcript_and_the_log(tmp_path: Path)
         use(bench, "Grep", pattern="key", output_mode="content"),
     ):
         assert not result.is_error
-        assert key not in result.content
-        assert "[redacted]" in result.content
+        assert key in result.content
     assert bench.transcript.path is not None
     assert key not in bench.transcript.path.read_text()
     assert not any(key in line for line in bench.logged)

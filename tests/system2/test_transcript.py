@@ -14,6 +14,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.redaction import redact_text
 from system2.entries import AgentSkipped, GateDecided, Notice, WorkflowStart
 from system2.transcript import Transcript
 from tests.system2.kit import CONTRACT, Bench, done, uses
@@ -169,7 +170,7 @@ def test_a_key_in_the_conversation_reaches_the_model_and_not_the_transcript(tmp_
     assert key in bench.requests[1].prompt
     assert bench.transcript.path is not None
     assert key not in bench.transcript.path.read_text()
-    assert "use [redacted]" in bench.transcript.path.read_text()
+    assert f"use {redact_text(key)}" in bench.transcript.path.read_text()
 
 
 def test_what_has_no_form_as_json_is_told_and_left_out(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aeon_core.errors import ReplayMismatchError
@@ -22,17 +22,25 @@ class RecordingEnded(ReplayMismatchError):
 class Cursor:
     """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits.
 
-    What a run_resumed took back is left out.
+    What a run_resumed took back is left out, and so are calls that were made again for a secret: the kernel did not ask
+    for these.
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._lines, self._changes = _that_hold(lines)
+        self._lines, self._changes, self._repeats = _that_hold(lines)
         self._next = 0
+        self.redact: Callable[[bytes], bytes] = redact_json
+        """Puts tokens in place of the secrets in what the kernel emits from prompts and tools, which may hold some."""
 
     @property
     def changes(self) -> list[Mapping[str, Any]]:
         """Return the run_resumed lines that have been gone over, in order."""
         return [line for place, line in self._changes if place <= self._next]
+
+    @property
+    def repeats(self) -> list[Mapping[str, Any]]:
+        """Return the outcomes of calls made again for a secret, as far as they have been gone over, in order."""
+        return [line for place, line in self._repeats if place <= self._next]
 
     @property
     def first(self) -> dict[str, Any]:
@@ -95,7 +103,7 @@ class Cursor:
         Raises ReplayMismatchError that shows the difference.
         """
         line = self._lines[self._next]
-        emitted = json.loads(redact_json(record.body()))
+        emitted = self.emitted(record)
         recorded = {key: value for key, value in line.items() if key not in ENVELOPE}
         if line["type"] != record.tag:
             raise ReplayMismatchError(f"record {line['seq']} is {line['type']!r}, the kernel emits {record.tag!r}")
@@ -103,6 +111,10 @@ class Cursor:
             raise ReplayMismatchError(f"record {line['seq']} differs: {difference}", seq=line["seq"])
         self._next += 1
         return int(line["seq"])
+
+    def emitted(self, record: Record) -> Any:
+        """Return a record's body as it would be recorded."""
+        return json.loads(self.redact(record.body()) if record.raw else record.body())
 
     def outcome(self, tag: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the first line ahead of that type which holds all of `key`, or None where none was recorded."""
@@ -123,20 +135,33 @@ class RecordedModel(LLMAdapter):
         raise RecordingEnded(f"the {request.purpose!r} call that the kernel makes was not recorded")
 
 
-def _that_hold(
-    lines: Iterable[Mapping[str, Any]],
-) -> tuple[list[Mapping[str, Any]], list[tuple[int, Mapping[str, Any]]]]:
-    """Return the lines that the kernel emits, and with its place among them each line that says how it went on."""
+_Placed = list[tuple[int, Mapping[str, Any]]]
+
+
+def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], _Placed, _Placed]:
+    """Return the lines that the kernel emits, and with its place among them each other line that counts.
+
+    These are the changes that a resume brought, and the outcomes of calls that were made again.
+    """
     held: list[Mapping[str, Any]] = []
-    changes: list[tuple[int, Mapping[str, Any]]] = []
+    changes: _Placed = []
+    repeats: _Placed = []
     for line in lines:
         if line["type"] == "run_resumed":
             while held and held[-1]["seq"] >= line["continues_at"]:
                 held.pop()
+            repeats = [(place, each) for place, each in repeats if each["seq"] < line["continues_at"]]
             changes.append((len(held), line))
+        elif line.get("repeats") is not None:
+            if line["state"] == "finished":
+                repeats.append((len(held), line))
         elif line["type"] not in _NOT_EMITTED:
             held.append(line)
-    return held, [(min(place, len(held)), line) for place, line in changes]
+    return held, _within(held, changes), _within(held, repeats)
+
+
+def _within(held: list[Mapping[str, Any]], placed: _Placed) -> _Placed:
+    return [(min(place, len(held)), line) for place, line in placed]
 
 
 def _difference(recorded: Any, emitted: Any, path: str) -> str | None:

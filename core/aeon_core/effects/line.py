@@ -10,7 +10,7 @@ from aeon_core.config import Durability
 from aeon_core.effects.cursor import Cursor, RecordingEnded
 from aeon_core.effects.seal import ENDINGS, Seal
 from aeon_core.errors import RunAborted
-from aeon_core.journal.records import Record, RunFinished, RunResumed
+from aeon_core.journal.records import LLMRecord, Record, RunFinished, RunResumed, ToolRecord
 from aeon_core.journal.writer import JournalWriter
 
 
@@ -41,6 +41,8 @@ class Line:
         self.calls = 0
         """How many calls of models and tools were begun."""
         self._seal = Seal()
+        self._sealed_repeats = 0
+        self._repeats_appended = 0
 
     @property
     def recording(self) -> bool:
@@ -60,6 +62,7 @@ class Line:
     def go_on_behind(self, line: Mapping[str, Any]) -> None:
         """Go on from a `pass` line."""
         self._seal.go_on_from(str(line["outcomes"]))
+        self._sealed_repeats = len(self.repeats)
 
     def resumes_from(self, seq: int) -> None:
         """Say that a run which ends now goes on from that seq when it is resumed."""
@@ -78,8 +81,34 @@ class Line:
         """Those of the changes that were recorded and have been gone over."""
         return self._recorded.changes if self._recorded is not None else []
 
+    @property
+    def repeats(self) -> list[Mapping[str, Any]]:
+        """The recorded outcomes of calls that were made again for a secret, as far as they have been gone over."""
+        return self._recorded.repeats if self._recorded is not None else []
+
+    @property
+    def repeats_so_far(self) -> int:
+        """How many calls were made again for a secret, recorded ones included."""
+        return len(self.repeats) + self._repeats_appended
+
+    def append(self, record: LLMRecord | ToolRecord) -> None:
+        """Write a record of a call that is made again: the kernel did not ask for it, so no replay compares it."""
+        if self._resumed is not None:
+            self.changes()
+        self.journal.append(record)
+        self._seal.count(record, self.journal.body)
+        self._repeats_appended += record.state == "finished"
+
+    def _seal_repeats(self) -> None:
+        repeats = self.repeats
+        for line in repeats[self._sealed_repeats :]:
+            self._seal.count_line(line)
+        self._sealed_repeats = len(repeats)
+
     def emit(self, record: Record) -> int:
         """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
+        if self._recorded is not None:
+            self._seal_repeats()
         if self._recorded is not None and self.recording:
             line = self.ahead()
             seq = self._recorded.expect(self._seal.on(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from aeon_core.effects.cursor import RecordedModel
 from aeon_core.effects.known import KnownModel, adapters_of, check_budget, known_models, recorded_model
 from aeon_core.effects.line import Line
 from aeon_core.effects.perform import ModelOutcome, call_model
+from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
 from aeon_core.effects.window import ContextWindow
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.records import LLMRecord, NoticeRecord
@@ -51,12 +53,14 @@ class Models:
         line: Line,
         llm: LLMAdapter,
         config: RunConfig,
+        secrets: RunSecrets,
         *,
         recorded: Mapping[str, Any] | None,
         on_delta: Deltas | None,
         ask_to_lift: AskToLift,
     ) -> None:
         self._line = line
+        self._secrets = secrets
         self._adapters = adapters_of(llm)
         self._on_delta = on_delta
         self._ask_to_lift = ask_to_lift
@@ -73,8 +77,21 @@ class Models:
         self._llm = llm
         self._changed = 0
         self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
-        self.usage = {"input_tokens": 0, "output_tokens": 0}
-        self.cost_usd: float | None = 0.0 if self.known[0].price is not None else None
+        self._repeated = 0
+        self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._cost_usd: float | None = 0.0 if self.known[0].price is not None else None
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens of all attempts."""
+        self._count_repeats()
+        return self._usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all attempts cost, in US dollars; None where that is not known."""
+        self._count_repeats()
+        return self._cost_usd
 
     @property
     def model(self) -> KnownModel:
@@ -92,6 +109,7 @@ class Models:
             "calls": self._line.calls,
             "index": self._index,
             "changed": self._changed,
+            "repeated": self._line.repeats_so_far,
             "usage": dict(self.usage),
             "cost_usd": self.cost_usd,
             "budget": self._budget.standing(),
@@ -104,7 +122,8 @@ class Models:
             self._take(change)
         self._line.calls = standing["calls"]
         self._changed, self._index = standing["changed"], standing["index"]
-        self.usage, self.cost_usd = dict(standing["usage"]), standing["cost_usd"]
+        self._repeated = standing.get("repeated", 0)
+        self._usage, self._cost_usd = dict(standing["usage"]), standing["cost_usd"]
         self._budget.restore(standing["budget"])
         for window, measure in zip(self._windows, standing["windows"], strict=True):
             window.restore(measure)
@@ -156,6 +175,7 @@ class Models:
     def _begin(self, call: Call) -> None:
         """Make an attempt, and keep its outcome."""
         self._change()
+        self._count_repeats()
         call.outcome, call.begun = ModelOutcome(None, None), False
         request = self._fitted(call)
         described = _describe(request)
@@ -206,13 +226,76 @@ class Models:
         if begun:
             lost = LLMError("the process ended before the reply came; the model is asked again", True, lost=True)
             return ModelOutcome(None, lost)
+        try:
+            request = self._revealed(request)
+        except LostSecretError as error:
+            return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
             request.on_delta = _guarded(listener, call)
-        outcome = call_model(adapter, request, self._line.aborted)
+        outcome = call_model(adapter, request, self._line.aborted, self._secrets.conceal)
         usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
         if outcome.error is not None and (call.begun or (usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
         return replace(outcome, cost_usd=self._cost(usage))
+
+    def _revealed(self, request: LLMRequest) -> LLMRequest:
+        """Return the request as a model gets it. Raises LostSecretError."""
+        parts: dict[str, Any] = {"system": request.system, "messages": request.messages}
+        parts |= {"tools": request.tools, "schema": request.schema}
+        revealed = self._secrets.reveal(parts)
+        return request if revealed is parts else replace(request, **revealed)
+
+    def repeat(self, started: Mapping[str, Any]) -> str | None:
+        """Make a recorded call again for a secret in its reply; return why that cannot be, None where a reply came.
+
+        What it costs counts; nobody is asked to lift the budget for it. Raises RunAborted.
+        """
+        described = dict(started["request"])
+        request = LLMRequest(purpose=started["purpose"], **described)
+        call_id = f"{started['call_id']}.{self._line.repeats_so_far + 1}"
+        call = Call(call_id, request, started["pass"], started.get("step_id"), attempt=1)
+        tokens, price = request_tokens_at_most(self._secrets.shown(described)), self.model.price
+        reserved = {"reserved_usd": price.worst_case(tokens, request.max_tokens) if price is not None else 0.0}
+        try:
+            live = self._revealed(request)
+            self._budget.reserve(reserved["reserved_usd"])
+        except (LostSecretError, CostCeilingReached) as error:
+            return error.message
+        again = {"repeats": started["call_id"], **reserved}
+        self._line.append(_record(call, "started", request=described, **again))
+        adapter = self._adapters[self._index]
+        call.outcome = outcome = call_model(adapter, live, self._line.aborted, self._secrets.conceal)
+        response, failure = outcome.response, outcome.error
+        usage = response.usage if response is not None else _usage_of(failure)
+        told = {"usage": usage, "cost_usd": self._cost(usage), "latency_ms": outcome.latency_ms, **again}
+        if response is not None:
+            told["response"] = response.model_dump(exclude_none=True)
+        elif failure is not None:
+            told["error"] = _describe_error(failure)
+        finished = _record(call, "finished", **told)
+        self._line.append(finished)
+        self._count(finished.usage, finished.cost_usd)
+        self._budget.settle(finished.cost_usd)
+        return None if failure is None else failure.message
+
+    def _count_repeats(self) -> None:
+        """Count what recorded calls have cost that were made again for a secret."""
+        for line in self._line.repeats[self._repeated :]:
+            self._repeated += 1
+            if line["type"] == LLMRecord.tag:
+                with contextlib.suppress(CostCeilingReached):
+                    self._budget.reserve(line.get("reserved_usd") or 0.0)
+                self._count(line.get("usage"), line.get("cost_usd"))
+                self._budget.settle(line.get("cost_usd"))
+
+    def _count(self, usage: Mapping[str, Any] | None, cost_usd: float | None) -> None:
+        for kind in self._usage:
+            self._usage[kind] += (usage or {}).get(kind, 0)
+        if self.model.price is None:
+            # Tokens without a price leave nothing to add up.
+            self._cost_usd = None if usage else self._cost_usd
+        elif self._cost_usd is not None:
+            self._cost_usd = round(self._cost_usd + (cost_usd or 0.0), 12)
 
     def _cost(self, usage: Usage | None) -> float | None:
         price = self.model.price
@@ -220,13 +303,10 @@ class Models:
 
     def _finish(self, call: Call, *, usage: Mapping[str, Any] | None, **fields: Any) -> None:
         outcome = call.outcome
-        for kind in self.usage:
-            self.usage[kind] += (usage or {}).get(kind, 0)
-        if self.model.price is None:
-            # Tokens without a price leave nothing to add up.
-            self.cost_usd = None if outcome.response is not None or usage else self.cost_usd
-        elif self.cost_usd is not None:
-            self.cost_usd = round(self.cost_usd + (outcome.cost_usd or 0.0), 12)
+        self._count_repeats()
+        self._count(usage, outcome.cost_usd)
+        if self.model.price is None and outcome.response is not None:
+            self._cost_usd = None
         free = outcome.cost_usd is None and _is_free(outcome)
         self._budget.settle(0.0 if free else outcome.cost_usd, partly=_is_partial(outcome))
         told = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
@@ -242,7 +322,7 @@ class Models:
         worst = self._recorded_reserve()
         if worst is None:
             price = self.model.price
-            tokens = request_tokens_at_most(described)
+            tokens = request_tokens_at_most(self._secrets.shown(described))
             worst = price.worst_case(tokens, request.max_tokens) if price is not None else 0.0
         asked_at = self._line.next_seq
         while True:

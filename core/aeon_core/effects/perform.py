@@ -1,4 +1,4 @@
-"""Doing what is not deterministic: calling a model, invoking a tool. Outcomes leave here plain, redacted, checked."""
+"""Doing what is not deterministic: calling a model, invoking a tool. Outcomes leave here plain and checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from pydantic import ValidationError as PydanticError
 from aeon_core.errors import AeonError, LLMError, RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.plain import NotPlainError, clean_text, plain
-from aeon_core.redaction import redact, redact_text
+from aeon_core.redaction import cut_place
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
 
@@ -23,7 +24,17 @@ _MOST_TOKENS = 10**12
 """No call has more: a larger count is no count."""
 _CLOSING = 0.25
 """Seconds that an adapter is given to close in when a run is aborted; it may be busy with loading an SDK."""
+_MOST_CHARACTERS = 500
+"""Of what an adapter that broke says."""
 _USAGE: TypeAdapter[Usage] = TypeAdapter(Usage)
+
+Conceal = Callable[[Any], Any]
+"""Returns plain JSON as it is recorded: without secrets."""
+
+
+def as_it_is(value: Any) -> Any:
+    """Return the value: what is not recorded need not be concealed."""
+    return value
 
 
 @dataclass(frozen=True)
@@ -45,11 +56,13 @@ class ModelOutcome:
     cost_usd: float | None = None
 
 
-def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> ModelOutcome:
-    """Ask the model once. Raises RunAborted soon after `abort` is set, whether or not a reply came.
+def call_model(
+    llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = as_it_is
+) -> ModelOutcome:
+    """Ask the model once; return what it gave, concealed. Raises RunAborted soon after `abort` is set, reply or not.
 
-    The call sits on a thread of its own, since a blocking call cannot be cut from outside; an abandoned one ends by
-    itself and its reply is dropped.
+    The call runs on its own thread, since nothing can interrupt a blocking call; when abandoned, it ends by itself and
+    its reply is dropped.
     """
     replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
 
@@ -71,7 +84,7 @@ def call_model(llm: LLMAdapter, request: LLMRequest, abort: threading.Event) -> 
                 raise RunAborted("the run was aborted while a model call was in flight") from None
     latency_ms = round((time.perf_counter() - began) * 1000, 3)
     try:
-        return ModelOutcome(_checked(reply), None, latency_ms)
+        return ModelOutcome(_checked(reply, conceal), None, latency_ms)
     except LLMError as error:
         return ModelOutcome(None, error, latency_ms)
 
@@ -82,24 +95,26 @@ def _close(llm: LLMAdapter) -> None:
     closing.join(_CLOSING)
 
 
-def _checked(reply: Any) -> LLMResponse:
+def _checked(reply: Any, conceal: Conceal) -> LLMResponse:
     if isinstance(reply, AeonError):
-        raise _recordable(reply)
+        raise _recordable(reply, conceal)
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
-        raise LLMError(redact_text(f"the model adapter failed: {describe(reply)}")[:500], retryable)
+        message = conceal(f"the model adapter failed: {describe(reply)}")
+        raise LLMError(message[: cut_place(message, _MOST_CHARACTERS)], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
     try:
-        checked = LLMResponse.model_validate(redact(plain(reply.model_dump(exclude_none=True))))
+        checked = LLMResponse.model_validate(conceal(plain(reply.model_dump(exclude_none=True))))
     except (NotPlainError, PydanticError) as error:
-        raise LLMError(f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]) from None
+        message = f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]
+        raise LLMError(conceal(clean_text(message))) from None
     return checked.model_copy(update={"usage": _usage(checked.usage)})
 
 
-def _recordable(error: AeonError) -> LLMError:
+def _recordable(error: AeonError, conceal: Conceal) -> LLMError:
     """Return the error as the journal can hold it, whatever an adapter put into it."""
-    error.message = redact_text(clean_text(str(error.message)))
+    error.message = conceal(clean_text(str(error.message)))
     if not isinstance(error, LLMError):
         return LLMError(error.message, exit_code=error.exit_code)
     error.usage = cast("dict[str, int] | None", _usage(error.usage))
@@ -107,7 +122,7 @@ def _recordable(error: AeonError) -> LLMError:
         error.retry_after = None
     for key, value in list(error.context.items()):
         try:
-            error.context[key] = redact(plain(value))
+            error.context[key] = conceal(plain(value))
         except NotPlainError:
             del error.context[key]
     return error
@@ -122,8 +137,10 @@ def _usage(told: Any) -> Usage | None:
     return usage if all(count <= _MOST_TOKENS for count in cast("dict[str, int]", usage).values()) else None
 
 
-def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
-    """Invoke a tool on a copy of its arguments and check what it gives (core FR-054).
+def invoke_tool(
+    tool: Tool, arguments: dict[str, Any], output_schema: Schema, conceal: Conceal = as_it_is
+) -> ToolOutcome:
+    """Invoke a tool on a copy of its arguments, and return what it gives, checked and concealed (core FR-054).
 
     Any exception, an `error` it returns, and a result that does not fit its `output_schema` is an error; anything
     but a dict is wrapped as `{"result": …}`.
@@ -135,7 +152,7 @@ def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) ->
         value = plain(tool.invoke(**arguments))
         if problem := _returned_error(value, tool):
             error = {"error_type": "ToolError", "message": problem}
-        elif problems := output_schema.errors(value):
+        elif problems := output_schema.errors(value, shown=conceal):
             error = {
                 "error_type": "ValidationError",
                 "message": f"the result of {tool.name!r} does not fit its output_schema: {'; '.join(problems)}",
@@ -150,10 +167,10 @@ def invoke_tool(tool: Tool, arguments: dict[str, Any], output_schema: Schema) ->
     except BaseException as problem:
         message = clean_text(problem.message) if isinstance(problem, AeonError) else describe(problem)
         error = {"error_type": type(problem).__name__, "message": message}
-    return ToolOutcome(redact(result), redact(error), round((time.perf_counter() - began) * 1000, 3))
+    return ToolOutcome(conceal(result), conceal(error), round((time.perf_counter() - began) * 1000, 3))
 
 
-def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
+def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
     """Return what a tool itself knows of a call that was begun and not ended, None where it cannot tell.
 
     Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
@@ -165,10 +182,10 @@ def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutco
     try:
         value = plain(reconcile(call_id, plain(arguments)))
     except Exception as problem:
-        return ToolOutcome(None, {"error_type": type(problem).__name__, "message": describe(problem)})
+        return ToolOutcome(None, conceal({"error_type": type(problem).__name__, "message": describe(problem)}))
     if value is None:
         return None
-    return ToolOutcome(redact(value if isinstance(value, dict) else {"result": value}), None)
+    return ToolOutcome(conceal(value if isinstance(value, dict) else {"result": value}), None)
 
 
 def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:

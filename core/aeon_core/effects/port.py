@@ -22,6 +22,7 @@ from aeon_core.effects.cursor import Cursor, RecordedModel, RecordingEnded
 from aeon_core.effects.line import Line
 from aeon_core.effects.models import Call, Deltas, Models
 from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
+from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import (
     ApprovalPoint,
@@ -38,8 +39,9 @@ from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
 from aeon_core.plain import NotPlainError, clean_text, plain
 from aeon_core.policy import Policy
-from aeon_core.redaction import holds_secret, redact
+from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 
 Ending = TypeVar("Ending", bound=Exception)
@@ -63,7 +65,13 @@ class Effects:
         recorded: Cursor | None = None,
         on_delta: Deltas | None = None,
         resumed: RunResumed | None = None,
+        secrets: RunSecrets | None = None,
+        tools: ToolRegistry | None = None,
+        unstored: Mapping[str, Any] | None = None,
     ) -> None:
+        self._secrets = secrets if secrets is not None else RunSecrets(SecretVault())
+        self._secrets.recover_with(self._made_again)
+        self._tools, self._policy = tools, Policy(config.policy)
         replays = isinstance(llm, RecordedModel)
         durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
         self._line = Line(journal, recorded, durability, replays=replays, resumed=resumed)
@@ -71,16 +79,22 @@ class Effects:
         self._on_unknown = config.on_unknown
         self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
-        self._journal = journal
         self._llm = llm
         self._memory = memory
         self._approver = approver
-        self._unstored: set[str] = set()
+        self._known: dict[str, Any] = dict(unstored or {})
+        self._unstored: set[str] = set(self._known)
         # A store of the run's own has forgotten what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
-        self._known = self._restored(first["memory"]) if first is not None else self._read_memory()
+        self._known = self._restored(first["memory"]) if first is not None else self._read_memory(self._known)
         self.models = Models(
-            self._line, llm, config, recorded=first, on_delta=on_delta, ask_to_lift=self._lifted_ceiling
+            self._line,
+            llm,
+            config,
+            self._secrets,
+            recorded=first,
+            on_delta=on_delta,
+            ask_to_lift=self._lifted_ceiling,
         )
 
     def go_on_behind(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
@@ -92,8 +106,18 @@ class Effects:
     def _restored(self, memory: Mapping[str, Any]) -> dict[str, Any]:
         if self._restores is not None:
             for key, value in memory.items():
-                self._restores.write(key, plain(value))
+                self._restore_entry(key, value)
         return dict(memory)
+
+    def _restore_entry(self, key: str, value: Any) -> None:
+        """Put what is recorded back into a store of the run's own; what holds a lost secret is known, not stored."""
+        assert self._restores is not None
+        try:
+            name, secret = self._secrets.reveal([key, value])
+        except LostSecretError:
+            self._unstored.add(key)
+        else:
+            self._restores.write(name, plain(secret))
 
     @property
     def now(self) -> str:
@@ -164,14 +188,15 @@ class Effects:
         pass_number: int,
         step_id: str,
     ) -> ToolOutcome:
-        """Return what the tool gave. The tool gets a copy of the validated arguments."""
+        """Return what the tool gave. The tool gets a copy of the validated arguments, with their secrets."""
         call_id = self._line.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
         begun = self._line.recording
-        self.emit(record(state="started", arguments=arguments, effect=tool.effect))
+        started = record(state="started", arguments=arguments, effect=tool.effect)
+        self.emit(started)
         self._line.follow_abort(in_a_cycle=True)
-        refused = self._unknown(tool, call_id, arguments, pass_number, step_id) if begun else None
+        refused = self._unknown(tool, started) if begun else None
         if line := self._line.outcome("tool", {"call_id": call_id, "state": "finished"}):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
         elif isinstance(self._llm, RecordedModel):
@@ -180,35 +205,95 @@ class Effects:
             outcome = refused
         else:
             self._line.sync(needed)
-            outcome = invoke_tool(tool, plain(arguments), output_schema)
+            outcome = self._invoked(tool, arguments, output_schema)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
         self._line.sync(needed)
         return outcome
 
-    def _unknown(
-        self, tool: Tool, call_id: str, arguments: dict[str, Any], pass_number: int, step_id: str
-    ) -> ToolOutcome | None:
+    def _invoked(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
+        """Invoke a tool with the secrets in its arguments, which must fit its input_schema with these, too."""
+        try:
+            live = self._secrets.reveal(arguments)
+        except LostSecretError as error:
+            return ToolOutcome(None, error.as_dict())
+        if live is not arguments and (problems := Schema(tool.input_schema).errors(live, shown=self._secrets.conceal)):
+            message = f"the arguments of {tool.name!r} do not fit: {'; '.join(problems)}"
+            return ToolOutcome(None, {"error_type": "ValidationError", "message": self._secrets.conceal(message)})
+        return invoke_tool(tool, plain(live), output_schema, self._secrets.conceal)
+
+    def _unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
         """Return the outcome of an unsafe call that was begun and not ended; None where it is made (again).
 
-        The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled.
+        The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled. A retry has
+        a `started` record of its own.
         """
+        call_id, arguments = started.call_id, dict(started.arguments or {})
         while tool.effect == "unsafe":
             asked_before = self._line.ahead().get("point") == "unknown"
             if self._line.recording and not asked_before:
                 return None
-            if not asked_before and (known := reconciled(tool, call_id, arguments)) is not None:
+            if not asked_before and (known := self._reconciled(tool, call_id, arguments)) is not None:
                 return known
             written = self._line.appended
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
-                "unknown", subject, pass_number=pass_number, step_id=step_id, policy=self._on_unknown_now
+                "unknown",
+                subject,
+                pass_number=started.pass_number,
+                step_id=started.step_id,
+                policy=self._on_unknown_now,
             )
             if decided.decision == "abort":
                 raise RunAborted(f"the question what became of {tool.name!r} was answered with abort")
-            if self._line.appended > written:
-                again = decided.decision in ("approve", "replay")
-                return None if again else unknown_outcome(tool, decided.feedback)
+            again, live = decided.decision in ("approve", "replay"), self._line.appended > written
+            if live and not again:
+                return unknown_outcome(tool, decided.feedback)
+            ahead = self._line.ahead()
+            if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
+                self.emit(started)
+            if live:
+                return None
         return None
+
+    def _reconciled(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
+        """Return what a tool itself knows of a call; None where it cannot tell, or a secret that it needs is lost."""
+        try:
+            return reconciled(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
+        except LostSecretError:
+            return None
+
+    def _made_again(self, line: Mapping[str, Any]) -> str | None:
+        """Do again what a record began, for a secret in its outcome; return why that cannot be."""
+        if line["type"] == "llm":
+            return self.models.repeat(line)
+        if line["type"] == "tool":
+            return self._invoked_again(line)
+        self._read_memory()
+        return None
+
+    def _invoked_again(self, started: Mapping[str, Any]) -> str | None:
+        tool = self._tools.get(started["tool_name"]) if self._tools is not None else None
+        if tool is None or not (is_repeatable(tool.effect) and is_repeatable(started["effect"])):
+            return "that call is not safe to repeat" if tool is not None else "that tool is not there any more"
+        try:
+            if self._policy.verdict(tool, self._secrets.reveal(started["arguments"])).answer != "allow":
+                return "the policy does not allow to repeat that call"
+        except LostSecretError as error:
+            return error.message
+        call_id = f"{started['call_id']}.{self._line.repeats_so_far + 1}"
+        record = partial(
+            ToolRecord,
+            call_id=call_id,
+            pass_number=started["pass"],
+            step_id=started["step_id"],
+            tool_name=tool.name,
+            repeats=started["call_id"],
+        )
+        self._line.append(record(state="started", arguments=started["arguments"], effect=tool.effect))
+        outcome = self._invoked(tool, started["arguments"], Schema(tool.output_schema))
+        finished = record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms)
+        self._line.append(finished)
+        return str(outcome.error["message"]) if outcome.error is not None else None
 
     @property
     def approve(self) -> list[str]:
@@ -233,7 +318,7 @@ class Effects:
             noted = line.get("type") == "policy"
             verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
         else:
-            verdict = policy.verdict(tool, arguments)
+            verdict = self._verdict(policy, tool, arguments)
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
@@ -247,6 +332,13 @@ class Effects:
             )
         return verdict
 
+    def _verdict(self, policy: Policy, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        try:
+            verdict = policy.verdict(tool, self._secrets.reveal(arguments))
+        except LostSecretError as error:
+            return Verdict("deny", error.message)
+        return Verdict(verdict.answer, self._secrets.conceal(verdict.reason))
+
     def decide(
         self,
         point: ApprovalPoint,
@@ -258,7 +350,8 @@ class Effects:
     ) -> ApprovalDecision:
         """Ask a person; return what was decided, by a policy where there is one that decides.
 
-        Where nobody can be asked, the answer is `reject` with the reason.
+        Where nobody can be asked, the answer is `reject` with the reason. The person sees the subject with its secrets;
+        the digest binds what is recorded of it.
         """
         asked_at = self._line.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
@@ -272,11 +365,12 @@ class Effects:
             decision = decided
         else:
             self._line.sync("normal")
-            decision = ask(
-                self._approver,
-                ApprovalRequest(point=point, pass_number=pass_number, step_id=step_id, subject=subject, digest=digest),
+            shown = self._secrets.shown(subject)
+            request = ApprovalRequest(
+                point=point, pass_number=pass_number, step_id=step_id, subject=shown, digest=digest
             )
-        self._journal.redacts |= holds_secret(decision.model_dump_json())
+            decision = ask(self._approver, request)
+            decision = ApprovalDecision(**self._secrets.conceal_edited(decision.model_dump()))
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort":
             # Whoever goes on with the run is asked again.
@@ -306,7 +400,7 @@ class Effects:
         """Note what others wrote; a null says that nothing is stored any more."""
         self._known[key] = value
         if self._restores is not None and self._line.recording:
-            self._restores.write(key, value)
+            self._restore_entry(key, value)
         if value is None:
             del self._known[key]
         self.emit(MemoryRecord(key=key, value=value, source="external"))
@@ -318,11 +412,13 @@ class Effects:
         if recorded is not None and (self._restores is None or "error" in recorded):
             return recorded.get("error")
         try:
-            self._memory.write(key, plain(value))
+            name, secret = self._secrets.reveal([key, value])
+            self._memory.write(name, plain(secret))
         except Exception as error:
-            logger.warning("memory refused to store %r: %s", key, describe(error))
+            why = error.message if isinstance(error, LostSecretError) else self._secrets.conceal(describe(error))
+            logger.warning("memory refused to store %r: %s", key, why)
             self._unstored.add(key)
-            return describe(error)
+            return str(why)
         return None
 
     def _read_memory(self, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -334,12 +430,17 @@ class Effects:
         try:
             for key, value in self._memory.search(""):
                 try:
-                    # With its key: `password` makes a secret of what is none alone.
-                    found.update(redact({clean_text(key): plain(value)}))
+                    name = self._secrets.conceal(clean_text(key))
+                    found[name] = self._concealed(name, plain(value))
                 except NotPlainError as error:
-                    logger.warning("memory holds under %r what is no JSON: %s", key, error)
+                    logger.warning("memory holds under %r what is no JSON: %s", name, error)
         except Exception as error:
             logger.warning("memory cannot be read: %s", describe(error))
             return known
         # What the store refused to keep is known all the same.
         return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
+
+    def _concealed(self, name: str, value: Any) -> Any:
+        """Return what a store holds as the kernel knows it: what is there already, where it means the same."""
+        known = self._known.get(name)
+        return known if known is not None and self._secrets.shown(known) == value else self._secrets.conceal(value)

@@ -27,10 +27,14 @@ PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="
 
 
 class Record(BaseModel):
-    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all."""
+    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
+
+    `raw` says that it may hold text which has not passed the port, such as a prompt: it is redacted when it is written.
+    """
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
     nulls: ClassVar[Nulls] = "dropped"
+    raw: ClassVar[bool] = False
     tag: ClassVar[str] = ""
 
     @classmethod
@@ -50,6 +54,7 @@ class RunStarted(Record):
     """First line of a run."""
 
     type: Literal["run_started"] = Field(default="run_started", exclude=True)
+    raw: ClassVar[bool] = True
     task: str
     config: dict[str, Any]
     model: str
@@ -76,6 +81,7 @@ class RunResumed(Record):
     """A process goes on with a run."""
 
     type: Literal["run_resumed"] = Field(default="run_resumed", exclude=True)
+    raw: ClassVar[bool] = True
     options: dict[str, Any]
     """What was said anew; everything else holds as it was."""
     continues_at: int
@@ -131,6 +137,7 @@ class LLMRecord(Record):
 
     type: Literal["llm"] = Field(default="llm", exclude=True)
     nulls: ClassVar[Nulls] = "given"
+    raw: ClassVar[bool] = True
     call_id: str
     state: Literal["started", "finished"]
     purpose: str
@@ -147,6 +154,8 @@ class LLMRecord(Record):
     latency_ms: float | None = None
     error: dict[str, Any] | None = None
     retry_in_s: float | None = None
+    repeats: str | None = None
+    """The call_id of an earlier call, which was made again for a secret in its reply; the kernel did not ask for it."""
 
 
 class ToolRecord(Record):
@@ -163,6 +172,8 @@ class ToolRecord(Record):
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
+    repeats: str | None = None
+    """As in an `llm` record: a pure or idempotent call that was made again for a secret in its result."""
 
 
 class SupervisorRecord(SupervisorAction, Record):

@@ -57,8 +57,8 @@ class JournalWriter:
         self.run_id = run_id
         self.stamp = ""
         """Time of the last line, the kernel's clock."""
-        self.redacts = False
-        """Whether values that look like keys may come with a record: outcomes have none, what a caller gives may."""
+        self.redact: Callable[[bytes], bytes] = redact_json
+        """Puts tokens in place of the secrets in the body of a record."""
         if file is None and path is not None:
             file = OpenFile(_create(path))
         self._run = json.dumps(run_id)
@@ -91,17 +91,18 @@ class JournalWriter:
         self.stamp = f"{self._day_time}.{fraction:06d}Z"
         return self.stamp
 
-    def append(self, record: Record) -> int:
+    def append(self, record: Record, *, raw: bool | None = None) -> int:
         """Write one record (and before it the long texts that it is the first to hold); return its `seq`.
 
-        The first record of a journal is written as it is: `run_started` is its first line.
+        The first record of a journal is written as it is: `run_started` is its first line. `raw` says whether secrets
+        may be in it, by default as the record's type does.
         """
         if self._broken is not None:
             raise JournalError(self._broken)
         if self._appending:
             self._take_back()
         self._appending = True
-        self.body = body = redact_json(record.body()) if self.redacts else record.body()
+        self.body = body = self.redact(record.body()) if (record.raw if raw is None else raw) else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
         for sha256, text in texts:
             self._line(TextRecord.tag, whole := TextRecord(sha256=sha256, text=text).body(), whole)

@@ -55,7 +55,6 @@ from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.plan.refining.applying import Refinement
 from aeon_core.plan.refining.replies import RefinementReply, read_refinement
 from aeon_core.reasoning import reply_text
-from aeon_core.redaction import redact_text
 from aeon_core.timing import milliseconds_between
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.structural import validate_plan_tools
@@ -77,9 +76,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.effects, self.state, self.config = self.executor.effects, self.executor.state, self.executor.config
-        # What rules find must be found again when the run is gone over from its journal, where no key stands.
-        self.told = redact_text(self.task)
-        self.evaluator = Evaluator(self.told, self.executor.registry, self.criteria, self.config.prompts_dir)
+        self.evaluator = Evaluator(self.task, self.executor.registry, self.criteria, self.config.prompts_dir)
         self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
         self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.how)
 
@@ -264,7 +261,7 @@ class Loop:
         self._plan()
         self._note(self.evaluator.of_plan(self.executor.plan))
         self._refine()
-        questions = follow_up_questions(self.told, self.executor.plan, self.state.follow_up_questions)
+        questions = follow_up_questions(self.task, self.executor.plan, self.state.follow_up_questions)
         self._tell_person(questions, self.state.ledger)
         self._deepen()
 
@@ -274,7 +271,7 @@ class Loop:
         tools = executor.registry.export_tools_for_llm()
         with executor.in_cycle():
             profile = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile)
-            state.task_profile = profile or default_profile(self.told, tools=len(tools))
+            state.task_profile = profile or default_profile(self.task, tools=len(tools))
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
         """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
@@ -351,7 +348,7 @@ class Loop:
         self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *reply.follow_up_questions]
-        self._tell_person(follow_up_questions(self.told, None, questions), outcome.ledger)
+        self._tell_person(follow_up_questions(self.task, None, questions), outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)
             self.effects.emit(RefinementRecord(pass_number=number, **done))

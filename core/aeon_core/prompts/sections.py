@@ -10,6 +10,7 @@ from typing import Any
 from aeon_core.entities import TTLState
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.prompts.nearby import nearby
+from aeon_core.redaction import cut_place
 
 CLIPPED_AT = 4000
 """Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""
@@ -98,7 +99,8 @@ def _clip(text: str, characters: int) -> str:
     """Return both ends of a long text, and how much is missing between them."""
     left_out = len(text) - characters
     head = 3 * characters // 4
-    return f"{text[:head]} …[{left_out} characters left out]… {text[head + left_out :]}"
+    first, last = cut_place(text, head), cut_place(text, head + left_out)
+    return f"{text[:first]} …[{left_out} characters left out]… {text[last:]}"
 
 
 def memory_section(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import jsonschema_rs
 
 from aeon_core.errors import ValidationError
 from aeon_core.plain import NotPlainError, clean_text, plain
-from aeon_core.redaction import redact_text
+from aeon_core.redaction import cut_place, redact_text, tokens_in
 
 MAX_ERRORS = 5
 MAX_ERROR_LENGTH = 200
@@ -38,6 +39,13 @@ _FORMATS = {
 }
 _STRINGS = ("a", "A", "1", "abc", "ABC", "123", "a1", "A1", "a-b", "AB-12", "file.txt", "/file", *_FORMATS.values())
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_ABOUT_TEXT = frozenset(
+    {
+        "minLength", "maxLength", "pattern", "format", "enum", "const", "anyOf", "oneOf", "not", "propertyNames",
+        "contains", "falseSchema",
+    }
+)  # fmt: skip
+"""Keywords that a secret may satisfy and its token not, or the other way round."""
 
 
 class Schema:
@@ -68,19 +76,20 @@ class Schema:
         self._refers = any(f'"{keyword}"' in text for keyword in _REFERENCES)
         self._branches = self._refers and ('"anyOf"' in text or '"oneOf"' in text)
 
-    def errors(self, instance: Any) -> list[str]:
+    def errors(self, instance: Any, shown: Callable[[Any], Any] = lambda value: value) -> list[str]:
         """Return what is wrong with `instance`, at most MAX_ERRORS lines of place, expectation and finding.
 
-        An empty list means that it is valid. Never raises; key-like values are redacted.
+        An empty list means that it is valid. Never raises. What a secret's token does not satisfy is no error here:
+        whoever has the secret checks it. The lines quote `shown(instance)`, without secrets.
         """
         try:
             if self._is_valid(plain(instance) if self._refers else instance):
                 return []
-            return self._explain(instance)
+            return self._explain(instance, shown)
         except NotPlainError as error:
             return [_clip(f"{_MASK}: {error}")]
         except ValueError:
-            return self._errors_of_unclean(instance)
+            return self._errors_of_unclean(instance, shown)
 
     def example(self) -> Any:
         """Return a small valid instance, always the same one for a schema, or None where none was found."""
@@ -93,19 +102,21 @@ class Schema:
                 return candidate
         return None
 
-    def _errors_of_unclean(self, instance: Any) -> list[str]:
+    def _errors_of_unclean(self, instance: Any, shown: Callable[[Any], Any]) -> list[str]:
         try:
             copy = plain(instance)
-            return [] if self._is_valid(copy) else self._explain(copy)
+            return [] if self._is_valid(copy) else self._explain(copy, shown)
         except ValueError as error:
             return [_clip(f"{_MASK}: {error}")]
 
-    def _explain(self, instance: Any) -> list[str]:
+    def _explain(self, instance: Any, shown: Callable[[Any], Any]) -> list[str]:
         # Alternatives that refer to themselves have exponentially many reasons not to fit.
         if self._branches and _nests_deeper(instance, _MAX_EXPLAINED_DEPTH):
             return [f"{_MASK}: does not fit the schema; it nests too deeply to say where"]
-        found = islice(self._validator.iter_errors(instance), MAX_ERRORS)
-        return list(dict.fromkeys(_clip(_line(error, instance)) for error in found))
+        errors, quoted = iter(self._validator.iter_errors(instance)), shown(instance)
+        if any(tokens_in(instance)):
+            errors = (error for error in errors if not _is_about_token(error, instance))
+        return list(dict.fromkeys(_clip(_line(error, quoted)) for error in islice(errors, MAX_ERRORS)))
 
 
 class _Example:
@@ -249,7 +260,7 @@ def _quoted(text: str) -> str:
     # Redacted before it is cut, so that no cut-off key gets through.
     text = redact_text(clean_text(text[:2000]))
     if len(text) > _MAX_SHOWN:
-        text = text[:_MAX_SHOWN] + "…"
+        text = text[: cut_place(text, _MAX_SHOWN)] + "…"
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
@@ -260,7 +271,7 @@ def _listed(values: list[Any]) -> str:
 
 def _clip(text: str) -> str:
     text = redact_text(" ".join(text.split()))
-    return text if len(text) <= MAX_ERROR_LENGTH else text[: MAX_ERROR_LENGTH - 1] + "…"
+    return text if len(text) <= MAX_ERROR_LENGTH else text[: cut_place(text, MAX_ERROR_LENGTH - 1)] + "…"
 
 
 def _schema_fault(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) -> str:
@@ -270,6 +281,14 @@ def _schema_fault(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) 
         uri = error.message.rpartition("cannot fetch ")[2]
         return f"the reference {_quoted(uri)} leads out of the schema and is not fetched; put its target under '$defs'"
     return f"not a valid JSON Schema: {error.message}"
+
+
+def _is_about_token(error: jsonschema_rs.ValidationError, instance: Any) -> bool:
+    """Return whether an error is about the text of a token, or about what holds one."""
+    kind = error.kind.name
+    if kind in ("additionalProperties", "unevaluatedProperties"):
+        return any(tokens_in(list(getattr(error.kind, "value", None) or ())))
+    return kind in _ABOUT_TEXT and any(tokens_in(_at(instance, list(error.instance_path), error)))
 
 
 def _line(error: jsonschema_rs.ValidationError, instance: Any) -> str:

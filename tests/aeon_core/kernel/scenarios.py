@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 
 from aeon_core import ApprovalDecision, ApprovalRequest, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.config import Durability
@@ -20,7 +26,9 @@ from tests.aeon_core.kernel.test_passes import MENDED, TASK, divide, model, plan
 from tests.fakes import ScriptedModel, add, steps
 
 JOURNAL, PARENT, ACTED, ASKED, PAID = "r.jsonl", "parent.jsonl", "acted", "asked", "paid"
-LONG = "Gedanke — 思考 🚀 " * 30
+SECRET = 'kanar\\ien"vogel-0123'
+"""Known to each process from its environment; in arguments, results and replies, and in no record."""
+LONG = f"Gedanke — 思考 🚀 {SECRET} " * 30
 USED = {"input_tokens": 100, "output_tokens": 10}
 MORE_CYCLES = 50
 PRICES = {"scripted:test": {"input": 3.0, "output": 15.0}}
@@ -39,25 +47,27 @@ class Scenario:
     def run(self, folder: Path, durability: Durability = "normal", budget: float = 10.0) -> RunResult:
         money: dict[str, Any] = {"prices": PRICES, "budget": budget}
         config = RunConfig(single_pass=self.single_pass, durability=durability, ttl=self.ttl, **money)
-        orchestrator = Orchestrator(
-            _Paid(self.model(), folder),
-            tools=_tools(folder, reconciles=False),
-            approver=_Person(folder),
-            journal=folder / JOURNAL,
-            config=config,
-        )
-        return orchestrator.run(self.task)
+        with _environment():
+            orchestrator = Orchestrator(
+                _Paid(self.model(), folder),
+                tools=_tools(folder, reconciles=False),
+                approver=_Person(folder),
+                journal=folder / JOURNAL,
+                config=config,
+            )
+            return orchestrator.run(self.task)
 
     def go_on(self, folder: Path, *, reconciles: bool = False, **options: Any) -> RunResult:
         """Go on with the run; where the tools can tell what they did, a call that was lost is made again if need be."""
-        if (result := finished_result(folder / JOURNAL)) is not None:
-            return result
-        if reconciles:
-            options["on_unknown"] = "retry"
-        if self.ttl < MORE_CYCLES:
-            options["ttl"] = MORE_CYCLES
-        tools, paid = _tools(folder, reconciles=reconciles), _Paid(self.model(), folder)
-        return Resumption(folder / JOURNAL, paid, tools, options=options, approver=_Person(folder)).run()
+        with _environment():
+            if (result := finished_result(folder / JOURNAL)) is not None:
+                return result
+            if reconciles:
+                options["on_unknown"] = "retry"
+            if self.ttl < MORE_CYCLES:
+                options["ttl"] = MORE_CYCLES
+            tools, paid = _tools(folder, reconciles=reconciles), _Paid(self.model(), folder)
+            return Resumption(folder / JOURNAL, paid, tools, options=options, approver=_Person(folder)).run()
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,19 @@ class ForkScenario(Scenario):
         config = forked_config(folder / PARENT).model_copy(update=own)
         llm, tools = _Paid(self.model(), folder), _tools(folder, reconciles=False)
         given: dict[str, Any] = {"config": config, "approver": _Person(folder), "journal": folder / JOURNAL}
-        return Fork(folder / PARENT, 2, llm, tools, **given).run()
+        with _environment():
+            return Fork(folder / PARENT, 2, llm, tools, **given).run()
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """Give a process the secret, and one key to all of them."""
+    if (state := os.environ.get("SCENARIO_STATE_HOME")) is None:
+        # Processes that a test starts inherit it.
+        state = os.environ["SCENARIO_STATE_HOME"] = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, state, ignore_errors=True)
+    with mock.patch.dict(os.environ, {"SCENARIO_PASSWORD": SECRET, "XDG_STATE_HOME": state}):
+        yield
 
 
 def noted(folder: Path | str, name: str) -> list[Any]:
@@ -109,6 +131,7 @@ class _Paid(LLMAdapter):
     model = "scripted:test"
 
     def complete(self, request: LLMRequest) -> LLMResponse:
+        assert "[redacted" not in request.prompt
         _note(self.folder, PAID, [request.purpose, hashlib.sha256(request.prompt.encode()).hexdigest()])
         return self.inner.complete(request).model_copy(update={"usage": USED})
 
@@ -132,7 +155,10 @@ class _Acts:
     """Does something in the world, which lasts whatever becomes of the process."""
 
     description = "Acts."
-    input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {"number": {"type": "integer"}}}
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {"number": {"type": "integer"}, "key": {"type": "string", "maxLength": len(SECRET)}},
+    }
     output_schema: ClassVar[dict[str, Any]] = {"type": "object"}
 
     def __init__(self, name: str, effect: Effect, folder: Path) -> None:
@@ -140,14 +166,17 @@ class _Acts:
         self.needs_approval = effect == "unsafe"
         self._folder = folder
 
-    def invoke(self, number: int) -> dict[str, int]:
+    def invoke(self, number: int, key: str = SECRET) -> dict[str, Any]:
+        assert key == SECRET
         _note(self._folder, ACTED, [self.name, number])
-        return {"number": number}
+        return {"number": number, "key": f"it was {key}"}
 
 
 class _Reconciles(_Acts):
-    def reconcile(self, _call_id: str, arguments: dict[str, Any]) -> dict[str, int] | None:
-        return arguments if [self.name, arguments["number"]] in noted(self._folder, ACTED) else None
+    def reconcile(self, _call_id: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        number, key = arguments["number"], arguments.get("key", SECRET)
+        done = [self.name, number] in noted(self._folder, ACTED)
+        return {"number": number, "key": f"it was {key}"} if done else None
 
 
 def _tools(folder: Path, *, reconciles: bool) -> ToolRegistry:
@@ -159,7 +188,7 @@ def _tools(folder: Path, *, reconciles: bool) -> ToolRegistry:
 
 
 def _launch(number: int) -> dict[str, Any]:
-    return {"tool": "launch", "arguments": {"number": number}}
+    return {"tool": "launch", "arguments": {"number": number, "key": SECRET}}
 
 
 ACTS = steps(
@@ -189,7 +218,7 @@ INTO_A_LAUNCH = {
     ],
     "follow_up_questions": [],
 }
-OTHER = "1 and 30 were launched."
+OTHER = f"1 and 30 were launched with {SECRET}."
 
 
 def _launches(answer: str = "Launched: 1, 30.") -> ScriptedModel:
@@ -201,12 +230,12 @@ LAUNCHED = {1, 30}
 SCENARIOS: dict[str, Scenario] = {
     "outside": Scenario(
         lambda: ScriptedModel(plan=ACTS, reason=LONG, repair="no", fallback="by hand", answer="done"),
-        "act",
+        f"act with {SECRET}",
         single_pass=True,
     ),
     "short": Scenario(
         lambda: ScriptedModel(plan=steps(_launch(1), {"agent": "llm"}), reason=LONG, answer="done"),
-        "act",
+        f"act with {SECRET}",
         single_pass=True,
     ),
     "passes": Scenario(lambda: model(plan=plan(by=0), refine=MENDED), TASK, single_pass=False),

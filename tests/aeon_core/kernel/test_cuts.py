@@ -102,7 +102,7 @@ def test_a_journal_cut_anywhere_is_listed_and_shown(name: str, folder: Path) -> 
             # What is listed was folded from the ends of the file alone.
             summary = summarise(path)
             assert summary is not None
-            assert (summary.status, summary.task) == ("interrupted", whole.scenario.task)
+            assert (summary.status, summary.task) == ("interrupted", whole.records[0]["task"])
         folds(whole.records[: number + 1])
         start += len(line)
     assert folds(whole.records).status == whole.result["status"]

@@ -24,6 +24,7 @@ from aeon_core import (
 )
 from aeon_core.effects.cursor import Cursor
 from aeon_core.entities import ToolCall
+from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_execution import of, run
 from tests.fakes import ScriptedModel, add, call, steps
@@ -349,7 +350,7 @@ KEY = "sk-" + "a1" * 12
 
 
 @pytest.mark.parametrize("place", ["task", "plan", "config", "reply", "result", "memory", "edited"])
-def test_what_looks_like_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
+def test_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
     given: list[str] = []
 
     @tool(effect="pure", needs_approval=place == "edited")
@@ -377,6 +378,6 @@ def test_what_looks_like_a_key_never_reaches_the_journal(place: str, tmp_path: P
     assert result.status == "completed"
     assert KEY not in path.read_text()
     assert KEY.encode() not in b"".join(heard)
-    assert "[redacted]" in path.read_text()
+    assert any(tokens_in(path.read_text()))
     if place in ("plan", "edited"):
         assert given == [KEY]

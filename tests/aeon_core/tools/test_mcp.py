@@ -9,6 +9,7 @@ import pytest
 
 from aeon_core.effects.perform import invoke_tool
 from aeon_core.errors import ToolError
+from aeon_core.redaction import redact_text
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp._result import MAX_TEXT
 from aeon_core.tools.mcp.servers import McpTools
@@ -96,7 +97,8 @@ def test_an_error_of_the_tool_is_a_tool_error_with_its_text(tools: dict[str, Too
     secret = "sk-" + "ant-" + "x" * 30
     with pytest.raises(ToolError) as caught:
         tools["mcp__test__fail"].invoke(why=f"no \x1b[0m {secret}")
-    assert caught.value.message == "MCP server 'test' reports that 'fail' failed: failed: no \\x1b[0m [redacted]"
+    said = f"MCP server 'test' reports that 'fail' failed: failed: no \\x1b[0m {redact_text(secret)}"
+    assert caught.value.message == said
     assert caught.value.context == {"tool_name": "mcp__test__fail"}
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ValidationError
+from aeon_core.redaction import redact_text
 from aeon_core.tools.schema import MAX_ERROR_LENGTH, MAX_ERRORS, Schema, describe
 
 PERSON = {
@@ -129,7 +130,22 @@ def test_a_key_in_the_instance_is_redacted() -> None:
     errors = Schema(PERSON).errors({"name": {"x": secret}, "age": secret, secret: 1, "tags": ["x" * 40 + " " + secret]})
     assert len(errors) == 4
     assert not any("a1a1" in error for error in errors)
-    assert 'age: expected null or integer, got "[redacted]"' in errors
+    assert f'age: expected null or integer, got "{redact_text(secret)}"' in errors
+
+
+@pytest.mark.parametrize(
+    "keyword",
+    [{"maxLength": 5}, {"minLength": 30}, {"pattern": "^x"}, {"enum": ["a"]}, {"const": "a"}, {"not": {"minLength": 3}},
+     {"anyOf": [{"maxLength": 3}, {"type": "integer"}]}, {"oneOf": [{"maxLength": 3}, {"type": "integer"}]}],
+    ids=str,
+)  # fmt: skip
+def test_what_only_the_secret_can_satisfy_is_no_error_of_its_token(keyword: dict[str, Any]) -> None:
+    token = redact_text("sk-ant-" + "a1" * 20)
+    properties = {"x": keyword, "y": {"type": "integer"}}
+    schema = Schema({"type": "object", "properties": properties, "required": ["y"], "additionalProperties": False})
+    assert schema.errors({"x": token, token: 1}) == ["y: missing, but required"]
+    assert schema.errors({"x": f"a {token} b", "y": 1, "z": 1}) == ['the value: unexpected "z"']
+    assert schema.errors({"x": token, "y": token}) == [f'y: expected integer, got "{token}"']
 
 
 def test_control_characters_are_escaped() -> None:

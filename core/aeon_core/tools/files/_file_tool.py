@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.redaction import REDACTED
 from aeon_core.tools.base import Tool, Verdict
-from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 
 FILE_PATH = {
@@ -16,9 +16,7 @@ FILE_PATH = {
     "minLength": 1,
     "description": "The file: relative to the project root, or an absolute path inside it.",
 }
-
-
-_REDACTED = REDACTED.encode()
+_ACTED_UPON = {".aeon": "configures Aeon's next runs", ".git": "says what git runs"}
 
 
 class FileTool(Tool):
@@ -30,8 +28,8 @@ class FileTool(Tool):
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
         """Deny what leads outside the project: nobody need be asked about it.
 
-        Have a person asked, whatever the rules allow, before what is changed that other programs act upon later,
-        outside all that holds a tool back: another policy, a server to start, a hook, a task of the editor.
+        Have a person asked, whatever the rules allow, before what is changed that Aeon or git acts upon later, outside
+        all that holds a tool back: another policy, a server to start, a hook.
         """
         try:
             place = self._sandbox.relative(arguments["file_path"])
@@ -39,7 +37,7 @@ class FileTool(Tool):
             return Verdict("deny", error.message)
         except ToolError:
             return None
-        if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
+        if self.effect != "pure" and (what := _acted_upon(self._sandbox.root, place)):
             return Verdict("ask", f"{str(place)!r} {what}: every change of it needs approval")
         return None
 
@@ -66,10 +64,12 @@ class FileTool(Tool):
     def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
 
 
-def refuse_redacted(path: str, before: bytes, after: bytes) -> None:
-    """Raise ToolError for content that stands for a key which the model was not shown: it would destroy the key."""
-    if after.count(_REDACTED) > before.count(_REDACTED):
-        raise ToolError(
-            f"what is to be put into {path!r} holds {REDACTED!r}, which stands for a key that is not shown; "
-            "change the other lines only, with Edit, and have keys read from the environment"
-        )
+def _acted_upon(root: Path, place: PurePosixPath) -> str | None:
+    """Return what hangs on the file at a place of the project; None where only the project's own code does."""
+    for part in place.parts:
+        if what := _ACTED_UPON.get(part.lower()):
+            return what
+    interpreter = Path(sys.prefix).resolve()
+    if interpreter != root and (root / place).is_relative_to(interpreter):
+        return "belongs to the Python that runs Aeon"
+    return None

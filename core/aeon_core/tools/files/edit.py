@@ -10,7 +10,7 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect
 from aeon_core.tools.files._diff_view import diff_view
 from aeon_core.tools.files._file_text import encoded, is_utf8, refuse_binary, uses_crlf
-from aeon_core.tools.files._file_tool import FILE_PATH, FileTool, refuse_redacted
+from aeon_core.tools.files._file_tool import FILE_PATH, FileTool
 from aeon_core.tools.files._nearest import found_instead
 from aeon_core.tools.files.patch import apply_diff
 
@@ -86,7 +86,6 @@ class EditTool(FileTool):
             after, count = _applied_instead(error, before, diff, path, file_path)
         if after == before:
             raise ToolError(f"the edit would leave {path!r} as it is; check what is to change")
-        refuse_redacted(path, before, after)
         self._sandbox.write_bytes(file_path, after)
         return {
             "file_path": path,

@@ -8,7 +8,7 @@ from typing import Any
 
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.files._file_text import CUT, MAX_LINE, Window, encoded, read_window
-from aeon_core.tools.files._file_tool import FILE_PATH, FileTool, refuse_redacted
+from aeon_core.tools.files._file_tool import FILE_PATH, FileTool
 from aeon_core.tools.files.edit import EditTool
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.tools import GlobTool, GrepTool
@@ -115,7 +115,6 @@ class WriteTool(FileTool):
         """Return what was written, and whether the file is new."""
         data = encoded("content", content)
         path = str(self._sandbox.relative(file_path))
-        refuse_redacted(path, b"", data)
         created = self._sandbox.write_bytes(file_path, data)
         lines = data.count(b"\n") + int(bool(data) and not data.endswith(b"\n"))
         return {"file_path": path, "bytes": len(data), "lines": lines, "created": created}

@@ -31,12 +31,7 @@ class Code:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """Something that cannot be read at all, and may be anything: no rule about commands allows it."""
-
-
-Inner = Argv | Script | Code | Opaque
+Inner = Argv | Script | Code
 
 
 def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:

@@ -1,0 +1,153 @@
+"""The secrets of a run at its port: concealed on the way in, revealed on the way out, recovered after a resume.
+
+A resumed or forked run knows a secret of the recorded part again from the environment and the configuration. Of any
+other it has the token alone: the call that gave the secret is made again, where that is safe and its outcome has the
+same token. Else the outcome of what needs the secret is an error that says so; a token is never sent in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from aeon_core.errors import AeonError
+from aeon_core.redaction import REDACTED, SecretVault, tokens_in
+from aeon_core.versions import FORM
+
+Line = Mapping[str, Any]
+Recorded = Callable[[], Iterable[Line]]
+
+Repeat = Callable[[Line], str | None]
+
+_WORDS = {
+    "run_started": "what the run was started with",
+    "approval": "what a person decided",
+    "llm": "a reply of the model",
+    "memory": "the memory",
+}
+
+
+class LostSecretError(AeonError):
+    """What is to be used holds a secret that is recorded as a token alone."""
+
+
+class RunSecrets:
+    """Conceals and reveals for one run. `recorded` gives the records that tokens may come from, long texts in full."""
+
+    def __init__(self, vault: SecretVault, recorded: Recorded | None = None) -> None:
+        self.vault = vault
+        self._recorded = recorded
+        self._repeat: Repeat | None = None
+        self._origins: dict[str, Line] | None = None
+        self._in_progress: set[str] = set()
+        self._without_tokens: bool | None = None
+
+    def recover_with(self, repeat: Repeat) -> None:
+        """Have `repeat` do again what a record began, for a secret in its outcome; it returns why it cannot."""
+        self._repeat = repeat
+
+    def conceal(self, value: Any) -> Any:
+        """Return plain JSON from outside as the kernel computes on it and records keep it."""
+        return self.vault.conceal(value)
+
+    def conceal_edited(self, value: Any) -> Any:
+        """Return the same of what a person made of a record: a token in it stands for its secret."""
+        return self.vault.conceal(value, keep_tokens=True)
+
+    def shown(self, value: Any) -> Any:
+        """Return plain JSON of the kernel's for the person at the terminal: with each secret that is known."""
+        return self.vault.reveal(value)
+
+    def reveal(self, value: Any) -> Any:
+        """Return plain JSON of the kernel's as it is used outside: with its secrets. Raises LostSecretError."""
+        if self._recorded is None:
+            return self.vault.reveal(value)
+        if self._without_tokens is None:
+            first: Line = next(iter(self._recorded()), {})
+            self._without_tokens = first.get("versions", {}).get("redaction") != FORM
+        if self._without_tokens and _holds(value, REDACTED):
+            raise LostSecretError(
+                f"an earlier version recorded this run with {REDACTED!r} in place of a secret, which is needed now; "
+                "start a new run"
+            )
+        return self.vault.reveal(value, self._recovered)
+
+    def lost_in(self, value: Any) -> Iterator[str]:
+        """Yield the tokens in plain JSON of which the secret is not known."""
+        return (token for token in tokens_in(value) if not self.vault.knows(token))
+
+    def _records(self) -> Iterable[Line]:
+        return self._recorded() if self._recorded is not None else ()
+
+    def _origin(self, token: str) -> Line | None:
+        """Return the record in which a token first occurs."""
+        if self._origins is None:
+            self._origins = {}
+            for line in self._records():
+                for each in tokens_in(dict(line)) if line["type"] != "text" else ():
+                    self._origins.setdefault(each, line)
+        return self._origins.get(token)
+
+    def _recovered(self, token: str) -> str:
+        line = self._origin(token)
+        if line is None:
+            return token  # a text that came from no record
+        why = self._repeated(token, line)
+        if self.vault.knows(token):
+            return str(self.vault.reveal(token))
+        raise LostSecretError(
+            f"a secret is needed that no record holds: it comes from {_named(line)}; {why}. Set the environment "
+            "variable that held it and resume the run, or start a new one"
+        )
+
+    def _repeated(self, token: str, line: Line) -> str:
+        """Do again what gave a token's secret; return why that did not help, where it did not."""
+        begun = self._beginning(line)
+        if begun is None or self._repeat is None:
+            return "only a person can give it again"
+        if token in self._in_progress:
+            return "repeating that needs the secret itself"
+        self._in_progress.add(token)
+        try:
+            why = self._repeat(begun)
+            if begun["type"] == "run_started":
+                return "only a person can give it again"
+            return why or "repeating that gave another one"
+        finally:
+            self._in_progress.discard(token)
+
+    def _beginning(self, line: Line) -> Line | None:
+        """Return the record with which the call began that gave an outcome; None where a person gave it."""
+        if line["type"] in ("memory", "run_started"):
+            return line if line.get("source") != "kernel" else None
+        if line["type"] not in ("llm", "tool"):
+            return None
+        same = ("type", "call_id", "attempt")
+        return next(
+            (
+                each
+                for each in self._records()
+                if each.get("state") == "started" and all(each.get(key) == line.get(key) for key in same)
+            ),
+            None,
+        )
+
+
+def is_repeatable(effect: str | None) -> bool:
+    """Return whether a tool's call may be made again for its outcome alone."""
+    return effect in ("pure", "idempotent")
+
+
+def _named(line: Line) -> str:
+    kind, seq = line["type"], line["seq"]
+    if kind == "tool":
+        return f"the result of {line['tool_name']!r} (record {seq})"
+    return f"{_WORDS.get(kind, f'a {kind!r} record')} (record {seq})"
+
+
+def _holds(value: Any, text: str) -> bool:
+    if isinstance(value, str):
+        return text in value
+    if isinstance(value, dict):
+        return any(_holds(key, text) or _holds(item, text) for key, item in value.items())
+    return isinstance(value, list) and any(_holds(item, text) for item in value)

@@ -1,0 +1,225 @@
+"""What counts as a secret: configured values, variables whose names say so, and keys in their issuers' formats.
+
+Only exact rules: no word before an `=` makes a secret of what follows it, and nothing is guessed from English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LEAST = 8
+"""Characters that a configured value or a variable's value must have to count as a secret."""
+
+_NAME_PARTS = (
+    r"API_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASS|PWD|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|CREDS|AUTH|PAT|DSN|JWT"
+    r"|COOKIES?|WEBHOOK"
+)
+_SECRET_NAME = re.compile(
+    rf"(?:^|[_.-])(?:{_NAME_PARTS})\d*(?:$|[_.-])|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|ACCESSKEY|CREDENTIAL|TOKEN$",
+    re.IGNORECASE,
+)
+_NO_SECRETS = frozenset({"PWD", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "XAUTHORITY"})
+_SWITCHES = frozenset({"disabled", "required", "optional", "automatic", "undefined", "redacted"})
+"""Words of at least LEAST characters that switch something on or off."""
+_DOTTED_PATH = re.compile(r"(?:~|\.{1,2})?/\S*")
+
+_KEYS = re.compile(
+    r"sk-[A-Za-z0-9_-]{20,}|xai-[A-Za-z0-9_-]{20,}|tvly-[A-Za-z0-9_-]{16,}|pplx-[A-Za-z0-9]{32,}"
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"
+    r"|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}|glpat-[A-Za-z0-9_-]{20,}"
+    r"|lin_api_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{40,}|dckr_pat_[A-Za-z0-9_-]{20,}|shpat_[a-fA-F0-9]{32}"
+    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}"
+    r"|AIza[0-9A-Za-z_-]{35}|ya29\.[A-Za-z0-9_-]{20,}"
+    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:hf|npm|gsk)_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}"
+    r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}|ABSK[A-Za-z0-9+/]{60,}={0,2}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
+    r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
+)
+_BEARER = re.compile(r"(?i)\bbearer ([A-Za-z0-9._~+/-]{20,}={0,2})")
+_HEADER = re.compile(
+    r"(?i)(?<![\w-])(?:proxy-)?authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"
+    r"(?:(?:basic|bearer|token|apikey|negotiate)[ \t]{1,4}([A-Za-z0-9._~+/=-]{6,})|([A-Za-z0-9._~+/=-]{16,}))"
+)
+_COOKIES = re.compile(r"(?i)(?<![\w-])(?:set-)?cookie2?[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?([^\r\n\"']{1,8000})")
+_COOKIE = re.compile(r"(?:^|;)[ \t]*([^=;\s]{1,200})=([^;\s]{4,})")
+_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
+HEADERS = {
+    "authorization": "Authorization", "proxy-authorization": "Authorization", "cookie": "Cookie", "set-cookie": "Cookie"
+}  # fmt: skip
+"""HTTP headers that hold credentials, in lower case, by the name that `header_spans` knows."""
+
+_USERINFO = re.compile(r"(?<=://)([^/\s:@\"'<>\\\[\]]{0,200})(?::([^/\s@\"'<>\\]{0,300}))?@(?=[\w\[])")
+_WEB = re.compile(r"(?i)(?:https?|wss?|ftp)://\Z")
+_NO_PASSWORD = frozenset({"", "x-oauth-basic"})
+_LONG_USER = 20
+_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\{[^{}]*\}|%\w|\*+")
+_HOOK = re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}|(?<=/api/webhooks/)\d{5,}/[A-Za-z0-9_-]{20,}")
+
+_PEM_NAME = r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+# What is cut off has no end; then only lines with a long run of base64 belong to it.
+_PEM = re.compile(
+    rf"-----BEGIN {_PEM_NAME}((?:[^-]|-(?!----)){{1,20000}}(?=-----END {_PEM_NAME})"
+    r"|(?:\s*[^\n]{0,60}?[A-Za-z0-9+/]{40,}={0,2})+(?:\s*[^\nA-Za-z]{0,20}[A-Za-z0-9+/]{1,60}={0,2}\s*\Z)?)"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}|[A-Za-z0-9+/]+={0,2}(?=\s*\Z)")
+
+Span = tuple[int, int]
+
+
+def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the secrets among environment variables: those whose names say so, with at least LEAST characters.
+
+    A value is none where it is a path whose folder exists, a path that begins with a dot or `~`, or a web address
+    without userinfo and query: `GOOGLE_APPLICATION_CREDENTIALS` and `AUTH_URL` hold no secret themselves. Of any other
+    variable the password of an address counts, and of `*_HEADERS` (OpenTelemetry's `name=value,…`) each value.
+    """
+    for name, value in environ.items():
+        if name not in _NO_SECRETS and _SECRET_NAME.search(name) and not _is_place(name, value.strip()):
+            yield value.strip()
+        elif name.upper().endswith("_HEADERS"):
+            yield from (unquote(pair.partition("=")[2].strip()) for pair in value.split(","))
+        elif "://" in value and "@" in value:
+            yield from url_secrets(value.strip())
+
+
+def counts(value: str) -> bool:
+    """Return whether a value that was named a secret is long enough for one, and no mere switch."""
+    return len(value) >= LEAST and value.lower() not in _SWITCHES and value not in "[redacted:"
+
+
+def _is_place(name: str, value: str) -> bool:
+    if value.startswith("/"):
+        folder = Path(value).parent
+        return _exists(Path(value)) or (folder != Path("/") and _exists(folder))
+    if _DOTTED_PATH.fullmatch(value):
+        return True
+    if value.startswith(("http://", "https://")) and "WEBHOOK" not in name.upper() and "DSN" not in name.upper():
+        return "@" not in value and "?" not in value
+    return False
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def url_secrets(url: str) -> Iterator[str]:
+    """Yield the password of an address, or its user where that is all its userinfo has; as written and decoded."""
+    try:
+        parts = urlsplit(url)
+        found = parts.password or parts.username
+    except ValueError:
+        return
+    if found:
+        yield from dict.fromkeys((found, unquote(found)))
+
+
+_TOKEN_OPTION = re.compile(
+    rf"--?(?:[\w-]*[_-])?(?:{_NAME_PARTS.lower().replace('_?', '[-_]?')}|bearer)(?:[_-][\w-]*)?", re.IGNORECASE
+)
+_FLAG = re.compile(r"-{1,2}[A-Za-z][\w-]*\Z")
+
+
+def argument_secrets(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield the values of options such as `--token VALUE`, `--api-key=VALUE` and `--header "Authorization: …"`."""
+    expected = False
+    for argument in arguments:
+        option, has_value, value = argument.partition("=")
+        if expected and not _FLAG.match(argument):
+            yield argument
+        expected = not has_value and _TOKEN_OPTION.fullmatch(option) is not None
+        if has_value and _TOKEN_OPTION.fullmatch(option):
+            yield value
+        yield from (argument[start:end] for start, end in spans(argument))
+
+
+def may_hold_key(text: str) -> bool:
+    """Return False where no key, address or header can be in the text: a cheap look before `spans`.
+
+    Written out, since this is asked of every text that a run sees: a loop over the hints takes twice as long.
+    """
+    if len(text) < LEAST:
+        return False
+    return (
+        ("-" in text and _may_hold_dashed(text))
+        or ("_" in text and _may_hold_scored(text))
+        or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
+        or "AKIA" in text or "ASIA" in text or "AIza" in text or "eyJ" in text
+        or "ya29." in text or "SG." in text or "ABSK" in text
+        or _may_hold_header(text)
+    )  # fmt: skip
+
+
+def _may_hold_dashed(text: str) -> bool:
+    return (
+        "sk-" in text or "xai-" in text or "tvly-" in text or "pplx-" in text or "glpat-" in text or "xox" in text
+        or "xapp-" in text or "pypi-" in text or "PRIVATE KEY" in text or "AGE-SECRET-KEY-" in text
+    )  # fmt: skip
+
+
+def _may_hold_scored(text: str) -> bool:
+    return (
+        "ghp_" in text or "gho_" in text or "ghu_" in text or "ghs_" in text or "ghr_" in text or "_pat_" in text
+        or "lin_api_" in text or "dop_v1_" in text or "shpat_" in text or "k_live_" in text or "k_test_" in text
+        or "hf_" in text or "npm_" in text or "gsk_" in text
+    )  # fmt: skip
+
+
+def _may_hold_header(text: str) -> bool:
+    return (
+        "earer " in text or "uthorization" in text or "ookie" in text
+        or "BEARER " in text or "AUTHORIZATION" in text or "COOKIE" in text
+    )  # fmt: skip
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Yield where keys stand in a text, recognised by their issuer's format or by what is around them, unordered."""
+    for found in _KEYS.finditer(text):
+        before = text[found.start() - 1 : found.start()]
+        if not (before.isascii() and before.isalnum()):  # else the end of a longer word, such as `task-…`
+            yield found.span()
+    if _may_hold_header(text):
+        yield from (found.span(1) for found in _BEARER.finditer(text))
+        yield from (found.span(found.lastindex or 0) for found in _HEADER.finditer(text))
+        for header in _COOKIES.finditer(text):
+            yield from _cookies(header[1], header.start(1))
+    if "@" in text:
+        for found in _USERINFO.finditer(text):
+            yield from _userinfo(text, found)
+    if "hooks" in text:
+        yield from (found.span() for found in _HOOK.finditer(text))
+    if "PRIVATE KEY" in text:
+        for block in _PEM.finditer(text):
+            start = block.start(1)
+            yield from ((start + run.start(), start + run.end()) for run in _BASE64.finditer(block[1]))
+
+
+def header_spans(header: str, value: str) -> Iterator[Span]:
+    """Yield where the credentials stand in the value of one of HEADERS."""
+    kind = HEADERS[header]
+    begins = len(kind) + 2
+    for start, end in spans(f"{kind}: {value}"):
+        if start >= begins:
+            yield start - begins, end - begins
+
+
+def _cookies(text: str, at: int) -> Iterator[Span]:
+    for pair in _COOKIE.finditer(text):
+        if pair[1].lower() not in _ATTRIBUTES and not _PLACEHOLDER.fullmatch(pair[2]):
+            yield at + pair.start(2), at + pair.end(2)
+
+
+def _userinfo(text: str, found: re.Match[str]) -> Iterator[Span]:
+    user, password = found[1], found[2]
+    if password and not _PLACEHOLDER.fullmatch(password) and password not in _NO_PASSWORD:
+        yield found.span(2)
+    if password is None:
+        is_key = len(user) >= LEAST and _WEB.search(text, max(0, found.start() - 8), found.start()) is not None
+    else:
+        is_key = password in _NO_PASSWORD or len(user) >= _LONG_USER
+    if is_key and user and not _PLACEHOLDER.fullmatch(user):
+        yield found.span(1)
