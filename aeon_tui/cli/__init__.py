@@ -27,11 +27,13 @@ def main(argv: list[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     from importlib import import_module
 
-    from aeon_core.process_privacy import hide_process
     from aeon_tui.cli._parser import build_parser
 
-    hide_process()
     args = build_parser().parse_args(arguments)
+    # After the parser: `--help` needs nothing of the core.
+    from aeon_core.process_privacy import hide_process
+
+    hide_process()
     code: int = import_module(f"aeon_tui.cli.{args.module}").execute(args)
     return code
 
