@@ -183,7 +183,6 @@ class LiveFeed:
     instead, as if another process wrote it. `first` are records that stand before those lines.
     """
 
-    notice = ""
     waiting = False
 
     def __init__(
@@ -191,6 +190,8 @@ class LiveFeed:
     ) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
+        self.notice = ""
+        """What a person should know of this run; whoever runs it sets it."""
         self.journal = journal
         self._lines: deque[bytes] = deque(maxlen=capacity)
         self._last_seq = -1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
 from aeon_tui.desk import Desk
-from aeon_tui.work import Kernel, OnDelta, OnLine, Work
+from aeon_tui.work import Kernel, OnDelta, OnLine, Work, isolation_warning
 
 if TYPE_CHECKING:
     from aeon_core.effects.approval import Approver
@@ -152,6 +152,7 @@ class Runner:
             self._kernel = kernel = self._build(self.work, self.journal, self._on_line, self.stream.add, self.desk)
             if self.aborting:
                 kernel.abort()
+            self.feed.notice = isolation_warning(self.work.config)
             self.result = kernel.run()
         except AeonError as error:
             self.error = error

@@ -153,6 +153,19 @@ def assembled(
         opened.pop_all()
 
 
+def isolation_warning(config: RunConfig) -> str:
+    """Return what commands are not kept from on this machine, in one line; empty where a run has no shell or all holds.
+
+    The first call in a process tries it out, which takes about as long as a command.
+    """
+    if "shell" not in config.tools:
+        return ""
+    from aeon_core.places import find_project_root
+    from aeon_core.tools.shell.isolation import probe
+
+    return probe(config.project_root or find_project_root(), config.shell).warning
+
+
 def new_journal(runs_dir: Path) -> Path:
     """Return the journal of a new run."""
     from aeon_core.journal.writer import new_run_id

@@ -26,7 +26,10 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
         return root / _DEFAULT
     from system2.trust import assess_workflow, trusted_settings
 
-    return root / trusted_settings(root, None, "ignore", lambda _: None, assess_workflow(root)).transcript_dir
+    try:
+        return root / trusted_settings(root, None, "ignore", lambda _: None, assess_workflow(root)).transcript_dir
+    except UsageError:
+        return root / _DEFAULT  # settings that no workflow starts with
 
 
 def is_workflow(path: Path) -> bool:

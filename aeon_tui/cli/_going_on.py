@@ -18,6 +18,7 @@ from aeon_tui.cli._output import can_answer, has_screen, stderr
 from aeon_tui.cli._progress import Progress
 from aeon_tui.cli._signals import passed_on
 from aeon_tui.prints import prints_on_stderr
+from aeon_tui.work import isolation_warning
 
 if TYPE_CHECKING:
     from aeon_tui.cli._ask import TerminalApprover
@@ -67,6 +68,12 @@ def run_argument(args: Namespace, journal: Path) -> str:
     return str(journal.absolute()) if elsewhere else journal.stem
 
 
+def warn_of_isolation(config: RunConfig) -> None:
+    """Say on stderr, at the start of a run, what commands are not kept from."""
+    if warning := isolation_warning(config):
+        stderr().line((f"! {warning}", "yellow"))
+
+
 def aborting(abort: Callable[[], None], approver: TerminalApprover | Waiting | None) -> Callable[[], None]:
     """Return what ends a headless run, with its waiting for a decision from another terminal."""
 
@@ -81,6 +88,7 @@ def aborting(abort: Callable[[], None], approver: TerminalApprover | Waiting | N
 def run_headless(args: Namespace, work: ResumeRun | ForkRun, journal: Path, progress: Progress) -> RunResult:
     """Do the work to its end, with its progress on stderr, and return how it ended."""
     with diagnostics(args.debug), prints_on_stderr():
+        warn_of_isolation(work.config)
         approver = asked(args, work.config.wait, journal, progress)
         kernel = work.build(journal, lambda line: progress(json.loads(line)), None, approver)
         try:

@@ -14,7 +14,7 @@ from aeon_core.waiting import about
 from aeon_tui.approvals import approvals
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._going_on import aborting, asked
+from aeon_tui.cli._going_on import aborting, asked, warn_of_isolation
 from aeon_tui.cli._output import has_screen, is_terminal, stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
@@ -138,6 +138,7 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
 
     guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)
+    warn_of_isolation(start.config)
     approver = asked(args, start.config.wait, journal, progress)
     orchestrator = Orchestrator(
         llm,

@@ -31,7 +31,7 @@ EXPECTED = {
     "prices": "models with their prices, MODEL: {input: …, output: …}, US dollars for a million tokens",
     "context_window": "a whole number of tokens, 1 or more",
     "policy": "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
-    "shell": "settings of the Bash tool: safety_mode, blocklist, timeout, network, env",
+    "shell": "settings of the Bash tool: safety_mode, blocklist, timeout, network, env, readable",
     "mcp_servers": "names of servers with their settings, a command or a url",
     "bedrock": "any of region, profile and role_arn, each a text",
     "otel": "true or false",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -14,9 +15,28 @@ def find_project_root(start: Path | None = None) -> Path:
     """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`."""
     here = (start if start is not None else Path.cwd()).absolute()
     for folder in (here, *here.parents):
-        if (folder / PROJECT_FOLDER).is_dir() or (folder / ".git").exists():
+        if has_project_folder(folder) or ((folder / ".git").exists() and not is_placeholder(folder / ".git")):
             return folder
     return here
+
+
+def has_project_folder(folder: Path) -> bool:
+    """Return whether a `.aeon` is there that somebody made."""
+    path = folder / PROJECT_FOLDER
+    return path.is_dir() and not is_placeholder(path)
+
+
+def is_placeholder(path: Path) -> bool:
+    """Return whether a folder or file only keeps a running command from making it (`tools/shell/placeholders.py`).
+
+    Such a folder is empty, and either has the sticky bit, which nobody sets there.
+    """
+    try:
+        status = path.lstat()
+        marked = bool(status.st_mode & stat.S_ISVTX)
+        return marked and (stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and not any(path.iterdir())))
+    except OSError:
+        return False
 
 
 def expanded(path: str | Path, where: str) -> Path:
@@ -37,7 +57,7 @@ def default_runs_directory(project_root: Path | None = None) -> Path:
         return expanded(from_environment, "the environment variable AEON_RUNS_DIR")
     root = project_root if project_root is not None else find_project_root()
     runs = root / PROJECT_FOLDER / "runs"
-    if (root / PROJECT_FOLDER).is_dir() and Path(os.path.realpath(runs)).is_relative_to(os.path.realpath(root)):
+    if has_project_folder(root) and Path(os.path.realpath(runs)).is_relative_to(os.path.realpath(root)):
         return runs
     from platformdirs import user_state_path
 

@@ -95,6 +95,8 @@ def load_settings(
 
     What cannot be used falls back to its default, and `warn` is told in one line: a file that is missing or no YAML as
     a whole, a wrong value alone (REQ-094). Without a file in the project nobody is told: it needs none.
+
+    Raises UsageError for a blocklist that cannot be used: it must not be lost (REQ-028a).
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     bedrock = _bedrock_section(path, warn, must_exist=config_path is not None)
@@ -115,6 +117,12 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
         return WorkflowSettings(**given)
     except ValidationError as error:
         bad = {str(problem["loc"][0]): problem["msg"] for problem in error.errors()}
+    if (problem := bad.get("bash_blocklist")) is not None:
+        # Without it, commands would run that a person meant to stop.
+        prefix, is_ours, ours = problem.partition("Value error, ")
+        expected = f"expected a list of regular expressions, got {shown(given['bash_blocklist'])}"
+        problem = ours if is_ours and not prefix else expected
+        raise UsageError(f"{where}: bash_blocklist: {problem}; correct it or remove it")
     for key, problem in bad.items():
         default = WorkflowSettings.model_fields[key].get_default(call_default_factory=True)
         warn(f"{where}: {key} cannot be {shown(given[key])}: {problem}; the default, {default!r}, is used")

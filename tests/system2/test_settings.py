@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.errors import UsageError
 from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
 
 EVERYTHING = """
@@ -124,8 +125,6 @@ def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, 
         ("safety_mode: off", "safety_mode"),
         ("log_format: xml", "log_format"),
         ("max_tool_turns: 0", "max_tool_turns"),
-        ("bash_blocklist: ['(']", "bash_blocklist"),
-        ("bash_blocklist: rm", "bash_blocklist"),
         ("bash_network: 1", "bash_network"),
         ("prices: [1]", "prices"),
         ("prices: {mine: {input: -1, output: 2}}", "prices"),
@@ -160,3 +159,12 @@ def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
     where = f"the config file {str(tmp_path / 'none.yml')!r}"
     assert warned == [f"{where} cannot be read: No such file or directory; the defaults are used"]
+
+
+@pytest.mark.parametrize("blocklist", ["[good, '(']", "'rm'", "[1]", "{a: b}"])
+def test_a_blocklist_that_cannot_be_used_is_never_lost(tmp_path: Path, blocklist: str) -> None:
+    (tmp_path / ".system2").mkdir()
+    text = f"providers: {{bedrock: {{orchestrator: {{bash_blocklist: {blocklist}, safety_mode: loud}}}}}}\n"
+    (tmp_path / CONFIG_FILE).write_text(text)
+    with pytest.raises(UsageError, match=r"bash_blocklist: .*; correct it or remove it"):
+        load_settings(tmp_path)

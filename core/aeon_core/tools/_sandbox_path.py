@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aeon_core.errors import ToolError
+from aeon_core.tools.hard_links import link_fault
 
 MAX_LINKS = 40
 MAX_PATH = 4096
@@ -45,6 +46,8 @@ class Root:
 
     path: str
     """Its real, absolute path."""
+    owner: int
+    """The user to whom the folder belongs."""
     _spellings: tuple[list[str], ...]
     _identity: tuple[int, int]
 
@@ -58,7 +61,7 @@ class Root:
             raise SandboxError(f"project root {shown(given)}: {error.strerror}; give an existing folder") from None
         if not stat.S_ISDIR(status.st_mode):
             raise SandboxError(f"project root {shown(given)} is no folder; give an existing folder")
-        return cls(real, (_significant(given), _significant(real)), (status.st_dev, status.st_ino))
+        return cls(real, status.st_uid, (_significant(given), _significant(real)), (status.st_dev, status.st_ino))
 
     def open(self) -> int:
         """Return a new descriptor of the root. Raises SandboxError where it is no longer the folder that it was."""
@@ -136,11 +139,22 @@ class Place:
         _require_regular(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
         fd = os.open(name, flags | FILE, dir_fd=self.fd)
         try:
-            _require_regular(os.fstat(fd))
-        except OSError:
+            status = os.fstat(fd)
+            _require_regular(status)
+            self._refuse_link(status)
+        except BaseException:
             os.close(fd)
             raise
         return fd
+
+    def check_links(self) -> None:
+        """Raises SandboxError where the place is a hard link to a file that is none of the project's."""
+        if self.rest and self.exists:
+            self._refuse_link(os.stat(self.rest[0], dir_fd=self.fd, follow_symlinks=False))
+
+    def _refuse_link(self, status: os.stat_result) -> None:
+        if fault := link_fault(status, self.root.owner):
+            raise SandboxError(f"{shown(self.path)} is refused: {fault}; make a copy of the file in its place")
 
     def make_parents(self) -> None:
         """Make the missing folders above the file and go down to the last of them. Raises OSError."""

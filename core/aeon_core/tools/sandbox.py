@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 import stat
@@ -13,6 +14,7 @@ from typing import BinaryIO
 
 from aeon_core.errors import ToolError
 from aeon_core.tools._sandbox_path import Place, Root, SandboxError, follow, shown
+from aeon_core.tools.hard_links import link_fault, own_secrets
 
 __all__ = ["Entry", "Sandbox", "SandboxError"]
 
@@ -35,8 +37,9 @@ class Sandbox:
     Relative paths start at the root, whatever the working directory; absolute ones must lie below it. `~` is a name
     like any other. A symbolic link is followed where it stays inside, and refused where it leaves. Each component is
     opened in the folder before it and never by its whole path, so that swapping one for a link between check and use
-    gains nothing. A hard link to a file outside cannot be told from a file: it is read, but a write replaces the name
-    inside and leaves the other file as it was. Holds no descriptor between calls; may be used from several threads.
+    gains nothing. A hard link to a file of another user, or to one with keys, is refused (`hard_links.py`); a write to
+    any other replaces the name inside and leaves the other file as it was. Holds no descriptor between calls; may be
+    used from several threads.
     """
 
     def __init__(self, root: Path) -> None:
@@ -51,10 +54,22 @@ class Sandbox:
     def relative(self, path: str) -> PurePosixPath:
         """Return where the path really leads, relative to the root; what it names need not exist.
 
-        Raises SandboxError where it leads outside, ToolError where it cannot be followed.
+        Raises SandboxError where it leads outside, also by a hard link, ToolError where it cannot be followed.
         """
         with self._place(path) as place:
+            place.check_links()
             return PurePosixPath(*place.folders, *place.rest)
+
+    def without_foreign_links(self, paths: list[str]) -> list[str]:
+        """Return the paths, as a walk gives them, without hard links that are refused and without what is gone."""
+        secrets = functools.cache(own_secrets)
+        kept = []
+        for path in paths:
+            with contextlib.suppress(OSError):
+                status = os.lstat(f"{self._root.path}/{path}")
+                if link_fault(status, self._root.owner, secrets) is None:
+                    kept.append(path)
+        return kept
 
     def open_read(self, path: str) -> BinaryIO:
         """Return the regular file at the path, open for reading; the caller closes it.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 
 FILE_PATH = {
@@ -16,7 +15,6 @@ FILE_PATH = {
     "minLength": 1,
     "description": "The file: relative to the project root, or an absolute path inside it.",
 }
-_ACTED_UPON = {".aeon": "configures Aeon's next runs", ".git": "says what git runs"}
 
 
 class FileTool(Tool):
@@ -28,8 +26,8 @@ class FileTool(Tool):
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
         """Deny what leads outside the project: nobody need be asked about it.
 
-        Have a person asked, whatever the rules allow, before what is changed that Aeon or git acts upon later, outside
-        all that holds a tool back: another policy, a server to start, a hook.
+        Have a person asked, whatever the rules allow, before what is changed that other programs act upon later,
+        outside all that holds a tool back: another policy, a server to start, a hook, a task of the editor.
         """
         try:
             place = self._sandbox.relative(arguments["file_path"])
@@ -37,7 +35,7 @@ class FileTool(Tool):
             return Verdict("deny", error.message)
         except ToolError:
             return None
-        if self.effect != "pure" and (what := _acted_upon(self._sandbox.root, place)):
+        if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
             return Verdict("ask", f"{str(place)!r} {what}: every change of it needs approval")
         return None
 
@@ -62,14 +60,3 @@ class FileTool(Tool):
     # *_ stands here for type checkers alone, as *args in Tool.invoke.
     @abstractmethod
     def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
-
-
-def _acted_upon(root: Path, place: PurePosixPath) -> str | None:
-    """Return what hangs on the file at a place of the project; None where only the project's own code does."""
-    for part in place.parts:
-        if what := _ACTED_UPON.get(part.lower()):
-            return what
-    interpreter = Path(sys.prefix).resolve()
-    if interpreter != root and (root / place).is_relative_to(interpreter):
-        return "belongs to the Python that runs Aeon"
-    return None

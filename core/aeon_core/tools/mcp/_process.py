@@ -14,7 +14,8 @@ from pathlib import Path
 from aeon_core.tools.mcp._faults import Unusable
 from aeon_core.tools.mcp._text import words
 from aeon_core.tools.mcp.settings import McpServer
-from aeon_core.tools.shell.hidden import hidden_places
+from aeon_core.tools.protected_paths import find_protected, find_repositories
+from aeon_core.tools.shell.access import hidden_and_shown
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.settings import ShellSettings
@@ -26,7 +27,8 @@ _PASSED_ON = re.compile(
 )
 """Variables that programs need to find files, hosts and their language. All others have to be named in `env`."""
 _STATUS = 3
-_IN_FOLDER = f'cd -- "$0" && exec "$@" {_STATUS}>/dev/null'
+_FILTER = 4
+_IN_FOLDER = f'cd -- "$0" && calls=$1 && shift && exec "$@" {_STATUS}>/dev/null {_FILTER}<"$calls"'
 """The SDK passes on no descriptors: what isolation reports of the exit code goes nowhere."""
 
 
@@ -75,18 +77,24 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
             "'sandbox' to run it with all your rights"
         )
     with tempfile.TemporaryDirectory(prefix="aeon-mcp-", ignore_cleanup_errors=True) as scratch:
-        hidden = tuple(hidden_places(root, os.environ))
-        limits = Limits(root, Path(scratch).resolve(), isolation.network, hidden=hidden)
+        hidden, shown = hidden_and_shown(root, os.environ)
+        protected = find_protected(root, find_repositories(root))
+        limits = Limits(
+            root, Path(scratch).resolve(), isolation.network, hidden=hidden, shown=shown, protected=protected.existing,
+            git_folders=protected.git_folders,
+        )  # fmt: skip
         yield _isolated(isolation, server, env, cwd.resolve(), limits)
 
 
 def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> Program:
     assert server.command is not None
     inner = ["/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(cwd), server.command, *server.args]
-    outer = isolation.command(inner, limits, _STATUS)
+    outer = isolation.command(inner, limits, _STATUS, None if isolation.seccomp is None else _FILTER)
+    source = limits.scratch / "calls"
+    source.write_bytes(isolation.seccomp or b"")
     temp = isolation.temp(limits)
     own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
-    return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), *outer], {**env, **own}, limits.root)
+    return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root)
 
 
 def _from(cwd: Path, command: str) -> str:

@@ -153,6 +153,7 @@ class GrepTool(SearchTool):
         paths = by_path([file for file in listing.files if accepts(listing.below(file))])
         if self._ripgrep and not multiline:
             paths = narrowed(self._ripgrep, self.sandbox.root, paths, pattern, case_insensitive, deadline)
+        paths = self.sandbox.without_foreign_links(paths)
         query: Query = {
             "pattern": pattern,
             "ignore_case": case_insensitive,

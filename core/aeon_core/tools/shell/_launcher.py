@@ -3,8 +3,8 @@
 Run as a script in a fresh interpreter that has the standard library alone, since neither namespaces nor Landlock can be
 entered safely from a process with threads: `python -I -S _launcher.py LIMITS COMMAND…`. LIMITS is JSON:
 `namespaces` and `landlock` say what to use, `network` whether it stays open, `write` lists what may be written to,
-`hide` what may not be read, `status` is a descriptor that gets `{"exit-code": N}` once the command has ended. Without
-that line the command was never run, and why not is on standard error.
+`hide` what may not be read, `show` what of that may be after all, `status` is a descriptor that gets `{"exit-code": N}`
+once the command has ended. Without that line the command was never run, and why not is on standard error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _NEW_USER, _NEW_PID, _NEW_NET = 0x10000000, 0x20000000, 0x40000000
 _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 0x41
 
-_WRITE_FILE, _READ_FILE, _TRUNCATE = 1 << 1, 1 << 2, 1 << 14
+_WRITE_FILE, _READ_FILE, _READ_FOLDER, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _CHANGE_FOLDER = sum(1 << bit for bit in range(4, 14))
 _BIND_AND_CONNECT_TCP = 0b11
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
@@ -97,7 +97,7 @@ def _become(limits: dict[str, Any], command: Sequence[str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     if limits["landlock"]:
         _drop_capabilities()
-        restrict(limits["write"], limits["hide"], limits["network"] or limits["namespaces"])
+        restrict(limits["write"], limits["hide"], limits["show"], limits["network"] or limits["namespaces"])
     os.execv(command[0], list(command))  # noqa: S606  # what this program is for
 
 
@@ -170,8 +170,9 @@ def _drop_capabilities() -> None:
             _prctl(_PR_CAPBSET_DROP, capability)
 
 
-def restrict(write: Sequence[str], hide: Sequence[str], network: bool) -> None:
-    """Take from this process, for good, all writing but beneath `write`, all reading of `hide`, and TCP if so wanted.
+def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str], network: bool) -> None:
+    """Take from this process, for good, all writing but beneath `write`, all reading of `hide` but for what is in
+    `show` or `write`, and TCP if so wanted. A folder around something hidden cannot be listed.
 
     Raises OSError where the kernel cannot hold all of that.
     """
@@ -180,15 +181,16 @@ def restrict(write: Sequence[str], hide: Sequence[str], network: bool) -> None:
         raise OSError(errno.ENOSYS, f"this kernel's Landlock (version {abi}) is too old")
     changes = _WRITE_FILE | _CHANGE_FOLDER | _TRUNCATE
     scopes = _ABSTRACT_SOCKETS_AND_SIGNALS if abi >= _SCOPE_ABI else 0
-    handled = struct.pack("=QQQ", changes | _READ_FILE, 0 if network else _BIND_AND_CONNECT_TCP, scopes)
+    handled = struct.pack("=QQQ", changes | _READ_FILE | _READ_FOLDER, 0 if network else _BIND_AND_CONNECT_TCP, scopes)
     size = 24 if abi >= _SCOPE_ABI else 16 if abi >= _NETWORK_ABI else 8
     ruleset = _checked("landlock", _libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(size), 0))
     for path in write:
         _allow(ruleset, path, changes)
     # What may be written to may be read, also where it stands in something hidden.
-    for top in ("/", *write):
+    for top in ("/", *write, *show):
         for path in _all_but(set(hide), top):
-            _allow(ruleset, path, _READ_FILE)
+            _allow(ruleset, path, _READ_FILE | _READ_FOLDER)
+    _allow(ruleset, "/etc", _READ_FOLDER)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _checked("landlock", _libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
@@ -200,7 +202,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     except OSError:
         return  # what is not there, or not for us, needs no rule
     if not stat.S_ISDIR(os.fstat(place).st_mode):
-        access &= ~_CHANGE_FOLDER
+        access &= ~(_CHANGE_FOLDER | _READ_FOLDER)
     rule = struct.pack("=Qi", access, place)
     _checked("landlock", _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     os.close(place)

@@ -9,22 +9,27 @@ import stat
 import tempfile
 import threading
 import weakref
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.plain import clean_text
 from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
+from aeon_core.tools.shell.access import hidden_and_shown
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
-from aeon_core.tools.shell.commands import policy_texts, spellings
+from aeon_core.tools.shell.commands import policy_texts, spellings, unknown_program
 from aeon_core.tools.shell.environment import child_environment
-from aeon_core.tools.shell.hidden import hidden_places
+from aeon_core.tools.shell.git_settings import git_settings
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.output import WHOLE_LIMIT, Output
+from aeon_core.tools.shell.placeholders import placeholders
 from aeon_core.tools.shell.process import Ended, Job, run, shell_words
+from aeon_core.tools.shell.secret_paths import homes
 from aeon_core.tools.shell.settings import ShellSettings
 
 _NO_NETWORK = re.compile(
@@ -32,10 +37,14 @@ _NO_NETWORK = re.compile(
     r"|getaddrinfo|\benotfound\b|\beai_again\b|dns error|no address associated",
     re.IGNORECASE,
 )
-_NOTICED = {
-    ".aeon": "made '.aeon', which configures Aeon's next run here: look at it before that",
-    ".git/config": "changed '.git/config', which may say what git runs: look at it before git is used",
-    ".git/commondir": "changed '.git/commondir', by which git takes hooks and settings from elsewhere: remove it",
+_READ_ONLY = re.compile(r"read-only file system|\berofs\b|errno 30\b|device or resource busy", re.IGNORECASE)
+_NO_SOCKET = re.compile(
+    r"(?:socket|\.sock\b|af_unix|daemon|agent)[^\n]*(?:operation not permitted|permissionerror|\beperm\b)", re.I
+)
+_ASK = "a person can, in a terminal; Write and Edit can, with a person's approval"
+_INSTEAD = {
+    ".venv": "a person installs packages, in a terminal; or make another with `python -m venv $TMPDIR/venv`",
+    ".git": "a person makes a repository here, with `git init` in a terminal",
 }
 _TEXT: dict[str, Any] = {"type": "string"}
 
@@ -59,6 +68,8 @@ class BashTool(Tool):
         check_patterns(self._settings.blocklist)
         self._found = isolation
         self._folders = _Folders(self._settings.output_dir)
+        self._repositories: list[Path] | None = None
+        self._seen: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
         self._lock = threading.Lock()
         self._running: set[threading.Event] = set()
         self.description = _description(self._settings)
@@ -77,6 +88,8 @@ class BashTool(Tool):
         match = judge(_command(arguments), self._settings.blocklist)
         if match is not None:
             return self._blocked(match)
+        if doubt := unknown_program(_command(arguments)):
+            return Verdict("ask", f"{doubt}: no rule can allow that")
         if self.isolation.name == "none":
             return Verdict("ask", f"no isolation is available ({self.isolation.why}): every command needs approval")
         return None
@@ -102,11 +115,12 @@ class BashTool(Tool):
             raise self._error(f"the project root {str(self._root)!r} is no folder; create it or choose another one")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = Output(self._folders.outputs)
-        before = _acted_upon(self._root)
-        ended = self._run(clean_text(command), seconds, output)
-        notices = list(self._notices(ended, seconds, output))
-        after = _acted_upon(self._root)
-        notices += [f"the command {_NOTICED[name]}" for name in after if after[name] != before[name]]
+        protected = self._protected()
+        watched = () if self.isolation.protects else (*protected.existing, *protected.missing)
+        before = _states(watched)
+        ended = self._run(clean_text(command), seconds, output, protected)
+        notices = [*self._notices(ended, seconds, output), *self._refusals(ended, command, output, protected)]
+        notices += [self._changed(path) for path, state in _states(watched).items() if state != before[path]]
         return _result(ended, output, notices, self.isolation.name)
 
     def close(self) -> None:
@@ -115,25 +129,56 @@ class BashTool(Tool):
             for cancelled in self._running:
                 cancelled.set()
 
-    def _run(self, command: str, seconds: float, output: Output) -> Ended:
+    def _protected(self) -> ProtectedPaths:
+        if self._repositories is None:
+            self._repositories = find_repositories(self._root)
+        return find_protected(self._root, self._repositories)
+
+    def _run(self, command: str, seconds: float, output: Output, protected: ProtectedPaths) -> Ended:
         isolation, shell = self.isolation, shutil.which("bash")
         if shell is None:
             raise self._error("bash is not installed, or not on the PATH; install it")
-        limits = Limits(
+        with placeholders(self._root, protected.missing if isolation.protects else ()) as made:
+            limits = self._limits(protected, made)
+            words = shell_words(shell, command)
+            job = Job(
+                lambda status, seccomp: isolation.command(words, limits, status, seccomp),
+                isolation.supervised,
+                self._root,
+                self._environment(isolation.temp(limits)),
+                seconds,
+                isolation.seccomp,
+            )
+            return self._ended(job, output)
+
+    def _limits(self, protected: ProtectedPaths, made: tuple[Path, ...]) -> Limits:
+        hidden, shown = self._hidden_and_shown()
+        return Limits(
             self._root,
             self._folders.scratch(),
-            isolation.network,
-            hidden=tuple(hidden_places(self._root, os.environ)),
-            shown=self._folders.shown(),
+            self.isolation.network,
+            hidden=hidden,
+            shown=(*shown, *self._folders.shown()),
+            protected=protected.existing,
+            placeholders=made,
+            git_folders=protected.git_folders,
         )
-        words = shell_words(shell, command)
-        job = Job(
-            lambda status: isolation.command(words, limits, status),
-            isolation.supervised,
-            self._root,
-            child_environment(os.environ, self._settings.env, isolation.temp(limits)),
-            seconds,
-        )
+
+    def _hidden_and_shown(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Return both, looked for again where a home or the environment changed: that takes as long as a command."""
+        changed = (*(home.stat().st_mtime_ns for home in homes(os.environ)), *os.environ.items())
+        if self._seen is None or self._seen[0] != changed:
+            self._seen = changed, *hidden_and_shown(self._root, os.environ, self._settings.readable)
+        return self._seen[1:]
+
+    def _environment(self, temp: str) -> dict[str, str]:
+        environment = child_environment(os.environ, self._settings.env, temp)
+        if self.isolation.name == "none":
+            return environment
+        # Git's own file is hidden with the home.
+        return {"GIT_CONFIG_GLOBAL": str(self._folders.git_settings())} | environment
+
+    def _ended(self, job: Job, output: Output) -> Ended:
         cancelled = threading.Event()
         with self._lock:
             self._running.add(cancelled)
@@ -166,6 +211,24 @@ class BashTool(Tool):
             notices.append("commands run without network here; a person can open it in the settings of the shell")
         return notices
 
+    def _refusals(self, ended: Ended, command: str, output: Output, protected: ProtectedPaths) -> Iterator[str]:
+        """Yield why a command failed that wanted more than it may, and what to do instead."""
+        text = output.text("stderr") + output.text("stdout")
+        if not ended.exit_code or not self.isolation.protects:
+            return
+        if _READ_ONLY.search(text):
+            for path in (*protected.existing, *protected.missing):
+                name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+                if name in text or name in command or (name == ".venv" and "site-packages" in text):
+                    yield f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}"
+        if _NO_SOCKET.search(text):
+            yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"
+
+    def _changed(self, path: Path) -> str:
+        name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+        reason = change_reason(self._root, PurePosixPath(name)) or "is acted upon by other programs"
+        return f"the command changed {name!r}, which {reason}: look at it before it is used"
+
     def _error(self, message: str) -> ToolError:
         return ToolError(message, tool_name=self.name)
 
@@ -181,13 +244,25 @@ class _Folders:
     def __init__(self, outputs: Path | None) -> None:
         self._outputs = outputs
         self._made: Path | None = None
-        self._scratch: Path | None = None
+        self._base: Path | None = None
 
     def scratch(self) -> Path:
-        if self._scratch is None or not self._scratch.is_dir():
-            self._scratch = Path(tempfile.mkdtemp(prefix="aeon-shell-")).resolve()
-            weakref.finalize(self, partial(shutil.rmtree, self._scratch, ignore_errors=True))
-        return self._scratch
+        return self._own() / "tmp"
+
+    def git_settings(self) -> Path:
+        """Return a file with the user's git settings that commands may read."""
+        path = self._own() / "gitconfig"
+        if not path.exists():
+            git = shutil.which("git")
+            path.write_text(git_settings(git, os.environ, self._own()) if git else "")
+        return path
+
+    def _own(self) -> Path:
+        if self._base is None or not self._base.is_dir():
+            self._base = Path(tempfile.mkdtemp(prefix="aeon-shell-")).resolve()
+            weakref.finalize(self, partial(shutil.rmtree, self._base, ignore_errors=True))
+            (self._base / "tmp").mkdir(mode=0o700)
+        return self._base
 
     def outputs(self) -> Path:
         if self._made is None:
@@ -199,19 +274,26 @@ class _Folders:
         return self._made
 
     def shown(self) -> tuple[Path, ...]:
-        return () if self._made is None else (self._made,)
+        return (self.git_settings(),) if self._made is None else (self.git_settings(), self._made)
 
 
-def _acted_upon(root: Path) -> dict[str, tuple[int, ...]]:
-    """Return what tells a change of the places that isolation leaves open though others act upon them."""
-    found: dict[str, tuple[int, ...]] = {}
-    for name in _NOTICED:
-        found[name] = ()
-        with suppress(OSError):
-            status = (root / name).lstat()
-            # A folder changes with each file in it: that it is there is what counts.
-            is_folder = stat.S_ISDIR(status.st_mode)
-            found[name] = (1,) if is_folder else (status.st_ino, status.st_mtime_ns, status.st_size)
+def _states(paths: Iterable[Path]) -> dict[Path, object]:
+    """Return for each path what tells a change of it: of a folder, of the files directly in it, too."""
+    return {path: _state(path) for path in paths}
+
+
+def _state(path: Path) -> object:
+    found: set[tuple[str, int, int, int]] = set()
+    with suppress(OSError):
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode):
+            return status.st_ino, status.st_mtime_ns, status.st_size
+        found.add(("", 0, 0, 0))
+        with os.scandir(path) as entries:
+            for entry in entries:
+                of_entry = entry.stat(follow_symlinks=False)
+                if not stat.S_ISDIR(of_entry.st_mode):
+                    found.add((entry.name, of_entry.st_ino, of_entry.st_mtime_ns, of_entry.st_size))
     return found
 
 

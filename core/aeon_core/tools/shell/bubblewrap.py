@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from aeon_core.tools.shell.limits import Limits
@@ -11,14 +10,15 @@ from aeon_core.tools.shell.limits import Limits
 TEMP = "/tmp"  # noqa: S108  # the command's own, of which this is the place inside
 _UNSHARED = ("user", "ipc", "pid", "uts")
 _RUN = Path("/run")
-_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 
 
-def bubblewrap(program: str, limits: Limits, status: int) -> list[str]:
+def bubblewrap(program: str, limits: Limits, status: int, seccomp: int | None = None) -> list[str]:
     """Return what to put before a command, which ends with all its processes when it or Aeon does.
 
-    Inside, all is read-only but the project root and a private `/tmp`; other processes, the user's session sockets in
-    `/run` and places with keys are not there; `status` gets JSON lines, one with the command's `exit-code`.
+    Inside, all is read-only but the project root, its repository and a private `/tmp`; other processes, the user's
+    session sockets in `/run` and places with keys are not there; `status` gets JSON lines, one with the command's
+    `exit-code`. `seccomp` is a descriptor with a filter program.
     """
     line = [program, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-cgroup-try"]
     line += [f"--unshare-{kind}" for kind in _UNSHARED]
@@ -32,8 +32,9 @@ def bubblewrap(program: str, limits: Limits, status: int) -> list[str]:
         _unlink_on_the_way(place, limits.scratch)
         line += mount
     # Only now: mounts on what lies beneath need their places made.
-    for place in limits.hidden:
+    for place in (*limits.hidden, *limits.placeholders):
         line += ["--remount-ro", str(place)] if place.is_dir() else []
+    line += [] if seccomp is None else ["--seccomp", str(seccomp)]
     return [*line, "--chdir", str(limits.root), "--json-status-fd", str(status), "--"]
 
 
@@ -53,19 +54,24 @@ def _runtime(network: bool) -> list[str]:
 
 def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
     """Return place and mount, to be sorted by depth: what lies deeper decides for what is beneath it."""
-    root = limits.root
+    writable = (limits.root, *limits.git_folders)
     mounts = [(place, _hide(place)) for place in limits.hidden]
-    mounts.append((root, _bind("--bind", root, root)))
-    mounts += [(place, _bind("--ro-bind", place, place)) for place in limits.shown if place.is_dir()]
-    # A mount cannot be renamed: without the first, hooks could be swapped with the whole of `.git`.
-    mounts += [(root / ".git", _bind("--bind", root / ".git", root / ".git"))] if _is_folder(root / ".git") else []
-    # Aeon runs on this Python outside: what is put there would be, too.
-    interpreter = Path(sys.prefix).resolve()
-    inside = [interpreter] if interpreter != root and interpreter.is_relative_to(root) else []
-    for place in (root / ".git" / "hooks", root / ".aeon", *inside):
-        if _is_folder(place):
-            mounts.append((place, _bind("--ro-bind", place, place)))
+    mounts += [(place, _bind("--bind", place, place)) for place in writable]
+    mounts += [(place, _bind("--ro-bind-try", place, place)) for place in limits.shown]
+    # A mount cannot be renamed: without these, what is protected could be swapped with a folder around it.
+    around = {folder for place in (*limits.protected, *limits.placeholders) for folder in _between(place, writable)}
+    mounts += [(place, _bind("--bind", place, place)) for place in sorted(around.difference(limits.protected))]
+    protected = [place for place in limits.protected if place not in limits.hidden]
+    mounts += [(place, _bind("--ro-bind", place, place)) for place in protected]
+    mounts += [
+        (place, _hide(place) if place.is_dir() else _bind("--ro-bind", place, place)) for place in limits.placeholders
+    ]
     return mounts
+
+
+def _between(place: Path, tops: tuple[Path, ...]) -> list[Path]:
+    """Return the folders around the place, up to one of `tops`."""
+    return [folder for folder in place.parents if any(folder != top and folder.is_relative_to(top) for top in tops)]
 
 
 def _unlink_on_the_way(place: Path, scratch: Path) -> None:
@@ -88,7 +94,3 @@ def _hide(place: Path) -> list[str]:
 
 def _bind(option: str, source: str | Path, target: str | Path) -> list[str]:
     return [option, str(source), str(target)]
-
-
-def _is_folder(place: Path) -> bool:
-    return place.is_dir() and not place.is_symlink()

@@ -15,9 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from aeon_core.tools.shell.evaluated import assigns_by_name, computes, hidden_scripts
-from aeon_core.tools.shell.inner import Argv, Code, Script, operand_start
+from aeon_core.tools.shell.inner import Argv, Code, Opaque, Script, operand_start
 from aeon_core.tools.shell.mending import Root, all_nodes, leaves_out, mended
-from aeon_core.tools.shell.starters import GIT_OPTIONS
+from aeon_core.tools.shell.option_effects import GIT_OPTIONS, written_files
 from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
 from aeon_core.tools.shell.tree import MAX_WORDS, Place, TooMuchError, TreeWalker, assignment
 from aeon_core.tools.shell.words import MAX_VALUE, Node, Variables, Word, expand, has_guards, source_of
@@ -26,7 +26,16 @@ from aeon_core.tools.shell.wrappers import runs
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
-__all__ = ["Reading", "Redirect", "SimpleCommand", "policy_texts", "readings", "simple_commands", "spellings"]
+__all__ = [
+    "Reading",
+    "Redirect",
+    "SimpleCommand",
+    "policy_texts",
+    "readings",
+    "simple_commands",
+    "spellings",
+    "unknown_program",
+]
 
 MAX_TEXT = 50_000
 """How many bytes of script are read for one line, those inside of it counted again; a longer one is not told."""
@@ -43,6 +52,36 @@ MAX_SECONDS = 0.25
 """How long a script may take to parse; some that do not parse take time that grows with the square of their length."""
 
 _ALWAYS: Variables = {"HOME": "~", "PWD": ".", "IFS": " ", "SHELL": "bash", "BASH": "bash"}
+_DECIDES = re.compile(
+    r"PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS4|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|BASH_FUNC_.*|BASH_ALIASES|BASH_CMDS"
+)
+"""Variables that decide which program a word names, or that bash runs."""
+_LOOP = re.compile(rf"\b(?:for|select)\s+({_DECIDES.pattern.replace('.*', '')})\b")
+_SETTING = {
+    "read",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "export",
+    "mapfile",
+    "readarray",
+    "printf",
+    "getopts",
+    "let",
+}
+_REDEFINING = {
+    "alias": r"=",
+    "hash": r"^-[a-z]*p",
+    "enable": r"^-[a-z]*f",
+    "declare": r"^-[a-zA-Z]*n",
+    "typeset": r"^-[a-zA-Z]*n",
+    "local": r"^-[a-zA-Z]*n",
+    "shopt": r"expand_aliases",
+}
+"""Builtins that give a word another meaning, with a pattern of the argument that does."""
+_EXPANDS = re.compile(r"[$`{*?\[]")
+_SHOWN = 60
 _SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 _SAFE = re.compile(r"[\w@%+=:,./~^-]+|\{\}")
 
@@ -57,7 +96,7 @@ class Reading:
     exact: bool = True
     """False where not all that would run is among `commands`."""
     computes: bool = False
-    """Whether bash computes something from what cannot be told, which may run anything."""
+    """Whether what bash computes, or what a program is told in a language of its own, may run anything."""
 
 
 def simple_commands(text: str) -> list[SimpleCommand] | None:
@@ -75,7 +114,8 @@ def policy_texts(text: str) -> list[str] | None:
 
     Assignments before a command and redirections that write are part of its text; a command that runs another gives
     both, `env rm x` also `rm x`. A file that is written to also stands alone, as `> out`, so that what allows a command
-    does not let it overwrite files. None where anything that would run cannot be told: then nothing may allow the line.
+    does not let it overwrite files, be it by a redirection or an option. None where anything that would run cannot be
+    told: then nothing may allow the line.
     """
     reading = next(readings(text))
     commands = reading.commands
@@ -85,6 +125,40 @@ def policy_texts(text: str) -> list[str] | None:
         return None
     texts = (part for command in commands for part in (command.text, *_written(command)))
     return list(dict.fromkeys(part for part in texts if part))
+
+
+def unknown_program(text: str) -> str | None:
+    """Return why it cannot be told which programs the line would run; None where it can.
+
+    A word that is made while the line runs, by a variable, a substitution or a pattern, becomes a program; a name that
+    is set decides what the words mean; or the line does not parse, and holds something to be expanded.
+    """
+    for reading in readings(text):
+        for command in reading.commands:
+            if command.words and not command.literal[0]:
+                return f"{_cut(command.words[0])!r} becomes a command only when the line runs"
+            if name := next((name for name in _set_names(command) if _DECIDES.fullmatch(name)), None):
+                return f"it sets {name}, which decides what the other words run"
+            if command.program in _REDEFINING and any(
+                re.search(_REDEFINING[command.program], word) for word in command.arguments
+            ):
+                return f"{_cut(command.text)!r} gives a command another meaning"
+        if unread := next((text for text in reading.unread if not reading.exact and _EXPANDS.search(text)), None):
+            return f"what {_cut(unread)!r} would run cannot be told"
+    found = _LOOP.search(text)
+    return f"it sets {found[1]}, which decides what the other words run" if found else None
+
+
+def _set_names(command: SimpleCommand) -> Iterator[str]:
+    """Yield the variables that a command sets; `IFS= read` sets them for `read` alone."""
+    if command.program not in {"read", "mapfile", "readarray"}:
+        yield from (re.split(r"[+\[]?=|\[", assigned)[0] for assigned in command.assignments)
+    if command.program in _SETTING:
+        yield from (re.split(r"[+\[]?=|\[", word)[0] for word in command.arguments)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def spellings(text: str) -> list[str]:
@@ -114,6 +188,7 @@ def _written(command: SimpleCommand) -> Iterator[str]:
     for redirect in command.redirects:
         if redirect.writes and redirect.target not in _SINKS:
             yield f"> {redirect.target}"
+    yield from (f"> {target}" for target in written_files(command) if target not in _SINKS)
 
 
 def readings(text: str) -> Iterator[Reading]:
@@ -190,6 +265,8 @@ class _Reader:
                     self.read(inner.text, variables | numbered | everything, place, depth + 1)
                 case Code():
                     self.reading.unread.append(inner.text)
+                case Opaque():
+                    self.reading.computes = True
 
     def _assigned(self, root: Node, variables: Variables) -> Variables:
         """Return `variables` with those that the script sets itself; order and conditions are not followed."""

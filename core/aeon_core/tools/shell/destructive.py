@@ -26,6 +26,8 @@ _SQL = {
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
     "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
 }
+_BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|TRUNCATE\b")
+"""A statement in the place of a command. `truncate` in small letters is a program of its own."""
 _SHOWN = 60
 _GUESSES = ("rm", "chmod", "dd", "git", "npm", "sh", "find", "psql")
 _GLOBBED = (*_GUESSES, "mkfs", "bash", "eval", "tee", "cp", "curl", "wget")
@@ -202,6 +204,9 @@ def _evaluate(command: SimpleCommand) -> Finding | None:
 
 def _sql(command: SimpleCommand) -> Finding | None:
     program = command.program
+    bare = _BARE_SQL.match(" ".join(command.words))
+    if bare:
+        return next(name for name, pattern in _SQL.items() if pattern.search(bare[0])), "it is a statement of SQL"
     if program not in CLIENTS:
         return None
     if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):

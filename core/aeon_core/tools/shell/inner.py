@@ -31,7 +31,12 @@ class Code:
     text: str
 
 
-Inner = Argv | Script | Code
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something that cannot be read at all, and may be anything: no rule about commands allows it."""
+
+
+Inner = Argv | Script | Code | Opaque
 
 
 def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:

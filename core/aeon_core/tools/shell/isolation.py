@@ -20,19 +20,30 @@ from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap
 from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.output import Output
 from aeon_core.tools.shell.process import Job, run
+from aeon_core.tools.shell.seccomp import filter_program
 from aeon_core.tools.shell.settings import ShellSettings
 
 Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]
 
 _LAUNCHER = Path(__file__).with_name("_launcher.py")
+_RESOLVER = "/etc/resolv.conf"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-_OPEN = "; sockets of local services and permissions of files stay open to them, bubblewrap would close these"
+_TEMPORARY = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # what others have there is hidden
+_NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver")
+_OPEN = (
+    "; NOT stopped: changes of .git/hooks, .git/config, .venv, .aeon and what else of the project is run later, "
+    "sockets of local services, permissions and times of files elsewhere; install bubblewrap to stop these"
+)
 _PROBE_SECONDS = 20.0
 _PROBE = """
-[ "$(cat "$1" 2>/dev/null)" = key ] && echo "it reads what is hidden"
+[ "$(cat "$1/key" 2>/dev/null)" = key ] && echo "it reads what is hidden"
+[ "$(cat "$1/shown" 2>/dev/null)" = shown ] || echo "it cannot read what is shown among what is hidden"
 echo no 2>/dev/null > "$2" || true
 echo yes > "$3/probe" || echo "it cannot write to its folder"
 [ -n "$4" ] && (exec 3<>"/dev/tcp/127.0.0.1/$4") 2>/dev/null && echo "it reaches the network"
+[ -n "$5" ] && while read -r name value; do
+    [ "$name" = Seccomp: ] && [ "$value" != 2 ] && echo "it lets all system calls through"
+done < /proc/self/status
 exit 0
 """
 
@@ -41,9 +52,8 @@ exit 0
 class Isolation:
     """A way of shutting commands in, `none` where nothing works; `why` says what hindered better ones.
 
-    Only bubblewrap protects `.aeon` and `.git/hooks` within the project, and keeps commands from sockets in `/run`.
-    Landlock cannot keep them from changing the mode, owner or times of files elsewhere. Landlock alone bounds neither
-    UDP nor, for root, the number of processes.
+    Only bubblewrap keeps commands from what is protected in the project, from sockets, and from changing the mode,
+    owner or times of files elsewhere. Landlock alone bounds neither UDP nor, for root, the number of processes.
     """
 
     name: Rung
@@ -53,18 +63,46 @@ class Isolation:
     def describe(self) -> str:
         """Return one line for people: what commands can and cannot do."""
         network = "network open" if self.network else "no network"
+        home = "your home {} but for toolchains"
         if self.name == "bubblewrap":
             return (
-                f"bubblewrap: writes only inside the project, {network}, other processes and folders with keys hidden"
+                "bubblewrap: writes only inside the project, and not to what is run later (.git/hooks, .venv, …), "
+                f"{network}, {home.format('hidden')}, other processes hidden, {self._calls()}"
             )
         if self.name == "namespaces":
-            return (
-                f"namespaces and Landlock: writes only inside the project, {network}, files with keys unreadable{_OPEN}"
-            )
+            return f"namespaces and Landlock: writes only in the project, {network}, {home.format('unreadable')}{_OPEN}"
         if self.name == "landlock":
             network = "network open" if self.network else "no TCP (other network traffic passes)"
-            return f"Landlock: writes only inside the project, {network}, files with keys unreadable{_OPEN}"
+            return f"Landlock: writes only inside the project, {network}, {home.format('unreadable')}{_OPEN}"
         return f"no isolation ({self.why}): commands can do all that you can, every one needs approval"
+
+    def _calls(self) -> str:
+        if self.seccomp is None:
+            return f"Unix sockets, ptrace and mounts open (no filter for {os.uname().machine})"
+        devices = "; as root, they can change the mode of devices such as /dev/null" if os.getuid() == 0 else ""
+        return f"Unix sockets, ptrace and mounts blocked{devices}"
+
+    @property
+    def warning(self) -> str:
+        """One line for the start of a run about what is not held; empty under bubblewrap."""
+        if self.name == "none":
+            return f"Commands cannot be isolated here ({self.why}): every one needs approval."
+        if self.protects:
+            return ""
+        return (
+            "Commands can change .git/hooks, .git/config, .venv, .aeon and what else of the project is run later, "
+            f"and reach sockets of local services: {self.why}. Install bubblewrap to stop that."
+        )
+
+    @property
+    def protects(self) -> bool:
+        """Whether commands cannot change what other programs act upon later, such as `.git/hooks`."""
+        return self.name == "bubblewrap"
+
+    @property
+    def seccomp(self) -> bytes | None:
+        """The filter of system calls that commands run under; None where there is none."""
+        return filter_program() if self.name == "bubblewrap" else None
 
     @property
     def supervised(self) -> bool:
@@ -75,10 +113,13 @@ class Isolation:
         """Return where the command finds its folder for temporary files."""
         return TEMP if self.name == "bubblewrap" else str(limits.scratch)
 
-    def command(self, words: Sequence[str], limits: Limits, status: int) -> list[str]:
-        """Return the words that run `words` within the limits and report the exit code to the descriptor `status`."""
+    def command(self, words: Sequence[str], limits: Limits, status: int, seccomp: int | None = None) -> list[str]:
+        """Return the words that run `words` within the limits and report the exit code to the descriptor `status`.
+
+        `seccomp` is a descriptor from which the filter can be read.
+        """
         if self.name == "bubblewrap":
-            return [*bubblewrap(_bubblewrap_program(limits.root), limits, status), *words]
+            return [*bubblewrap(_bubblewrap_program(limits.root), limits, status, seccomp), *words]
         return [*self._launcher(limits, status), *words] if self.supervised else list(words)
 
     def _launcher(self, limits: Limits, status: int) -> list[str]:
@@ -86,8 +127,9 @@ class Isolation:
             "namespaces": self.name == "namespaces",
             "landlock": self.name != "none",
             "network": self.network,
-            "write": [str(limits.root), str(limits.scratch), *_DEVICES],
-            "hide": [str(place) for place in limits.hidden],
+            "write": [*map(str, (limits.root, limits.scratch, *limits.git_folders)), *_DEVICES],
+            "hide": [*(str(place.resolve()) for place in limits.hidden), *_TEMPORARY],
+            "show": [*(str(place.resolve()) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
             "status": status,
         }
         return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(told)]
@@ -133,21 +175,23 @@ def fault_of(isolation: Isolation, root: Path) -> str | None:
 
 
 def _tried(isolation: Isolation, shell: str, root: Path, scratch: Path, outside: Path) -> str | None:
-    key, target = outside / "key", outside / "written"
-    key.write_text("key")
-    limits = Limits(root, scratch, isolation.network, hidden=(key,))
+    target = outside / "written"
+    for name in ("key", "shown"):
+        (outside / name).write_text(name)
+    limits = Limits(root, scratch, isolation.network, hidden=(outside,), shown=(outside / "shown",))
     with socket.socket() as listener:
         port = "" if isolation.network else _listen(listener)
-        places = [str(key), str(target), isolation.temp(limits), port]
+        places = [str(outside), str(target), isolation.temp(limits), port, "filtered" if isolation.seccomp else ""]
         words = [shell, "--noprofile", "--norc", "-c", _PROBE, "probe", *places]
         output = Output(lambda: scratch)
         ended = run(
             Job(
-                lambda status: isolation.command(words, limits, status),
+                lambda status, seccomp: isolation.command(words, limits, status, seccomp),
                 isolation.supervised,
                 root,
                 {"PATH": os.environ.get("PATH", os.defpath)},
                 _PROBE_SECONDS,
+                isolation.seccomp,
             ),
             output,
         )

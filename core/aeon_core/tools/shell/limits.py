@@ -16,6 +16,12 @@ class Limits:
     """A folder for temporary files: read and write."""
     network: bool
     hidden: tuple[Path, ...] = ()
-    """Places with keys: neither read nor write."""
+    """Places with keys: neither read nor write, but for what is `shown` in them. May hold the root."""
     shown: tuple[Path, ...] = ()
-    """Folders among the temporary files that may be read."""
+    """What may be read within what is hidden, or among the temporary files. May be symbolic links."""
+    protected: tuple[Path, ...] = ()
+    """What may be read and not changed, within what may be written to. bubblewrap alone holds commands to it."""
+    placeholders: tuple[Path, ...] = ()
+    """Stand-ins for what must not be made: to a command they are empty and cannot be changed."""
+    git_folders: tuple[Path, ...] = ()
+    """Repositories outside the root that its `.git` belongs to: read and write."""

@@ -18,6 +18,7 @@ from typing import Literal
 from aeon_core.errors import ToolError
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.shell.output import Output
+from aeon_core.tools.shell.seccomp import filter_file
 
 EndedBy = Literal["itself", "timeout", "output", "cancel"]
 
@@ -45,15 +46,17 @@ class Ended:
 class Job:
     """What is to be run: `command` makes the words to run from the descriptor that is to get the exit code.
 
-    `supervised` says that what runs reports there, and ends all its processes when it is ended.
+    It is also given a descriptor from which `seccomp` can be read, None without such a filter program. `supervised`
+    says that what runs reports there, and ends all its processes when it is ended.
     """
 
-    command: Callable[[int], list[str]]
+    command: Callable[[int, int | None], list[str]]
     supervised: bool
     cwd: Path
     env: Mapping[str, str]
     timeout: float
     """Seconds."""
+    seccomp: bytes | None = None
 
 
 def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> Ended:
@@ -104,23 +107,26 @@ def _own_threads() -> int:
 
 def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
     hide_process()
-    command = job.command(report)
+    seccomp = None if job.seccomp is None else filter_file(job.seccomp)
     try:
         return subprocess.Popen(  # noqa: S603  # what this is for
-            command,
+            job.command(report, seccomp),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
             cwd=job.cwd,
             env=dict(job.env),
-            pass_fds=(report,),
+            pass_fds=(report,) if seccomp is None else (report, seccomp),
             start_new_session=True,
         )
     except ValueError as error:
         raise ToolError(f"the command cannot be run: {error}; it must not hold NUL characters") from None
     except OSError as error:
         raise ToolError(f"the command cannot be run: {error.strerror or error}") from None
+    finally:
+        if seccomp is not None:
+            os.close(seccomp)
 
 
 class _Reader:

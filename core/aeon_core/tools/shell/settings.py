@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from aeon_core.errors import UsageError
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ShellSettings(BaseModel):
-    """Settings of the Bash tool (REQ-028a, REQ-115). Unknown keys and wrong values raise pydantic's ValidationError."""
+    """Settings of the Bash tool (REQ-028a, REQ-115). Unknown keys and wrong values raise pydantic's ValidationError,
+    a pattern that is none UsageError: no pattern is lost without a word.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,8 +32,22 @@ class ShellSettings(BaseModel):
     """Whether commands reach the network; without isolation they always do."""
     env: tuple[str, ...] = ()
     """Names of environment variables that commands get although they look secret."""
+    readable: tuple[Path, ...] = ()
+    """Folders and files of the home that commands may read, besides toolchains."""
     output_dir: Path | None = None
     """Where long outputs are kept whole; a fresh folder among the temporary files where it is None."""
+
+    @field_validator("blocklist")
+    @classmethod
+    def _are_patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except (re.error, OverflowError, RecursionError) as error:
+                raise UsageError(
+                    f"blocklist: {pattern!r} is not a regular expression ({error}); correct it or remove it"
+                ) from None
+        return patterns
 
     @model_validator(mode="after")
     def _default_within_bounds(self) -> Self:

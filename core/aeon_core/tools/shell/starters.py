@@ -6,16 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from aeon_core.tools.shell.inner import Argv, Code, Inner, Script, operand_start, option_values
+from aeon_core.tools.shell.inner import Argv, Code, Inner, Script, operand_start
+from aeon_core.tools.shell.option_effects import GIT_OPTIONS
 from aeon_core.tools.shell.prefixes import PREFIXES
 from aeon_core.tools.shell.syntax import SimpleCommand
 
 _COMMAND_OPTIONS = re.compile(
-    r"(?:--(?:checkpoint-action=exec|to-command|use-compress-program|rsh|pre|preview)|(?:-o)?(?:Proxy|Local)Command)=(.+)"
+    r"(?:--(?:checkpoint-action=exec|preview)|--checkpoint-a\w*=exec|(?:-o)?(?:Proxy|Local|KnownHosts)Command)[= ](.+)"
 )
 _RUNNING = {"exec", "run", "dlx", "x"}
-GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
-"""Options of git itself, before its sub-command, whose value is the next word."""
 
 
 def _parallel(command: SimpleCommand) -> Iterator[Inner]:
@@ -47,7 +46,7 @@ def _terminal(command: SimpleCommand) -> Iterator[Inner]:
 
 
 def _optional(command: SimpleCommand) -> Iterator[Inner]:
-    """Yield the scripts that are given as options: `tar --to-command=…`, `ssh -o ProxyCommand=…`."""
+    """Yield the scripts in options with a value of their own form: `ssh -o ProxyCommand=…`."""
     found = (_COMMAND_OPTIONS.fullmatch(word) for word in command.arguments)
     yield from (Script(match[1]) for match in found if match)
 
@@ -97,22 +96,8 @@ def _git(command: SimpleCommand) -> Iterator[Inner]:
             yield Argv(start + 2)
         case ("submodule", "foreach", *rest):
             yield Script(" ".join(word for word in rest if not word.startswith("--")))
-        case ("rebase", *_):
-            yield from (Script(value) for _, value in option_values(("", *operands), ["-x", "--exec"]))
-        case ("difftool" | "mergetool" | "grep" | "clone" | "fetch" | "pull" | "ls-remote" | "push", *_):
-            yield from _git_programs(operands)
         case ("filter-branch", *rest):
             yield from (Script(word) for word in rest if not word.startswith("-"))
-
-
-def _git_programs(operands: tuple[str, ...]) -> Iterator[Inner]:
-    """Yield the programs that options of a sub-command name: `git difftool -x x`, `git grep -Ox`, `--upload-pack=x`."""
-    short = {"difftool": "-x", "clone": "-u", "grep": "-O"}.get(operands[0])
-    names = ["--extcmd", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"]
-    yield from (Script(value) for _, value in option_values(operands, names))
-    for index, word in enumerate(operands[1:], 1):
-        if short and word.startswith(short):
-            yield from (Script(value) for value in (word[2:], *operands[index + 1 : index + 2]) if value)
 
 
 def _git_setting(key: str = "", value: str = "") -> Iterator[Inner]:
@@ -122,16 +107,6 @@ def _git_setting(key: str = "", value: str = "") -> Iterator[Inner]:
         yield Script(value.lstrip("!"))
     elif key.startswith("alias."):
         yield Script(f"git {value}")
-
-
-def _with_option(*options: str) -> Callable[[SimpleCommand], Iterator[Inner]]:
-    """Return what yields the values of the options, and the scripts that `_optional` knows."""
-
-    def found(command: SimpleCommand) -> Iterator[Inner]:
-        yield from _optional(command)
-        yield from (Script(value) for _, value in option_values(command.words, list(options)))
-
-    return found
 
 
 def _made(command: SimpleCommand) -> Iterator[Inner]:
@@ -154,15 +129,7 @@ STARTERS: dict[str, Callable[[SimpleCommand], Iterator[Inner]]] = {
     "batch": _queued,
     "tmux": _terminal,
     "screen": _terminal,
-    **dict.fromkeys(("ssh", "sftp", "rg", "fzf"), _optional),
-    "tar": _with_option("-I", "--use-compress-program", "--to-command"),
-    "rsync": _with_option("-e", "--rsh"),
-    "scp": _with_option("-S"),
-    "man": _with_option("-P", "--pager"),
-    "zip": _with_option("-TT", "--unzip-command"),
-    "compgen": _with_option("-C"),
-    "mapfile": _with_option("-C"),
-    "readarray": _with_option("-C"),
+    **dict.fromkeys(("ssh", "sftp", "scp", "rsync", "tar", "fzf"), _optional),
     "make": _made,
     "gmake": _made,
     **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye", "bundle", "npm", "pnpm", "yarn"), _environment),

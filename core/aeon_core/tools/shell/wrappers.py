@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from aeon_core.tools.shell.inner import Argv, Code, Inner, Script, operand_start, option_values
+from aeon_core.tools.shell.option_effects import programs_of_options
 from aeon_core.tools.shell.prefixes import PREFIXES, Prefix
 from aeon_core.tools.shell.starters import STARTERS
 from aeon_core.tools.shell.syntax import SimpleCommand
@@ -44,6 +45,7 @@ def runs(command: SimpleCommand) -> Iterator[Inner]:
     special = _BUILTINS.get(program) or STARTERS.get(program)
     if special:
         yield from special(command)
+    yield from programs_of_options(command)
     if program in SHELLS or program in {"source", "."}:
         given = (*command.arguments, *(redirect.target for redirect in command.redirects))
         yield from (Code(word) for word in given if word.startswith("<("))

@@ -167,10 +167,10 @@ def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -
 
 
 def test_a_command_that_would_configure_aeon_is_told_of(tool: BashTool) -> None:
-    assert tool.invoke("mkdir .aeon")["notices"] == [
-        "the command made '.aeon', which configures Aeon's next run here: look at it before that"
-    ]
-    assert "notices" not in tool.invoke("touch .aeon/config.yml")
+    told = "the command changed '.aeon', which configures Aeon's next runs: look at it before it is used"
+    assert tool.invoke("mkdir .aeon")["notices"] == [told]
+    assert tool.invoke("touch .aeon/config.yml")["notices"] == [told]
+    assert "notices" not in tool.invoke("mkdir .aeon/runs; touch .aeon/runs/x; cat .aeon/config.yml")
 
 
 def test_a_changed_configuration_of_git_is_told(tool: BashTool, tmp_path: Path) -> None:

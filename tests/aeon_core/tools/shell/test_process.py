@@ -43,7 +43,7 @@ from aeon_core.tools.shell.process import Job, run, shell_words
 here = Path.cwd()
 words = shell_words(shutil.which("bash"), "setsid sleep 20 & echo $$ $! > new; mv new pids; wait")
 limits = Limits(here, here, network=True)
-command = lambda status: Isolation("none", True).command(words, limits, status)
+command = lambda status, _: Isolation("none", True).command(words, limits, status)
 run(Job(command, True, here, os.environ, 20), Output(Path.cwd))
 """
 
@@ -52,7 +52,7 @@ def job(tmp_path: Path, command: str, timeout: float = 30, supervised: bool = Fa
     words = shell_words(BASH, command)
     limits = Limits(tmp_path, tmp_path, network=True)
     isolation = Isolation("none", network=True)
-    build = (lambda status: isolation.command(words, limits, status)) if supervised else (lambda status: words)
+    build = (lambda status, _: isolation.command(words, limits, status)) if supervised else (lambda *_: words)
     return Job(build, supervised, tmp_path, {"PATH": os.environ["PATH"]}, timeout)
 
 
@@ -219,7 +219,9 @@ def test_what_cannot_be_started_is_an_error(tmp_path: Path, output: Output, comm
 def test_a_program_that_is_missing_behind_the_launcher_is_an_error(tmp_path: Path, output: Output) -> None:
     limits = Limits(tmp_path, tmp_path, network=True)
     isolation = Isolation("none", network=True)
-    missing = Job(lambda status: isolation.command(["/no/such"], limits, status), True, tmp_path, {}, 30)
+    missing = Job(
+        lambda status, seccomp: isolation.command(["/no/such"], limits, status, seccomp), True, tmp_path, {}, 30
+    )
     with pytest.raises(ToolError, match="the command was not run, its isolation failed: FileNotFoundError"):
         run(missing, output)
 

@@ -1,0 +1,184 @@
+"""The places of a project that other programs act upon later, outside all that holds a tool back.
+
+A command may not change them, and writing to one with a file tool needs a person's approval whatever the rules allow.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+PROTECTED = {
+    ".aeon": "configures Aeon's next runs",
+    ".system2": "configures the System2 workflow",
+    ".claude": "configures agents",
+    ".venv": "holds programs that are run later",
+    ".envrc": "is run by direnv",
+    ".vscode": "says what the editor runs",
+    ".pre-commit-config.yaml": "says what runs before a commit",
+    ".git": "says what git runs",
+}
+"""The names, at any depth of a project, and what hangs on each. Of `.git`, commands may change all but `_GIT_PARTS`."""
+
+_GIT_PARTS = ("config", "hooks", "info", "commondir", "config.worktree", "gitdir")
+_MAX_DEPTH = 4
+"""How many folders down other repositories are looked for."""
+_NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedPaths:
+    """What a command may not change: absolute paths, below the project root or one of `git_folders`."""
+
+    existing: tuple[Path, ...]
+    """Without symbolic links: of one that leads somewhere in the project, its target."""
+    missing: tuple[Path, ...]
+    """What must not be made either."""
+    git_folders: tuple[Path, ...] = ()
+    """Where a worktree's or submodule's repository lies outside the project root: git must be able to write there."""
+
+
+def change_reason(root: Path, place: PurePosixPath) -> str | None:
+    """Return what hangs on the file at `place`, relative to the root; None where only the project's own code does.
+
+    Names count in upper and lower case and with invisible characters, which some file systems take for the same.
+    """
+    for part in place.parts:
+        if reason := PROTECTED.get(_folded(part)):
+            return reason
+    path = root / place
+    interpreter = Path(sys.prefix).resolve()
+    if interpreter != root and path.is_relative_to(interpreter):
+        return "belongs to the Python that runs Aeon"
+    for folder in _git_folders(root / ".git"):
+        if folder != root and path.is_relative_to(folder):
+            return PROTECTED[".git"]
+        if (hooks := _hooks_folder(folder, root)) is not None and path.is_relative_to(hooks):
+            return "is run by git, as core.hooksPath says"
+    return None
+
+
+def find_repositories(root: Path) -> list[Path]:
+    """Return each `.git` in the project below its root, down to four folders, but not in some like `node_modules`."""
+    return sorted(found for found in _below(root, ".git") if found.parent != root)
+
+
+def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPaths:
+    """Return what a command in the project may not change; `root` is absolute and resolved.
+
+    `repositories` is what `find_repositories` returns.
+    """
+    places = {root / name for name in PROTECTED if name != ".git"}
+    folders: list[Path] = []
+    for pointer in (root / ".git", *repositories):
+        if not pointer.is_dir() or pointer.is_symlink():
+            places.add(pointer)
+        folders += _git_folders(pointer)
+    for folder in [folder for folder in folders if (folder / "modules").is_dir()]:
+        folders += (config.parent for config in _below(folder / "modules", "config") if config.is_file())
+    for folder in dict.fromkeys(folders):
+        places |= set(_git_places(folder, root))
+    interpreter = Path(sys.prefix).resolve()
+    if interpreter != root and interpreter.is_relative_to(root):
+        places.add(interpreter)
+    outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
+    existing = {place.resolve() for place in places if place.exists()}
+    writable = (root, *outside)
+    return ProtectedPaths(
+        tuple(sorted(place for place in existing if _is_below(place, writable))),
+        tuple(sorted({_first_missing(place) for place in places if not os.path.lexists(place)})),
+        outside,
+    )
+
+
+def _git_places(folder: Path, root: Path) -> Iterator[Path]:
+    """Yield what git takes settings and hooks from, of one repository; some only where they exist."""
+    text = _text(folder / "config").lower()
+    for part in _GIT_PARTS:
+        path = folder / part
+        if part == "config.worktree":
+            needed = "worktreeconfig" in text
+        else:
+            needed = part in {"hooks", "info", "commondir"} and (folder / "config").exists()
+        if needed or path.exists():
+            yield path
+    if (hooks := _hooks_folder(folder, root)) is not None:
+        yield hooks
+
+
+def _hooks_folder(folder: Path, root: Path) -> Path | None:
+    """Return where a repository's own settings say that its hooks are, if that is in the project."""
+    found = re.findall(r"(?im)^\s*hookspath\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
+    if not found:
+        return None
+    place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # what is not there, too
+    # Husky's are generated in a folder of that name, from those beside it.
+    place = place.parent if place.name == "_" else place
+    return place if place != root and place.is_relative_to(root) else None
+
+
+def _git_folders(pointer: Path) -> list[Path]:
+    """Return the folders of the repository that a `.git` stands for: its own, and for a worktree the common one.
+
+    A `.git` file is believed only where what it names points back, as git itself sets it up: it would otherwise open
+    any folder to commands.
+    """
+    if pointer.is_dir():
+        return [pointer.resolve()]
+    named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
+    if named is None:
+        return []
+    folder = (pointer.parent / named[1]).resolve()
+    common = (folder / (_text(folder / "commondir").strip() or ".")).resolve()
+    if common != folder:
+        back = _text(folder / "gitdir").strip()
+        linked = folder.parent == common / "worktrees" and (folder / back).resolve() == pointer.resolve()
+        return [folder, common] if back and linked else []
+    tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
+    linked = tree is not None and (folder / tree[1]).resolve() == pointer.parent.resolve()
+    return [folder] if linked else []
+
+
+def _below(top: Path, name: str) -> Iterator[Path]:
+    """Yield what has the name, down to `_MAX_DEPTH` folders; folders of the name are not searched."""
+    folders = [(os.fspath(top), 0)]
+    while folders:
+        folder, depth = folders.pop()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == name:
+                    yield Path(entry.path)
+                elif depth < _MAX_DEPTH and entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
+                    folders.append((entry.path, depth + 1))
+
+
+def _is_below(place: Path, folders: tuple[Path, ...]) -> bool:
+    return any(place != folder and place.is_relative_to(folder) for folder in folders)
+
+
+def _first_missing(place: Path) -> Path:
+    while not os.path.lexists(place.parent):
+        place = place.parent
+    return place
+
+
+def _folded(name: str) -> str:
+    seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFKC", seen).casefold()
+
+
+def _text(path: Path) -> str:
+    """Return the beginning of a small file; empty where there is none, or something that is no regular file."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as stream:
+            return stream.read(65_536).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,272 @@
+"""What a command under bubblewrap changes of what other programs act upon: nothing, and nothing is left behind."""
+
+# ruff: noqa: E501  # one attack a line
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aeon_core.tools.protected_paths import find_protected
+from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.placeholders import placeholders
+from tests.aeon_core.tools.shell.rungs import said, tool_in, words
+
+FILES = words(
+    """
+    .aeon/config.yml .system2/config.yml .claude/settings.json .venv/bin/python .envrc .vscode/tasks.json
+    .pre-commit-config.yaml .git/config .git/hooks/pre-commit .git/info/attributes
+    """
+)
+
+
+def git(folder: Path, *words: str) -> str:
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b",
+    }  # fmt: skip
+    done = subprocess.run(["git", "-C", str(folder), *words], env=environ, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = Ann\n\temail = ann@example.org\n[credential]\n\thelper = store\n"
+        '[url "https://SECRET@host/"]\n\tinsteadOf = https://host/\n[alias]\n\tx = !cat ~/.netrc\n'
+    )
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    root = home / "project"
+    root.mkdir()
+    git(root, "init", "-q")
+    for name in FILES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (root / name).exists():
+            (root / name).write_text("kept\n")
+    return root
+
+
+@pytest.fixture
+def tool(project: Path) -> BashTool:
+    return tool_in("bubblewrap", project)
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Return content, mode and time of what is protected, and the names around it, without copies that were made."""
+    files = [root / name for name in FILES]
+    found = {str(path): f"{path.read_text()} {path.stat().st_mode} {path.stat().st_mtime_ns}" for path in files}
+    folders = {path.parent for path in files} - {root, root / ".git"}
+    return found | {
+        str(folder): " ".join(sorted({path.name for path in folder.iterdir()} - {"taken", "d"})) for folder in folders
+    }
+
+
+WAYS = [
+    "echo x > {}",
+    "echo x >> ./{}",
+    "echo x | tee {}",
+    "cp /etc/hostname {}",
+    "rm -f {}",
+    "mv {} taken",
+    "mv $(dirname {}) taken",
+    "ln -sf /etc/passwd {}",
+    "ln {} other; echo x > other; rm -f other",
+    "ln -s {} other; echo x > other; rm -f other",
+    "sed -i s/kept/x/ {}",
+    "truncate -s 0 {}",
+    "dd of={} < /dev/null",
+    "chmod 777 {}",
+    "touch -d 2000-01-01 {}",
+    "install /dev/null {}",
+    "python3 -c \"open('{}','w').write('x')\"",
+    "cd $(dirname {}) && echo x > $(basename {})",
+    'echo x > "$PWD/{}"',
+    "echo x > /proc/self/cwd/{}",
+    "echo x > ../project/{}",
+    "exec 3<>{}; echo x >&3",
+    "mount --bind /tmp $(dirname {}); echo x > {}",
+    "[ $(dirname {}) = . ] || rm -r $(dirname {})",
+    "mkdir d && mv d/../{} d/; rmdir d",
+    "git config --file {} core.x y",
+    "git update-index --add {}; git checkout-index -f --prefix=x/ -a; rm -rf x",
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_changes_what_is_protected(tool: BashTool, project: Path, way: str) -> None:
+    before = tree(project)
+    # `safety_mode` is not what is tested here.
+    permissive = tool._settings.model_copy(update={"safety_mode": "permissive"})
+    tool = BashTool(project, permissive, tool.isolation)
+    tool.invoke("; ".join(f"( {way.format(*[name] * way.count('{}'))} )" for name in FILES), timeout=60)
+    assert tree(project) == before
+
+
+def test_what_is_not_there_cannot_be_made_and_leaves_nothing(home: Path) -> None:
+    root = home / "new"
+    root.mkdir()
+    tool = tool_in("bubblewrap", root)
+    names = [".aeon", ".system2", ".claude", ".venv", ".envrc", ".vscode", ".pre-commit-config.yaml", ".git"]
+    for name in names:
+        tool.invoke(f"echo x > {name}; mkdir {name}; echo x > {name}/x; rmdir {name}; mv {name} y; ln -s /tmp {name}")
+    result = tool.invoke("git init .")
+    assert result["exit_code"] != 0
+    assert result["notices"] == [
+        "commands cannot change '.git': a person makes a repository here, with `git init` in a terminal"
+    ]
+    assert list(root.iterdir()) == []
+    assert said(tool, "touch made && mkdir -p a/b && ls") == "a\nmade"
+
+
+def test_missing_parts_of_a_repository_cannot_be_made(tool: BashTool, project: Path) -> None:
+    shutil.rmtree(project / ".git/hooks")
+    shutil.rmtree(project / ".git/info")
+    tool.invoke("mkdir .git/hooks; echo x > .git/hooks/pre-commit; mkdir .git/info; echo ../x > .git/commondir")
+    assert sorted(path.name for path in (project / ".git").iterdir()) == [
+        "HEAD",
+        "branches",
+        "config",
+        "description",
+        "objects",
+        "refs",
+    ]
+
+
+def test_git_works_and_knows_who_commits(tool: BashTool, project: Path) -> None:
+    text = said(
+        tool,
+        "set -e; echo a > a; git add a; git commit -qm one; git branch other; git checkout -q other; echo b >> a;"
+        "git commit -qam two; git stash list; echo c >> a; git stash -q; git stash pop -q; git checkout -q a; git tag v1;"
+        "git rebase -q HEAD~1; git merge -q HEAD; git gc -q; git worktree add -q wt HEAD 2>&1; git -C wt status --short;"
+        "git worktree remove wt; git log --format='%an %s'; git status --short; git rev-parse --git-common-dir",
+    )
+    assert text.split("\n")[:2] == ["Ann two", "Ann one"]
+    assert git(project, "log", "--format=%s", "-1").strip() == "two"
+    assert "SECRET" not in said(tool, "git config --list; git x; cat $GIT_CONFIG_GLOBAL")
+    assert sorted(set(said(tool, "git status --short --ignored").split("\n"))) == sorted(
+        {
+            "?? .aeon/",
+            "?? .claude/",
+            "?? .envrc",
+            "?? .pre-commit-config.yaml",
+            "?? .system2/",
+            "?? .venv/",
+            "?? .vscode/",
+        }
+    )
+
+
+def test_a_worktree_of_a_repository_elsewhere_can_be_committed_to(home: Path) -> None:
+    main = home / "main"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "one")
+    git(main, "worktree", "add", "-q", str(home / "tree"))
+    tool = tool_in("bubblewrap", home / "tree")
+    result = tool.invoke("echo a > a && git add a && git commit -qm two")
+    assert result["exit_code"] == 0, result
+    assert git(main, "log", "--format=%s", "-1", "tree").strip() == "two"
+    tool.invoke(
+        f"echo x > {main}/.git/hooks/pre-commit; git config core.hooksPath /tmp; echo x > .git; echo x > {main}/new"
+    )
+    assert not (main / ".git/hooks/pre-commit").exists()
+    assert "hooksPath" not in (main / ".git/config").read_text()
+    assert (home / "tree/.git").read_text().startswith("gitdir: ")
+    assert not (main / "new").exists()
+
+
+def test_a_pointer_that_is_not_answered_opens_nothing(home: Path) -> None:
+    victim, root = home / "victim", home / "root"
+    for folder in (victim, root):
+        folder.mkdir()
+    git(victim, "init", "-q")
+    (root / ".git").write_text(f"gitdir: {victim}/.git\n")
+    said(tool_in("bubblewrap", root), f"echo x > {victim}/.git/HEAD; echo x > {victim}/.git/refs/x")
+    assert (victim / ".git/HEAD").read_text().startswith("ref: ")
+    assert not (victim / ".git/refs/x").exists()
+    assert find_protected(root).git_folders == ()
+
+
+def test_other_repositories_in_the_project_are_protected(tool: BashTool, project: Path) -> None:
+    inner = project / "vendor/lib"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q")
+    commit = "cd vendor/lib && echo a > a && git add a && git commit -qm x && git log --format=%s"
+    assert said(tool, commit) == "x"
+    said(tool, "echo x > vendor/lib/.git/hooks/pre-commit; git -C vendor/lib config core.fsmonitor x; mv vendor taken")
+    said(
+        tool, "mv vendor/lib taken; mv vendor/lib/.git taken; mkdir -p vendor/lib/.git; echo x > vendor/lib/.git/config"
+    )
+    assert not (inner / ".git/hooks/pre-commit").exists()
+    assert (inner / ".git/config").read_text().startswith("[core]")
+    assert "fsmonitor" not in (inner / ".git/config").read_text()
+
+
+def test_a_submodule_and_where_hooks_are_configured_to_be_are_protected(home: Path, project: Path) -> None:
+    origin = home / "origin"
+    origin.mkdir()
+    git(origin, "init", "-q")
+    git(origin, "commit", "-q", "--allow-empty", "-m", "one")
+    git(project, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(origin), "sub")
+    git(project, "config", "core.hooksPath", ".husky/_")
+    (project / ".husky/_").mkdir(parents=True)
+    (project / ".husky/pre-commit").write_text("kept")
+    tool = tool_in("bubblewrap", project)
+    said(
+        tool,
+        "echo x > .husky/_/pre-commit; echo x > .husky/pre-commit; mv .husky other; echo 'gitdir: /tmp' > sub/.git;"
+        "git -C sub config core.fsmonitor x; echo x > .git/modules/sub/hooks/x; mv .git/modules/sub .git/modules/x; mv sub x",
+    )
+    assert (project / ".husky/pre-commit").read_text() == "kept"
+    assert list((project / ".husky/_").iterdir()) == []
+    assert "fsmonitor" not in (project / ".git/modules/sub/config").read_text()
+    assert not (project / ".git/modules/sub/hooks/x").exists()
+    assert (project / "sub/.git").read_text().startswith("gitdir: ../.git/modules/sub")
+    assert said(tool, "cd sub && echo a > a && git add a && git commit -qm x && git log --format=%s -1") == "x"
+
+
+def test_installing_into_the_environment_says_what_to_do(home: Path) -> None:
+    root = home / "python"
+    root.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root / ".venv")], check=True)
+    result = tool_in("bubblewrap", root).invoke('.venv/bin/python -c \'open(".venv/lib/x", "w")\'')
+    hint = "a person installs packages, in a terminal; or make another with `python -m venv $TMPDIR/venv`"
+    assert result["notices"] == [f"commands cannot change '.venv': {hint}"]
+
+
+def test_stand_ins_of_a_killed_process_are_removed_with_the_next(tmp_path: Path) -> None:
+    missing = (tmp_path / ".aeon", tmp_path / ".envrc")
+    stand = placeholders(tmp_path, missing)
+    stand.__enter__()  # and never left
+    del stand
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".aeon", ".envrc"]
+    with placeholders(tmp_path, missing) as made:
+        assert made == missing
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stand_in_that_somebody_used_stays(tmp_path: Path) -> None:
+    with placeholders(tmp_path, (tmp_path / ".vscode", tmp_path / "own")) as made:
+        (tmp_path / ".vscode/tasks.json").write_text("{}")
+    assert made == (tmp_path / ".vscode", tmp_path / "own")
+    assert [path.name for path in tmp_path.iterdir()] == [".vscode"]
+
+
+def test_stand_ins_stay_while_another_command_runs(tmp_path: Path) -> None:
+    missing = (tmp_path / ".envrc",)
+    with placeholders(tmp_path, missing):
+        with placeholders(tmp_path, missing) as made:
+            assert made == missing
+        assert (tmp_path / ".envrc").exists()
+    assert not (tmp_path / ".envrc").exists()

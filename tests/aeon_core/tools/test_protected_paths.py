@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.protected_paths import change_reason, find_protected, find_repositories
+
+ASKED = [
+    ".aeon/config.yml",
+    ".aeon/prompts/judge.txt",
+    ".system2/config.yml",
+    ".claude/settings.json",
+    ".venv/bin/activate",
+    ".venv/lib/python3/site-packages/x.pth",
+    ".envrc",
+    ".vscode/tasks.json",
+    ".pre-commit-config.yaml",
+    ".git/config",
+    ".git/hooks/pre-commit",
+    ".git/info/attributes",
+    "./.git/../.git/hooks/x",
+    "src/../.git/config",
+    ".GIT/hooks/x",
+    ".Git/Config",
+    ".VSCode/tasks.json",
+    ".ENVRC",
+    ".Venv/bin/python",
+    ".gi\u200bt/config",
+    ".\u200cgit/hooks/x",
+    "\uff0egit/config",
+    "sub/.git/config",
+    "a/b/.vscode/launch.json",
+    "a/.envrc",
+    "a/.aeon/config.yml",
+    "link/hooks/x",
+    "deep/link/config",
+    "new/../.envrc",
+    "{root}/.git/config",
+    "{root}//.git///config",
+    "hooks/pre-commit",
+    "repo.git/config",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name in (".git/hooks", "src", "deep", "hooks", "repo.git"):
+        (root / name).mkdir(parents=True)
+    (root / ".git/config").write_text("[core]\n\thooksPath = hooks\n")
+    (root / "link").symlink_to(".git")
+    (root / "deep/link").symlink_to("../.git")
+    return root
+
+
+@pytest.mark.parametrize("path", ASKED)
+@pytest.mark.parametrize("name", ["Write", "Edit"])
+def test_what_is_run_later_is_asked_about_whatever_is_allowed(root: Path, name: str, path: str) -> None:
+    if path.startswith("repo.git"):
+        (root / ".git/config").unlink()
+        (root / ".git/hooks").rmdir()
+        (root / ".git").rmdir()
+        (root / ".git").write_text("gitdir: repo.git\n")
+        (root / "repo.git/config").write_text(f"[core]\n\tworktree = {root}\n")
+    tool = next(tool for tool in file_tools(root) if tool.name == name)
+    call = {"file_path": path.format(root=root), "content": "x", "old_string": "x", "new_string": "y"}
+    for rules in (PolicyRules(allow=("*",)), PolicyRules(allow=(name, f"{name}(*)", f"{name}({path})"))):
+        assert Policy(rules).verdict(tool, call).answer == "ask"
+
+
+@pytest.mark.parametrize(
+    "path", ["src/main.py", ".github/workflows/x.yml", ".gitignore", ".env", "venv.py", "aeon/x", ".editorconfig"]
+)
+def test_other_files_are_written_as_the_rules_say(root: Path, path: str) -> None:
+    tool = next(tool for tool in file_tools(root) if tool.name == "Write")
+    assert Policy(PolicyRules(allow=("*",))).verdict(tool, {"file_path": path, "content": "x"}).answer == "allow"
+
+
+def test_they_are_read_as_the_rules_say(root: Path) -> None:
+    tool = next(tool for tool in file_tools(root) if tool.name == "Read")
+    assert Policy().verdict(tool, {"file_path": ".git/config"}).answer == "allow"
+
+
+def test_the_reason_names_what_acts_on_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert change_reason(root, PurePosixPath(".envrc")) == "is run by direnv"
+    assert change_reason(root, PurePosixPath("hooks/x")) == "is run by git, as core.hooksPath says"
+    monkeypatch.setattr(sys, "prefix", str(root / "env"))
+    assert change_reason(root, PurePosixPath("env/bin/x")) == "belongs to the Python that runs Aeon"
+
+
+def test_other_repositories_are_found_but_not_in_dependencies(root: Path) -> None:
+    for name in ("vendor/lib", "node_modules/x", "a/b/c/d/e"):
+        (root / name / ".git").mkdir(parents=True)
+    assert find_repositories(root) == [root / "vendor/lib/.git"]
+
+
+def test_a_pointer_or_link_outside_protects_and_opens_nothing(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / ".vscode").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(root / ".envrc")
+    found = find_protected(root)
+    assert found.git_folders == ()
+    assert all(path.is_relative_to(root) for path in (*found.existing, *found.missing))
