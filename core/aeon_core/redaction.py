@@ -36,6 +36,8 @@ _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _SPLIT = re.compile(r"[\"\\\x00-\x1f\x7f]")
 """Characters that JSON escapes: they stay beside the tokens, so that a token means the same in any JSON text."""
+_SHORTEST = 6
+"""Characters of the shortest text that may hold a secret: a cookie."""
 _LEVELS = 5
 """How deeply JSON text may be nested in JSON text for a secret in it to be found."""
 _ROUNDS = 8
@@ -128,7 +130,10 @@ class SecretVault:
         if isinstance(value, dict):
             concealed, same = {}, True
             for key, item in value.items():
-                name, inner = self._conceal_text(key, keep_tokens), self._conceal_member(key, item, keep_tokens)
+                # What need not be looked at is most of what a run sees.
+                name = key if len(key) < LEAST else self._conceal_text(key, keep_tokens)
+                short = len(item) < _SHORTEST if type(item) is str else not isinstance(item, dict | list)
+                inner = item if short else self._conceal_member(key, item, keep_tokens)
                 concealed[name] = inner
                 same = same and name is key and inner is item
             return value if same else concealed
@@ -148,7 +153,9 @@ class SecretVault:
         if isinstance(value, dict):
             revealed, same = {}, True
             for key, item in value.items():
-                name, inner = self.reveal(key, missing), self.reveal(item, missing)
+                name = self._reveal_text(key, missing) if _OPENING in key else key
+                whole = _OPENING not in item if type(item) is str else not isinstance(item, dict | list)
+                inner = item if whole else self.reveal(item, missing)
                 revealed[name] = inner
                 same = same and name is key and inner is item
             return value if same else revealed
