@@ -66,11 +66,13 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
         }
         TrustText { height: auto; max-height: 100%; background: $background; }
         Horizontal { dock: bottom; height: 2; padding: 1 0 0 0; background: $background; }
-        Button {
+        #continue, #trust, #leave {
             margin: 0; min-width: 8; width: auto; height: 1; border: none; padding: 0;
             background: $background; color: $aeon-text; text-style: none;
         }
-        Button:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
+        #continue:focus, #trust:focus, #leave:focus {
+            background: $background; color: $aeon-text; text-style: bold reverse;
+        }
     }
     """
 

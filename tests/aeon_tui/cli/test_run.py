@@ -201,6 +201,7 @@ def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
 ) -> None:
     waiting = Waiting()
     use_model(waiting)
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
     def interrupt() -> None:
         waiting.asked.wait(30)
@@ -216,7 +217,7 @@ def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
     assert (done.code, json.loads(done.out)["status"]) == (1, "aborted")
     assert [run.status for run in list_runs(RUNS.absolute())] == ["aborted"]
     assert "aborted" in done.err
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
 def test_a_lost_reader_of_stderr_does_not_stop_the_run(
