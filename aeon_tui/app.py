@@ -31,6 +31,7 @@ from aeon_tui.terminal import notification, sized, title, title_given_back
 from aeon_tui.theming import add_own_themes, add_themes, open_with_theme
 from aeon_tui.work import Work
 from aeon_widgets.footer import fit_footer
+from aeon_widgets.key_guard import key_after_escape
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -123,10 +124,27 @@ class AeonApp(Navigation):
     async def on_event(self, event: Event) -> None:
         """Show what is typed to the screen's question first, if there is one: it may be too early for it."""
         if isinstance(event, (Key, Paste)) and not event.is_forwarded and self.screen_stack:
+            if isinstance(event, Key):
+                event = await self._without_escape(event)
             admits = getattr(self.screen, "admits", None)
             if admits is not None and not admits(event):
                 return
         await super().on_event(event)
+
+    async def _without_escape(self, event: Key) -> Key:
+        """Return the key that is to be handled.
+
+        A terminal that gets Escape and another key in quick succession delivers both as one. Where a question is
+        behind the screen on top and that key opens its field, Escape is done here first.
+        """
+        key = key_after_escape(event)
+        if not key or not any(_opens_field(screen, key) for screen in self.screen_stack[:-1]):
+            return event
+        if (escape := self.screen.active_bindings.get("escape")) is not None:
+            await self.run_action(escape.binding.action, escape.node)
+        single = Key(key, event.character)
+        single.time = event.time
+        return single
 
     def on_key(self, event: Key) -> None:
         """Take a letter that comes up to here while a line is being typed as one of that line.
@@ -290,6 +308,12 @@ class AeonApp(Navigation):
         if self._running_loop is not None:
             with contextlib.suppress(RuntimeError):
                 self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.abort_and_quit()))
+
+
+def _opens_field(screen: Screen[object], key: str) -> bool:
+    """Return whether a screen has a question whose field a key opens."""
+    opens = getattr(screen, "opens_field", None)
+    return opens is not None and opens(key)
 
 
 def run_app(

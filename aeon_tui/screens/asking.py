@@ -96,10 +96,11 @@ class Asking(PanelController[ApprovalPanel]):
 
         def answered(yes: bool | None) -> None:
             if yes:
+                panel.answered = True
                 self.answer(panel, "abort")
-            else:
-                panel.wait_on()
 
+        # The dialog gets the keys now; the first one after it may be for the question again.
+        panel.wait_on()
         lines = ["What it has done is kept; resume (R) goes on with it later."]
         self._screen.app.push_screen(ConfirmDialog("Abort the run?", lines, "Abort"), answered)
 

@@ -77,6 +77,10 @@ class PanelController(Generic[PanelT]):
         self._screen.notify(not_taken(event), markup=False)
         return False
 
+    def opens_field(self, key: str) -> bool:
+        """Return whether there is a question whose field a key opens."""
+        return self._panel is not None and self._panel.is_attached and self._panel.opens_field(key)
+
     def cover(self) -> None:
         """Note what covers the screen now."""
         on_top = next(reversed(self._screen.app.screen_stack), self._screen)

@@ -197,6 +197,10 @@ class RunScreen(TimeTravel):
         """Return whether a key or a paste is taken; a question that is new takes none."""
         return self._asking.admits(event)
 
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field of the question there is."""
+        return self._asking.opens_field(key)
+
     def on_screen_suspend(self) -> None:
         self._asking.cover()
 

@@ -48,7 +48,8 @@ class Person:
         """Press keys, each so many seconds after what was before it."""
         for key in keys:
             self.now += every
-            event = Key(key, CHARACTERS.get(key, key if len(key) == 1 else None))
+            single = key.removeprefix("alt+")
+            event = Key(key, CHARACTERS.get(key, single if len(single) == 1 else None))
             event.time = self.now
             self.app.post_message(event)
             await self.pilot.pause()
@@ -186,6 +187,34 @@ async def test_the_words_of_a_rejection_decide_nothing_after_the_key_help_was_cl
         assert person.panel.feedback == words
         await person.type("enter")
         assert person.decisions == [("reject", words)]
+
+
+@pytest.mark.parametrize("before", [[], ["question_mark"], ["comma"]], ids=lambda keys: "".join(keys))
+@pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
+async def test_escape_and_the_key_of_the_field_may_come_as_one_key(place: Callable[[], Any], before: list[str]) -> None:
+    async with place() as person:
+        await person.read()
+        await person.type(*before, "alt+w", *"some", "space", *"words", "space", *"arx", every=0.01)
+        assert person.decisions == []
+        assert person.panel.feedback == "some words arx"
+
+
+async def test_escape_and_the_key_of_the_field_as_one_key_lead_back_from_the_abort_of_a_run() -> None:
+    async with at_run() as person:
+        await person.read()
+        await person.type("ctrl+x", "alt+w", *"arx", every=0.01)
+        assert (person.decisions, person.panel.feedback) == ([], "arx")
+
+
+async def test_another_key_that_came_with_an_escape_answers_nothing() -> None:
+    async with at_run() as person:
+        await person.read()
+        for key in ("alt+a", "alt+d", "alt+c", "alt+r"):
+            await person.type("question_mark", key)
+            assert isinstance(person.screen, KeysScreen)
+            await person.type("escape", key)
+        assert person.decisions == []
+        assert person.panel.feedback == ""
 
 
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_guard import KeyGuard, key_after_escape
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block, TextView
@@ -129,24 +129,25 @@ class DecisionPanel(Pane):
         """Return whether a key or a paste goes where the focus is.
 
         What does not is swallowed, which the panel shows, or has been dealt with here: the key of the field opens it
-        at once, so that the next key is text.
+        at once, so that the next key is text. Escape and that key in quick succession are one key, `alt+` and it.
         """
-        field, focused = self.field, self.screen.focused
+        field = self.field
+        is_typing = field is not None and self.screen.focused is field
         if isinstance(event, Paste):
-            if field is not None and focused is field:
+            if is_typing:
                 return True
             self.guard.swallow(event.time)
             self._show_notice("pasted text not taken" + (" · w opens a field for it" if field is not None else ""))
             return False
-        active = self.screen.active_bindings.get(event.key)
-        node, binding = (active.node, active.binding) if active is not None else (None, None)
-        if field is not None and focused is field:
-            edits = node is field and binding is not None and binding.action != "submit"
-            harmless = event.is_printable or edits or event.key == "escape"
-        elif node is self and binding is not None and binding.action in self.FIELD_ACTIONS:
+        if self.opens_field(event.key) or self.opens_field(key_after_escape(event)):
             self.guard.admits(event.key, event.time, harmless=True)
             self.open_field()
             return False
+        active = self.screen.active_bindings.get(event.key)
+        node, binding = (active.node, active.binding) if active is not None else (None, None)
+        if is_typing:
+            edits = node is field and binding is not None and binding.action != "submit"
+            harmless = event.is_printable or edits or event.key == "escape"
         elif field is not None and self.has_class("-words") and self.has_focus_within and event.is_printable:
             self.guard.admits(event.key, event.time, harmless=True)
             self.open_field()
@@ -203,6 +204,11 @@ class DecisionPanel(Pane):
         else:
             below = self._lines_below
             self.border_subtitle = f"↓ {count(below, 'more line')}" if below > 0 else ""
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field."""
+        active = self.screen.active_bindings.get(key) if self.field is not None else None
+        return active is not None and active.node is self and active.binding.action in self.FIELD_ACTIONS
 
     def open_field(self) -> None:
         """Let the person type feedback; whatever they type then is text."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from textual.events import Key
+
 SILENCE_SECONDS = 0.5
 """How long a question must have been on screen, and how long no key must have come after a swallowed one."""
 REPEAT_SECONDS = 1.0
@@ -56,3 +58,8 @@ class KeyGuard:
         """Close until half a second passes without a key: what came then was not taken."""
         self._has_swallowed = True
         self._opens_at = max(self._opens_at, at + SILENCE_SECONDS)
+
+
+def key_after_escape(event: Key) -> str:
+    """Return the key that a terminal got right after Escape and delivers with it as one, empty for any other event."""
+    return event.key.removeprefix("alt+") if event.key.startswith("alt+") and event.is_printable else ""

@@ -245,3 +245,19 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     mine.keys("Escape")
     mine.until("exit 1")
     check_left_as_it_was(mine)
+
+
+def test_escape_and_the_key_of_the_field_at_once_open_the_field(tmux: Tmux, tmp_path: Path) -> None:
+    """A terminal delivers both as one key; what follows at once is words."""
+    mine = tmux.pane("mine")
+    mine.start("run", "run", "--model", "simulated:default", "--approve", "pass", TASK)
+    until_asked(mine, 1, ASKED)
+    mine.keys("?")
+    mine.until("K changes them")
+    mine.keys("Escape", "w")
+    mine.keys("-l", "some words a r x")
+    mine.until("some words a r x")
+    assert decisions(tmp_path) == []
+    mine.keys("Enter")
+    assert wait_for(lambda: decisions(tmp_path), 20) == [("pass", "reject", "some words a r x")]
+    mine.keys("C-q", "C-q")
