@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from textual.binding import Binding, BindingType
 
 from aeon_core.errors import AeonError
+from aeon_core.visible import visible
 from aeon_tui.errands import Errands, reason
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from aeon_tui.screens.fork import ForkAnswer, Parent
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.work import StartRun
+    from aeon_tui.workflow import WorkflowRequest
 
 RUN_ACTIONS: list[BindingType] = [
     Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
@@ -79,6 +81,23 @@ class RunActions:
         if not isinstance(self.app.screen, WorkflowTaskScreen):
             self.app.push_screen(WorkflowTaskScreen(WorkflowRequest(root_of_project())))
 
+    def begin_workflow(self, request: WorkflowRequest) -> str | None:
+        """Begin a workflow as it was asked for, or return why not. Called from a thread."""
+        try:
+            if self._lacks_trust(
+                request.missing_trust(), lambda: self._errands.do(lambda: self._begin_workflow_after_all(request))
+            ):
+                return None
+            request.check()
+        except (AeonError, OSError) as error:
+            return reason(error)
+        self._errands.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
+        return None
+
+    def _begin_workflow_after_all(self, request: WorkflowRequest) -> None:
+        if (problem := self.begin_workflow(request)) is not None:
+            self._errands.tell(problem, warn=True)
+
     def demo(self) -> None:
         """Start the guided run on the simulated model."""
         if not self._busy():
@@ -114,13 +133,24 @@ class RunActions:
         self._errands.do(partial(self._trust_folder, then))
 
     def _trust_folder(self, then: Callable[[], object]) -> None:
-        trust = self.today().trust
-        if trust.state == "nothing_asked":
-            self._errands.tell("This folder's settings ask for nothing that needs your consent.")
-        elif trust.state == "trusted":
+        from aeon_tui.workflow_files import root_of_project
+        from system2.trust import assess_workflow
+
+        parts = [self.today().trust, assess_workflow(root_of_project())]
+        missing = [each for each in parts if not each.allowed]
+        if missing:
+            self._errands.in_app(lambda: self._ask_one_by_one(missing, then))
+        elif any(each.state == "trusted" for each in parts):
             self._errands.tell("This folder is trusted already; Revoke trust takes that back.")
         else:
-            self._errands.in_app(lambda: self.ask_for_trust(trust, then))
+            self._errands.tell("This folder's settings ask for nothing that needs your consent.")
+
+    def _ask_one_by_one(self, parts: Sequence[ProjectTrust], then: Callable[[], object]) -> None:
+        """Ask about what a run asks for, then about what a workflow does."""
+        if parts:
+            self.ask_for_trust(parts[0], partial(self._ask_one_by_one, parts[1:], then))
+        else:
+            then()
 
     def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
         """Take back every consent to this folder."""
@@ -128,20 +158,25 @@ class RunActions:
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
         from aeon_core.trust import revoke_trust
+        from aeon_tui.workflow_files import root_of_project
 
         root = self.today().trust.root
-        had = revoke_trust(root)
+        # All of them: `any` would stop at the first that was trusted.
+        had = True in [revoke_trust(each) for each in {root, root_of_project()}]
         self._errands.tell(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
         self._errands.in_app(then)
 
     def _asks_for_trust(self, then: Callable[[], object]) -> bool:
-        """Ask for the consent that the folder needs now, unless the person has answered that; return whether it does.
+        """Ask for the consent that a run in the folder needs now, where it does; return whether it is asked for."""
+        loaded = self.today()
+        return self._lacks_trust(loaded.trust if loaded.ignored else None, then)
+
+    def _lacks_trust(self, trust: ProjectTrust | None, then: Callable[[], object]) -> bool:
+        """Ask for a consent that is missing, unless the person has answered that; return whether it is asked for.
 
         Called from a thread; `then` is called by the app once there is an answer.
         """
-        loaded = self.today()
-        trust = loaded.trust
-        if not loaded.ignored or trust.allowed or trust.digest in self.declined:
+        if trust is None or trust.allowed or trust.digest in self.declined:
             return False
         self._errands.in_app(lambda: self.ask_for_trust(trust, then))
         return True
@@ -214,9 +249,7 @@ class RunActions:
         from aeon_tui.workflow_resumed import request_of
 
         make_sure_nobody_writes(path)
-        request = request_of(path)
-        request.check()
-        self._errands.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
+        self._begin_workflow_after_all(request_of(path))
 
     def _replay(self, path: Path) -> None:
         from aeon_tui.replayed import make_sure_it_is_over
@@ -272,6 +305,8 @@ class RunActions:
 
 def without_trust(trust: ProjectTrust) -> str:
     """Return what a person is told who goes on without trusting a folder."""
-    keys = list(dict.fromkeys(item.key.partition(".")[0] for item in trust.items))
+    # A key is that of a setting, such as `policy.allow`, or a file.
+    keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
+    keys = list(dict.fromkeys(map(visible, keys)))
     named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))
     return f"This folder is not trusted, so its {named} do not apply. Ctrl+P: Trust this folder."

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aeon_core.config_files import LoadedValues
+from aeon_core.app_settings import AppSettings
+from aeon_core.trust import ProjectTrust
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.screens.trust import TrustAnswer, TrustGate
 
 
-def prompt_for_trust(loaded: LoadedValues, runs_dir: Path) -> TrustAnswer | None:
+def prompt_for_trust(trust: ProjectTrust, settings: AppSettings, runs_dir: Path) -> TrustAnswer | None:
     """Return what the person answers, None where they leave without an answer."""
-    gate = TrustGate(loaded.trust)
+    gate = TrustGate(trust)
 
     def prepare(app: AeonApp) -> None:
-        app.wear(loaded.app)
+        app.wear(settings)
         app.first_screen = gate
 
     run_app(runs_dir, None, prepare=prepare)

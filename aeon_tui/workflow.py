@@ -15,7 +15,7 @@ from aeon_tui.workflow_desk import WorkflowDesk
 from aeon_tui.workflow_feed import OwnFeed
 
 if TYPE_CHECKING:
-    from aeon_core.trust import TrustMode
+    from aeon_core.trust import ProjectTrust, TrustMode
     from system2.orchestrator import Orchestrator
     from system2.results import WorkflowResult
 
@@ -38,6 +38,19 @@ class WorkflowRequest:
     auto_approve: bool = False
     trust: TrustMode = "ignore"
     """What becomes of what the project asks for without consent."""
+
+    def missing_trust(self) -> ProjectTrust | None:
+        """Return what the project asks for and has no consent to, None where nothing is left to ask. Raises UsageError.
+
+        What this request overrides is not asked for.
+        """
+        from aeon_core.trust import refusal
+        from system2.trust import assess_workflow, said
+
+        if self.trust == "apply":
+            return None
+        missing = refusal(assess_workflow(self.project_root), said(self.config, self.model))
+        return missing.trust if missing is not None else None
 
     def check(self) -> None:
         """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""

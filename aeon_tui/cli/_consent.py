@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
-from aeon_core.trust import ProjectTrust, TrustRequired, grant_trust, refusal
+from aeon_core.trust import ProjectTrust, TrustRequired, grant_trust
 from aeon_tui.cli._output import Output, can_answer, has_screen, stderr
-
-if TYPE_CHECKING:
-    from aeon_tui.workflow import WorkflowRequest
 
 STATES = {
     "nothing_asked": "it asks for nothing that needs consent",
@@ -28,16 +24,11 @@ def ask_for(args: Namespace, error: TrustRequired) -> None:
     """
     if getattr(args, "headless", False) or getattr(args, "json", False) or not (has_screen() and can_answer()):
         raise error
-    _ask(error)
-
-
-def ask_for_workflow(request: WorkflowRequest) -> None:
-    """Do the same for a workflow in the app. Raises UsageError."""
-    from system2.trust import assess_workflow, said
-
-    error = refusal(assess_workflow(request.project_root), said(request.config, request.model))
-    if error is not None:
-        _ask(error)
+    out = stderr()
+    show_trust(out, error.trust)
+    if not says_yes(out):
+        raise error
+    grant_trust(error.trust)
 
 
 def show_trust(out: Output, trust: ProjectTrust) -> None:
@@ -57,11 +48,3 @@ def says_yes(out: Output) -> bool:
     """Ask the person at the terminal, and return whether the answer was yes."""
     out.line("Trust this project with exactly this? [y/N]")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
-
-
-def _ask(error: TrustRequired) -> None:
-    out = stderr()
-    show_trust(out, error.trust)
-    if not says_yes(out):
-        raise error
-    grant_trust(error.trust)

@@ -12,7 +12,7 @@ from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load
 from aeon_core.config_values import KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.places import default_runs_directory, expanded
-from aeon_core.trust import TrustMode, TrustRequired
+from aeon_core.trust import ProjectTrust, TrustMode, TrustRequired
 from aeon_tui.cli._consent import ask_for
 from aeon_tui.cli._output import stderr
 
@@ -80,16 +80,25 @@ def ask_for_trust(args: Namespace) -> None:
     said = {key for key, value in options.items() if value is not None}
     if loaded.trust.allowed or not any(item.is_asked(said) for item in loaded.trust.items):
         return
+    _prompt_for(loaded.trust, args, loaded)
+
+
+def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
+    """Do the same for what a workflow lacks."""
+    _prompt_for(trust, args, load_light(args))
+
+
+def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
     from aeon_core.trust import grant_trust
     from aeon_tui.trust_prompt import prompt_for_trust
 
-    answer = prompt_for_trust(loaded, runs_dir_of(loaded))
+    answer = prompt_for_trust(trust, loaded.app, runs_dir_of(loaded))
     if answer is None:
         raise AeonError("nothing was run: the question whether to trust this folder was left open")
     if answer == "trust":
-        grant_trust(loaded.trust)
+        grant_trust(trust)
     else:
-        args.declined_trust, args.told_ignored = loaded.trust, True
+        args.declined_trust, args.told_ignored = trust, True
 
 
 def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_tui.cli import _settings
-from aeon_tui.cli._consent import ask_for_workflow
 from aeon_tui.cli._output import has_screen
 from aeon_tui.workflow import WorkflowRequest
 from aeon_tui.workflow_files import root_of_project, transcripts_folder
@@ -20,7 +19,8 @@ NO_SCREEN = "the workflow in the app needs a terminal; `python -m system2 --auto
 def execute(args: Namespace) -> int:
     """Do a workflow in the app and return system2's exit code.
 
-    Raises before anything is written: UsageError for bad arguments, ModelUnavailableError (exit 3) without a model.
+    Raises before anything is written: UsageError for bad arguments, ModelUnavailableError (exit 3) without a model,
+    AeonError where the person leaves the question whether to trust the project without an answer.
     """
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
@@ -30,13 +30,15 @@ def execute(args: Namespace) -> int:
     if not has_screen():
         raise UsageError(NO_SCREEN)
     request = _request(args, task)
-    if not args.trust_project:
-        ask_for_workflow(request)
+    # --config and --project-root are system2's here: the app's own settings are those of the person.
+    own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
+    if (trust := request.missing_trust()) is not None:
+        _settings.ask_for_workflow_trust(own, trust)
     request.check()
-    return _shown(args, request)
+    return _shown(own, request)
 
 
-def _shown(args: Namespace, request: WorkflowRequest) -> int:
+def _shown(own: Namespace, request: WorkflowRequest) -> int:
     from aeon_tui.app import AeonApp, run_app
 
     def prepare(app: AeonApp) -> None:
@@ -46,11 +48,12 @@ def _shown(args: Namespace, request: WorkflowRequest) -> int:
             from aeon_tui.screens.workflow_task import WorkflowTaskScreen
 
             app.first_screen = WorkflowTaskScreen(request)
+        if go_on is not None:
+            go_on(app)
         opened.append(app)
 
     opened: list[AeonApp] = []
-    # --config and --project-root are system2's here: the app's own settings are those of the person.
-    own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
+    go_on = _settings.without_trust(own)
     code = run_app(_settings.runs_dir(own), None, lambda: _settings.load(own), prepare)
     first = next(iter(opened[0].runners), None)
     return code or (first.exit_code if first is not None else 0)

@@ -27,6 +27,10 @@ TrustAnswer = Literal["trust", "continue"]
 _SCROLLING = frozenset(
     {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "j", "k", "g", "G", "tab", "shift+tab"}
 )
+_HARMLESS = {
+    "run": "limits, colours, keys, and rules that forbid or ask",
+    "workflow": "lower limits, more forbidden commands, and agents that run no commands",
+}
 _DIFF_STYLES = {"+": "complete", "-": "high", "@": "accent"}
 
 
@@ -184,7 +188,7 @@ def trust_blocks(trust: ProjectTrust) -> list[Block]:
     blocks: list[Block] = [("bold", visible(str(trust.root))), ("", "")]
     if trust.changes:
         blocks += [("bold", "Changed since then"), *map(_diff_line, trust.changes), ("", "")]
-    blocks.append(("", "If you trust it, a run in this folder may"))
+    blocks.append(("", f"If you trust it, a {trust.part} in this folder may"))
     for item in trust.items:
         blocks.append(("medium", f"• {visible(item.text)}"))
         blocks += [("muted", f"    {_place(file, trust.root)}") for file in item.files]
@@ -192,7 +196,7 @@ def trust_blocks(trust: ProjectTrust) -> list[Block]:
         *blocks,
         ("", ""),
         ("muted", "Trust it only if you know who wrote these files. You are asked again when they change."),
-        ("muted", "Without it only its harmless settings apply: limits, colours, keys, and rules that forbid or ask."),
+        ("muted", f"Without it only its harmless settings apply: {_HARMLESS[trust.part]}."),
     ]
 
 

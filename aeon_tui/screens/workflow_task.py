@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from aeon_core.errors import AeonError
 from aeon_core.visible import visible
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import one_line
@@ -83,13 +82,10 @@ class WorkflowTaskScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _begin_checked(self, request: WorkflowRequest) -> None:
-        """Begin where there is a usable model; it may read files to find out, so on a thread."""
-        try:
-            request.check()
-        except AeonError as error:
-            self.app.call_from_thread(self._say, one_line(error.message, 500))
-        else:
-            self.app.call_from_thread(cast("AeonApp", self.app).start_workflow, request)
+        """Begin where there is consent and a usable model; it reads files to find out, so on a thread."""
+        problem = cast("AeonApp", self.app).actions.begin_workflow(request)
+        if problem is not None:
+            self.app.call_from_thread(self._say, one_line(problem, 500))
 
     def _say(self, problem: str) -> None:
         told = self.query_one("#problem", Static)
