@@ -51,7 +51,7 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
-        assert "Gate 0 · scope: approve spec/scope.md?" in drawn(app)
+        await until(pilot, lambda: "Gate 0 · scope: approve spec/scope.md?" in drawn(app))
         await pilot.press("w", *"name it", "enter")
         panel = await asked(pilot, "gate", panel.question.number)
         assert "Gate 0" in panel.question.title
