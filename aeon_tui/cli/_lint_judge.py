@@ -17,6 +17,7 @@ from aeon_core.effects.perform import call_model
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
+from aeon_core.redaction import redact_text
 from aeon_tui.cli._diagnostics import logged_to
 from aeon_tui.cli._output import Output
 
@@ -91,7 +92,7 @@ class LintJudge:
             self._cost += cost or 0.0
 
     def _warn(self, text: str) -> None:
-        self._out.line(("warning: ", "yellow"), text)
+        self._out.line(("warning: ", "yellow"), redact_text(text))
 
 
 def warnings_on(out: Output) -> contextlib.AbstractContextManager[None]:
@@ -106,4 +107,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        self._out.line(("warning: ", "yellow"), self.format(record))
+        self._out.line(("warning: ", "yellow"), redact_text(self.format(record)))

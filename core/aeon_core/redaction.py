@@ -341,7 +341,15 @@ _protected: set[str] = set()
 
 
 def _process_vault() -> SecretVault:
-    return _vault_of(frozenset(secret_values(os.environ)) | _protected)
+    # The raw mapping: decoding every variable for each error line would cost more than looking for secrets in it.
+    raw = getattr(os.environ, "_data", os.environ)
+    return _vault_of(_values_in(frozenset(raw.items())) | _protected)
+
+
+@lru_cache(maxsize=4)
+def _values_in(_environment: frozenset[Any]) -> frozenset[str]:
+    """Return the secrets among the environment variables, read again when one of them has changed."""
+    return frozenset(secret_values(os.environ))
 
 
 @lru_cache(maxsize=4)

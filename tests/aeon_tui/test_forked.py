@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from aeon_tui.said_anew import options_anew, started_of
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 
 TODAY = LoadedConfig(RunConfig(model="simulated:default", base_url="http://today:1/v1"), {"approve": "a file"})
+TRUSTED = replace(TODAY, mode="apply")
 
 
 def two_passes() -> LLMAdapter:
@@ -115,22 +117,22 @@ def test_another_model_is_not_asked_at_the_address_of_the_one_before(parent: Pat
     started = started_of(parent)
     recorded = recorded_config(started).model_copy(update={"base_url": "http://recorded:1/v1"})
     said = {"model": "anthropic:claude"}
-    assert options_anew(recorded, started, TODAY.config, {}).base_url == "http://recorded:1/v1"
-    assert options_anew(recorded, started, TODAY.config, said).base_url == "http://today:1/v1"
+    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://recorded:1/v1"
+    assert options_anew(recorded, started, TRUSTED, said).base_url == "http://today:1/v1"
     nearby = recorded.model_copy(update={"model": "openai:small"})
-    assert options_anew(nearby, started, TODAY.config, {"model": "openai:large"}).base_url == "http://recorded:1/v1"
+    assert options_anew(nearby, started, TRUSTED, {"model": "openai:large"}).base_url == "http://recorded:1/v1"
     both = {**said, "base_url": "http://said:1/v1"}
-    assert options_anew(recorded, started, TODAY.config, both).base_url == "http://said:1/v1"
+    assert options_anew(recorded, started, TRUSTED, both).base_url == "http://said:1/v1"
 
 
 def test_an_address_that_was_kept_out_of_the_journal_is_todays(parent: Path) -> None:
     started = started_of(parent)
     started["config"]["base_url"] = "http://[redacted]@recorded:1/v1"
     recorded = recorded_config({"config": {**started["config"], "base_url": None}})
-    assert options_anew(recorded, started, TODAY.config, {}).base_url == "http://today:1/v1"
+    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://today:1/v1"
 
 
 def test_secrets_are_todays(parent: Path) -> None:
     started = started_of(parent)
-    today = RunConfig(prices={"m": {"input": 1.0, "output": 2.0}})
-    assert options_anew(recorded_config(started), started, today, {}).prices == today.prices
+    today = LoadedConfig(RunConfig(prices={"m": {"input": 1.0, "output": 2.0}}))
+    assert options_anew(recorded_config(started), started, today, {}).prices == today.config.prices

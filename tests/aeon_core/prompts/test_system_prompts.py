@@ -50,7 +50,7 @@ def test_a_prompt_in_the_own_folder_replaces_the_shipped_one(tmp_path: Path) -> 
 def test_an_unreadable_prompt_is_named(tmp_path: Path) -> None:
     (tmp_path / "plan.md").write_bytes(b"\xff\xfe\xff")
 
-    with pytest.raises(UsageError, match=r"plan\.md' cannot be read"):
+    with pytest.raises(UsageError, match=r"plan\.md' is not UTF-8 text"):
         system_prompt("plan", tmp_path)
 
 
