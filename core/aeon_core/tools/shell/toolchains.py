@@ -96,8 +96,10 @@ def visible_paths(
     found += (Path(sys.base_prefix), Path(sys.prefix))
     kept: list[Path] = []
     # Those around others first: what lies in one of them is seen already.
+    # Commands have a /tmp of their own: an environment there has to be shown like one in a home.
+    covered = [*hidden, Path("/tmp"), Path("/var/tmp")]  # noqa: S108
     for path in sorted(
-        dict.fromkeys(path for path in found if _within(path, hidden)), key=lambda path: len(path.parts)
+        dict.fromkeys(path for path in found if _within(path, covered)), key=lambda path: len(path.parts)
     ):
         if _within(path, kept) or not path.exists():
             continue
