@@ -37,9 +37,12 @@ class ConverseTools:
         self._tools = request.tools or _used_tools(request.messages)
         self.names = ToolNames(self._tools)
 
-    def config(self) -> dict[str, Any] | None:
-        """Return the `toolConfig`, None where no tools are declared."""
-        return {"tools": [_tool(tool, self.names) for tool in self._tools]} if self._tools else None
+    def config(self, forced: str | None = None) -> dict[str, Any] | None:
+        """Return the `toolConfig`, with the tool that has to be called; None where no tools are declared."""
+        if not self._tools:
+            return None
+        choice = {"toolChoice": {"tool": {"name": self.names.wire(forced)}}} if forced is not None else {}
+        return {"tools": [_tool(tool, self.names) for tool in self._tools], **choice}
 
 
 def converse_params(model_id: str, request: LLMRequest, tools: ConverseTools) -> dict[str, Any]:

@@ -29,10 +29,12 @@ _ABOUT_SCHEMA = re.compile(
 _ABOUT_ONE = re.compile(r"invalid (?:json.)?schema|complex|grammar|unsupported schema|conversion failed")
 _ABOUT_TOOLS = re.compile(r"tool_?config|input_?schema|tools\.\d")
 _ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
-_SCHEMA, _THINKING, _ROOM = "outputConfig", "thinking", "maxTokens with room for thinking"
+_ABOUT_CHOICE = re.compile(r"tool_?choice")
+_SCHEMA, _THINKING, _ROOM, _CHOICE = "outputConfig", "thinking", "maxTokens with room for thinking", "toolChoice"
 _INSTEAD = {
     _SCHEMA: "replies are asked for by the prompt alone",
     _THINKING: "replies are asked for without it",
+    _CHOICE: "calls are asked for by the prompt alone",
     _ROOM: "the configured max_tokens are sent",
 }
 """What is done where the service refuses what a request can do without."""
@@ -125,6 +127,8 @@ class ConverseModel(LLMAdapter):
         try:
             tools = ConverseTools(request)
             params: dict[str, Any] = plain(converse_params(self.name, request, tools))
+            if request.forced_tool is not None and self._has(_CHOICE, request):
+                params["toolConfig"] = tools.config(request.forced_tool)
             if self._takes_schema(client, request) and (config := output_config(request)) is not None:
                 params["outputConfig"] = config
             if self._has(_THINKING, request) and (thinking := claude_thinking(self.name, request)) is not None:
@@ -195,6 +199,8 @@ class ConverseModel(LLMAdapter):
     def _refused(self, told: str, request: LLMRequest, params: dict[str, Any]) -> tuple[str, str] | None:
         """Return what a refusal is about, and the purpose that it is about alone; None where it is another's."""
         too_long = is_too_long(400, told)
+        if "toolChoice" in params.get("toolConfig", {}) and _ABOUT_CHOICE.search(told):
+            return _CHOICE, ""
         if "additionalModelRequestFields" in params and _ABOUT_THINKING.search(told) and not too_long:
             return _THINKING, ""
         # What is wrong with one schema, or beside tools, or too long, says nothing about the other requests.

@@ -28,9 +28,11 @@ _STOP_REASONS = {
 }
 _ABOUT_SCHEMA = re.compile(r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema")
 _ABOUT_TOOLS = re.compile(r"input_schema|tools\.\d")
+_ABOUT_CHOICE = re.compile(r"tool_?choice")
 _ABOUT_EFFORT = re.compile(r"\beffort\b")
 _OPTIONS = {
     **ROOM_FOR_THINKING,
+    "tool_choice": Option("tool_choice", "calls are asked for by the prompt alone"),
     "thinking": Option("thinking", "replies are asked for without it"),
     "effort": Option("output_config.effort", "the model's own effort is used"),
     "output_config": Option("output_config", "replies are asked for by the prompt alone", structured=True),
@@ -75,6 +77,8 @@ class AnthropicModel(RemoteModel):
             params["system"] = request.system
         if request.tools:
             params["tools"] = [_tool(tool, names) for tool in request.tools]
+            if request.forced_tool is not None and self._has("tool_choice", request):
+                params["tool_choice"] = {"type": "tool", "name": names.wire(request.forced_tool)}
         if self._has("thinking", request) and (thinking := claude_thinking(self._place.name, request)) is not None:
             params["thinking"] = thinking
         if config := self._output_config(request):
@@ -104,6 +108,8 @@ class AnthropicModel(RemoteModel):
 
     def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
         config = params.get("output_config", {})
+        if "tool_choice" in params and _ABOUT_CHOICE.search(told):
+            return "tool_choice"
         if "thinking" in params and "thinking" in told:
             return "thinking"
         if "effort" in config and _ABOUT_EFFORT.search(told):

@@ -58,7 +58,8 @@ class LLMRequest:
     """One model call.
 
     `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
-    request): the model may answer with a native tool use. `schema` asks for structured output under the schema name
+    request): the model may answer with a native tool use, and for the purpose `tool_call` it must where the provider
+    can force the one tool. `schema` asks for structured output under the schema name
     `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call. `effort` is how much
     a model that can be told so thinks before it replies; None asks for nothing. What it thinks counts in `max_tokens`,
     of which `reply_tokens` are meant for the reply itself, where that is not all of them.
@@ -73,6 +74,12 @@ class LLMRequest:
     on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     effort: Effort | None = None
     reply_tokens: int | None = None
+
+    @property
+    def forced_tool(self) -> str | None:
+        """Return the tool that the reply has to call, None where the model is free."""
+        forced = self.purpose == "tool_call" and len(self.tools) == 1
+        return str(self.tools[0]["name"]) if forced else None
 
     @property
     def thinking_tokens(self) -> int:

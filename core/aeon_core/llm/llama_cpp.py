@@ -95,6 +95,8 @@ class LlamaCppModel(LLMAdapter):
             }
             if told.tools:
                 params["tools"] = [chat_tool(tool, names) for tool in told.tools]
+                if told.forced_tool is not None:
+                    params["tool_choice"] = "required"
             if request.schema is not None:
                 params["json_schema"] = {**request.schema, "x-guidance": _GUIDANCE}
             built: dict[str, Any] = plain(params)

@@ -26,6 +26,7 @@ _ABOUT_SCHEMA = re.compile(
 _ABOUT_ITS_TYPE = re.compile(r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema")
 _ABOUT_TOOLS = re.compile(r"input_schema|for function|tools?[.\[]\d")
 _NO_TOOLS = re.compile(r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser")
+_ABOUT_CHOICE = re.compile(r"tool.choice(?! requires)")
 _ABOUT_EFFORT = re.compile(r"reasoning.?effort|thinking|\bthink\b")
 _OPTIONS = {
     **ROOM_FOR_THINKING,
@@ -38,6 +39,7 @@ _OPTIONS = {
     ),
     "response_format": Option("response_format", "replies are asked for by the prompt alone", structured=True),
     "tools": Option("tools", "they are described in the prompt"),
+    "tool_choice": Option("tool_choice", "calls are asked for by the prompt alone"),
     "stream": Option("stream", "replies come as a whole"),
     "stream_options": Option("stream_options", "the tokens of streamed replies may not be counted"),
     "max_tokens": Option("max_tokens", "max_completion_tokens is sent"),
@@ -88,6 +90,8 @@ class OpenAIModel(RemoteModel):
         }
         if request.tools:
             params["tools"] = [chat_tool(tool, names) for tool in request.tools]
+            if request.forced_tool is not None and self._has("tool_choice", request):
+                params["tool_choice"] = {"type": "function", "function": {"name": names.wire(request.forced_tool)}}
         if request.schema is not None and self._has("response_format", request):
             params["response_format"] = self._response_format(request, request.schema)
         if self._tells_effort(request):
@@ -119,6 +123,8 @@ class OpenAIModel(RemoteModel):
             return "stream_options"
         if self._limit in params and self._limit in told and _UNKNOWN.search(told):
             return self._limit
+        if "tool_choice" in params and _ABOUT_CHOICE.search(told):
+            return "tool_choice"
         if "tools" in params and _NO_TOOLS.search(told):
             return "tools"
         if "response_format" in params and _ABOUT_SCHEMA.search(told) and not _ABOUT_TOOLS.search(told):

@@ -338,3 +338,11 @@ def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
     with pytest.raises(LLMError, match="cannot be used") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
     assert caught.value.retryable
+
+
+def test_a_tool_call_is_forced(anthropic_model: Make, server: Server) -> None:
+    server.script(text(), text())
+    anthropic_model().complete(request(purpose="tool_call", tools=[TOOL]))
+    anthropic_model().complete(request(purpose="reason", tools=[TOOL]))
+    assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "calculator"}
+    assert "tool_choice" not in server.bodies[1]

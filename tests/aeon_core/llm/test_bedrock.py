@@ -192,3 +192,16 @@ def test_an_error_of_the_listeners_own_kind_ends_the_call_as_it_is(make: Make, s
     server.script(stream(*text_frames("he"), stop_frame(), usage_frame()))
     with pytest.raises(RunAborted, match="enough"):
         make().complete(ask(on_delta=stop))
+
+
+def test_a_tool_call_is_forced_until_the_service_refuses_that(make: Make, server: Server) -> None:
+    server.script(
+        said(), refused("ValidationException", "This model does not support toolConfig.toolChoice.tool"), said(), said()
+    )
+    model = make()
+    asked = ask(purpose="tool_call", tools=[TOOL])
+    for _ in range(3):
+        model.complete(asked)
+    configs = [request.body["toolConfig"] for request in server.requests]
+    assert configs[0]["toolChoice"] == {"tool": {"name": "file_read"}}
+    assert ["toolChoice" in config for config in configs] == [True, True, False, False]

@@ -473,3 +473,16 @@ def test_a_long_streamed_argument_is_put_together_in_linear_time(openai_model: M
     server.script(stream(*events))
     reply = openai_model().complete(request(on_delta=lambda _: None))
     assert json.dumps(reply.tool_calls[0]["arguments"]) == json.dumps({"t": "x" * 1_000_000})
+
+
+def test_a_tool_call_is_forced_until_a_server_refuses_that(openai_model: Make, server: Server) -> None:
+    server.script(text(), refused("tool_choice is not supported by this model"), text(), text(), text())
+    model = openai_model()
+    asked = request(purpose="tool_call", tools=[{**TOOL, "name": "my.tool"}])
+    model.complete(asked)
+    assert server.bodies[0]["tool_choice"] == {"type": "function", "function": {"name": "my_tool"}}
+    assert "tool_choice" in model.complete(asked).notices[0]
+    model.complete(asked)
+    model.complete(request(purpose="reason", tools=[TOOL]))
+    assert ["tool_choice" in body for body in server.bodies] == [True, True, False, False, False]
+    assert all("tools" in body for body in server.bodies)
