@@ -125,9 +125,20 @@ class LogEntry(Entity):
     @model_validator(mode="after")
     def _plan_state_is_one(self) -> LogEntry:
         state = self.plan_state
-        if state and not ({"goal", "steps"} <= state.keys() or {"since", "steps"} == state.keys()):
+        steps = state.get("steps")
+        whole = state.keys() == {"goal", "steps"} and isinstance(state["goal"], str) and isinstance(steps, list)
+        changed = state.keys() == {"since", "steps"} and type(state["since"]) is int and isinstance(steps, dict)
+        parts = steps if isinstance(steps, list) else list(steps.values()) if isinstance(steps, dict) else []
+        if state and not ((whole or changed) and all(isinstance(part, dict) for part in parts)):
             raise ValueError("plan_state is a plan, what changed in one, or {} before there is one")
         return self
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return what an entity keeps of a value: objects as they are, text as {"text": …}, all else as {"value": …}."""
+    if isinstance(value, dict):
+        return value
+    return {"text": value} if isinstance(value, str) else {"value": value}
 
 
 class StepResult(Entity):

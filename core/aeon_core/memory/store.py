@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from aeon_core.entities import MemoryEntry
 from aeon_core.errors import MemoryStoreError
 from aeon_core.memory.base import Memory
 from aeon_core.plain import clean_text, plain
 
 _MAX_SHOWN = 80
+_LISTS = (list, tuple, set, frozenset)
 
 
 class InMemoryStore(Memory):
@@ -19,28 +22,34 @@ class InMemoryStore(Memory):
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Any] = {}
+        self._entries: dict[str, MemoryEntry] = {}
 
     def write(self, key: str, value: Any) -> None:
         """Store a copy of `value` as plain JSON under `key`, replacing what was there (core FR-015).
 
-        Raises MemoryStoreError for a blank key and for a value that has no JSON form.
+        Raises MemoryStoreError for a blank key and for a value that has no JSON form, such as NaN.
         """
         name = _key(key)
         try:
-            self._entries[name] = plain(value)
+            stored = plain(value)
+            _check_finite(value)
+            self._entries[name] = MemoryEntry(key=name, value=stored)
         except ValueError as error:
             raise MemoryStoreError(
                 f"the value for key {name[:_MAX_SHOWN]!r} cannot be stored: {error}; give plain JSON",
                 key=name[:_MAX_SHOWN],
             ) from None
 
-    def read(self, key: str) -> Any | None:
-        """Return a copy of the value under `key`, or None where there is none (core FR-016).
+    def read(self, key: str, default: Any = None) -> Any | None:
+        """Return a copy of the value under `key`, or `default` where there is none (core FR-016).
 
-        Raises MemoryStoreError for a blank key.
+        A stored None is told from that by `default`, or by `key in store`. Raises MemoryStoreError for a blank key.
         """
-        return plain(self._entries.get(_key(key)))
+        entry = self._entries.get(_key(key))
+        return default if entry is None else plain(entry.value)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and clean_text(key) in self._entries
 
     def search(self, prefix: str) -> list[tuple[str, Any]]:
         """Return copies of all entries whose key starts with `prefix`, by key; all of them for "" (core FR-017).
@@ -52,10 +61,17 @@ class InMemoryStore(Memory):
         start = clean_text(prefix)
         entries = self._entries.copy()
         found = sorted(key for key in entries if key.startswith(start))
-        return [(key, plain(entries[key])) for key in found]
+        return [(key, plain(entries[key].value)) for key in found]
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def _check_finite(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no JSON")
+    for item in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, _LISTS) else ():
+        _check_finite(item)
 
 
 def _key(key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -18,6 +19,8 @@ from aeon_core.tools.stubs import CalculatorTool, EchoTool
 
 _MEMBERS = ("name", "description", "input_schema", "output_schema", "invoke")
 _MISSING = object()
+_ABOUT_ARGUMENTS = {"properties", "additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
+logger = logging.getLogger("aeon")
 
 # Inside the class, `list` is its method.
 _Tools = list[Tool]
@@ -233,6 +236,8 @@ def _check_invoke(name: str, invoke: Any) -> None:
 
 def _input_schema(name: str, schema: Any) -> Schema:
     compiled = _schema(name, "input_schema", schema)
+    if not compiled.schema.keys() & _ABOUT_ARGUMENTS:
+        logger.warning("the tool %r takes any arguments: its input_schema has no 'properties'", name[:100])
     kind = compiled.schema.get("type")
     if kind is None:
         # Arguments are always an object, and providers want to be told.

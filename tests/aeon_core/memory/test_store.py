@@ -79,7 +79,7 @@ def test_values_never_alias_the_callers() -> None:
 
 def test_values_are_stored_as_plain_json() -> None:
     store = InMemoryStore()
-    store.write("k", {1: (1, float("nan")), "s": "a\ud800"})
+    store.write("k", {1: (1, None), "s": "a\ud800"})
     assert store.read("k") == {"1": [1, None], "s": "a�"}
 
 
@@ -186,3 +186,20 @@ def test_reading_while_another_thread_writes_never_raises() -> None:
         reader.join()
     assert failures == []
     assert len(store) == 2000
+
+
+@pytest.mark.parametrize("value", [float("nan"), {"a": [1.0, float("inf")]}, (float("-inf"),)])
+def test_a_number_that_is_no_json_is_refused_rather_than_stored_as_null(value: Any) -> None:
+    store = InMemoryStore()
+    with pytest.raises(MemoryStoreError, match="is no JSON"):
+        store.write("k", value)
+    assert "k" not in store
+
+
+def test_a_stored_none_is_told_from_nothing() -> None:
+    store = InMemoryStore()
+    store.write("k", None)
+    assert "k" in store
+    assert "other" not in store
+    assert (store.read("k", "nothing"), store.read("other", "nothing")) == (None, "nothing")
+    assert store.search("") == [("k", None)]

@@ -41,7 +41,7 @@ class McpTool(Tool):
         self.shown_name = words(self.remote_name, _MAX_SHOWN_NAME)
         """The server's own name for it, for messages."""
         self.description = _description(listed, server)
-        self.input_schema = listed["inputSchema"]
+        self.input_schema = _with_properties(listed["inputSchema"])
         self.declared = "outputSchema" in listed
         """Whether the server says what a result looks like."""
         self.output_schema = listed.get("outputSchema", {"type": "object"})
@@ -113,6 +113,11 @@ def _description(listed: Listed, server: str) -> str:
         name = words(listed["name"], _MAX_SHOWN_NAME)
         return f"The tool {name!r} of the MCP server {server!r}, which says nothing of it."
     return said if len(said) <= _MAX_DESCRIPTION else f"{said[:_MAX_DESCRIPTION]}…"
+
+
+def _with_properties(schema: Any) -> Any:
+    """Return an input_schema with `properties`: servers leave them out for a tool without parameters."""
+    return {**schema, "properties": schema.get("properties", {})} if isinstance(schema, dict) else schema
 
 
 def _effect(annotations: Mapping[str, Any]) -> Effect:
