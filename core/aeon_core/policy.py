@@ -87,13 +87,14 @@ class Policy:
         given = rules if rules is not None else PolicyRules()
         self._rules = [_rule(answer, text) for answer in _STRICTEST for text in getattr(given, answer)]
 
-    def verdict(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+    def verdict(self, tool: Tool, arguments: Mapping[str, Any], *, substitutes: str | None = None) -> Verdict:
         """Return what is to happen with a call of these, its final arguments. The strictest word holds.
 
-        Without a rule about the call, a tool that needs approval is asked about and any other is allowed.
+        Without a rule about the call, a tool that needs approval is asked about and any other is allowed; but one that
+        is not pure and that a repair put in the place of another (`substitutes`, "" for none) is asked about too.
         """
         own = tool.verdict(dict(arguments))
-        ruled = self._ruled(tool, arguments)
+        ruled = self._ruled(tool, arguments, substitutes)
         if own is not None and _STRICTEST.index(own.answer) < _STRICTEST.index(ruled.answer):
             return own
         return ruled
@@ -122,7 +123,7 @@ class Policy:
                     "with upper and lower case"
                 )
 
-    def _ruled(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+    def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
         rules = [rule for rule in self._rules if rule.is_about(tool)]
         parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
         stricter = [rule for rule in rules if rule.answer != "allow"]
@@ -137,14 +138,17 @@ class Policy:
             return Verdict("ask", f"what the call would do cannot be told, and may fit {stricter[0].text!r}")
         if allowing := _allowing([rule for rule in rules if rule.answer == "allow"], tool, parts):
             return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
-        if tool.needs_approval:
-            return Verdict("ask", unruled(tool))
+        if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):
+            return Verdict("ask", unruled(tool, substitutes))
         return Verdict("allow", f"{tool.name!r} needs no approval")
 
 
-def unruled(tool: Tool) -> str:
+def unruled(tool: Tool, substitutes: str | None = None) -> str:
     """Return why a call of a tool that needs approval is asked about where no rule is about it: one may allow it."""
-    return f"{tool.name!r} needs approval"
+    if substitutes is None or tool.effect == "pure":
+        return f"{tool.name!r} needs approval"
+    named = f"the tool {substitutes!r}" if substitutes else "no tool"
+    return f"a repair chose {tool.name!r} for a step that names {named}"
 
 
 def _allowing(rules: list[_Rule], tool: Tool, parts: list[dict[str, Any]] | None) -> list[str]:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from aeon_core.errors import AeonError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
+from aeon_core.loose_json import without_thinking
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
 from aeon_core.visible import has_visible_text
 
-_THINKING = re.compile(r"\A\s*+<(think|thinking)>.*?</\1>\s*+", re.DOTALL | re.IGNORECASE)
 _BEGUN_THINKING = re.compile(r"\A\s*+<think(?:ing)?>", re.IGNORECASE)
 
 
@@ -58,8 +58,3 @@ def reply_text(response: LLMResponse) -> str:
         what = "holds its thinking and no answer" if has_visible_text(response.text) else "is empty"
         raise AeonError(f"the model's reply {what}", error_type="empty_reply")
     return said
-
-
-def without_thinking(text: str) -> str:
-    """Return a reply without the `<think>…</think>` block that reasoning models put before it."""
-    return _THINKING.sub("", text, count=1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from tests.aeon_core.supervisor import score
 from tests.benchmarks import floods, growth, idle, scale, scroll, semantic, starts, steps, system2
 
 PARTS: dict[str, Callable[[], None]] = {
     "steps": steps.report,
     "starts": starts.report,
     "semantic": semantic.report,
+    "repair": score.report,
     "growth": growth.report,
     "scale": scale.report,
     "floods": floods.report,

@@ -24,13 +24,14 @@ def permitted(
     *,
     schema: Schema,
     pass_number: int,
+    substitutes: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments to call the tool with.
+    """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of.
 
     A person may edit the arguments: what was edited is judged anew, and asked about no second time. Raises ToolError
     where the call is denied or not approved, RunAborted where a person ended the run.
     """
-    judge = partial(effects.judge, policy, tool, pass_number=pass_number, step_id=step.step_id)
+    judge = partial(effects.judge, policy, tool, pass_number=pass_number, step_id=step.step_id, substitutes=substitutes)
     verdict = judge(arguments)
     if verdict.answer == "allow":
         return dict(arguments)
@@ -52,7 +53,7 @@ def permitted(
         why = answer.feedback or plain
         if why == NOBODY:
             how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
-            if verdict.reason != unruled(tool):
+            if verdict.reason != unruled(tool, substitutes):
                 how = "no --allow lifts that; answer it with --approve tool, at a terminal or with --wait SECONDS"
             why = f"{verdict.reason} and {why}; {how}"
         raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)

@@ -310,7 +310,14 @@ class Effects:
         return unattended(self._changed().get("on_unknown", self._on_unknown))
 
     def judge(
-        self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], *, pass_number: int, step_id: str
+        self,
+        policy: Policy,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        pass_number: int,
+        step_id: str,
+        substitutes: str | None = None,
     ) -> Verdict:
         """Return what the policy says of a call; journaled, since it hangs on the file system and on the machine."""
         if self._line.recording:
@@ -318,7 +325,7 @@ class Effects:
             noted = line.get("type") == "policy"
             verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
         else:
-            verdict = self._verdict(policy, tool, arguments)
+            verdict = self._verdict(policy, tool, arguments, substitutes)
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
@@ -332,9 +339,9 @@ class Effects:
             )
         return verdict
 
-    def _verdict(self, policy: Policy, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+    def _verdict(self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
         try:
-            verdict = policy.verdict(tool, self._secrets.reveal(arguments))
+            verdict = policy.verdict(tool, self._secrets.reveal(arguments), substitutes=substitutes)
         except LostSecretError as error:
             return Verdict("deny", error.message)
         return Verdict(verdict.answer, self._secrets.conceal(verdict.reason))

@@ -46,6 +46,8 @@ class Checkpoint(Entity):
     """What the pass gave, as it was assessed."""
     failures: dict[str, list[str]]
     """Why steps failed, by step_id."""
+    substitutions: dict[str, str] = Field(default_factory=dict)
+    """Steps whose tool a repair chose, with the tool that they named before."""
     refinements: list[dict[str, Any]] = Field(default_factory=list)
     refined: bool
     gave_up: bool
@@ -79,6 +81,7 @@ class Checkpoint(Entity):
         state.task_profile, state.adaptive_depth = self.task_profile, self.adaptive_depth
         state.ledger, state.follow_up_questions = self.ledger, list(self.follow_up_questions)
         state.failures = dict(self.failures)
+        state.substitutions.update(self.substitutions)
         for step in self.results.steps:
             if step.output is not None:
                 state.outputs[step.step_id] = step.output

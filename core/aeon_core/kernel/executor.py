@@ -14,7 +14,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
-from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
+from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plain import plain
 from aeon_core.plan.gathering import parts_of
@@ -56,6 +56,7 @@ class Executor:
             self.llm,
             registry=self.registry,
             on_action=self._repaired,
+            on_substitution=self.state.substitutions.__setitem__,
             clock=lambda: self.effects.now,
             prompts_dir=self.config.prompts_dir,
             max_tokens=self.config.max_tokens,
@@ -195,6 +196,8 @@ class Executor:
         self._move(step, "complete", mode=self.state.modes.get(step.step_id), output=output)
 
     def _fail(self, step: PlanStep, error: AeonError) -> None:
+        # A repair may have put another object in its place.
+        step = self.plan.find(step.step_id) or step
         self._note(error, step)
         self.state.failures[step.step_id] = [error.message]
         self._move(step, "failed", mode=self.state.modes.get(step.step_id), errors=[error.message])
@@ -224,11 +227,12 @@ class Executor:
             repaired = self.supervisor.repair_missing_tool_step(step, self.registry.list(), self.plan.goal)
         except SupervisorError as error:
             self._note(error, step)
-            return step, "fallback"
+            # It is answered by reasoning, so that the plan names no tool that is not there (core FR-061, FR-069).
+            repaired = step.model_copy(update={"tool": None, "agent": "llm"})
         place = next(index for index, sibling in enumerate(siblings) if sibling is step)
         siblings[place] = repaired
         self.emit_plan("repaired", repaired.step_id)
-        return repaired, "tool"
+        return repaired, "tool" if repaired.tool is not None else "fallback"
 
     def _perform(self, step: PlanStep, mode: ExecutionMode | None) -> dict[str, Any]:
         if mode == "tool":
@@ -262,7 +266,14 @@ class Executor:
             raise ToolError(f"tool {step.tool!r} is not registered any more", tool_name=step.tool)
         number, schema = self.state.pass_number, self.registry.input_schema(tool.name)
         arguments = permitted(
-            self.effects, self.policy, tool, step, self._arguments(step, tool), schema=schema, pass_number=number
+            self.effects,
+            self.policy,
+            tool,
+            step,
+            self._arguments(step, tool),
+            schema=schema,
+            pass_number=number,
+            substitutes=self.state.substitution_of(step),
         )
         outcome = self.effects.invoke(
             tool, arguments, self.registry.output_schema(tool.name), pass_number=number, step_id=step.step_id
@@ -285,21 +296,23 @@ class Executor:
     def _arguments(self, step: PlanStep, tool: Tool) -> dict[str, Any]:
         """Return validated arguments: the step's own, else those of a `tool_call` cycle (core FR-025, FR-056)."""
         if step.arguments is None:
-            described = [entry for entry in self.registry.export_tools_for_llm() if entry["name"] == tool.name]
-            request = self.request(
-                "tool_call", memory=self._memory(), step=step_section(step), tools=tools_section(described)
-            )
-            request.tools = described
+            request = self._call_request(step, tool)
             response = self.llm.complete(request)
             return self.supervisor.read_tool_call(
-                response, step, self.registry, goal=self.plan.goal, context=self._known()
+                response, step, self.registry, goal=self.plan.goal, context=self._known(), request=request
             )
         checked = validate_tool_call(tool.name, step.arguments, self.registry)
         if checked.valid:
             return dict(step.arguments)
+        known: dict[str, Any] = {"context": self._known(), "request": self._call_request(step, tool)}
         return self.supervisor.repair_arguments(
-            step, step.arguments, checked.errors, self.registry, self.plan.goal, context=self._known()
+            step, step.arguments, checked.errors, self.registry, self.plan.goal, **known
         )
+
+    def _call_request(self, step: PlanStep, tool: Tool) -> LLMRequest:
+        described = [entry for entry in self.registry.export_tools_for_llm() if entry["name"] == tool.name]
+        sections = {"memory": self._memory(), "step": step_section(step), "tools": tools_section(described)}
+        return replace(self.request("tool_call", **sections), tools=described)
 
     def _known(self) -> dict[str, str]:
         """Return the sections a repair of a tool call needs: what earlier steps gave, and what memory holds."""
@@ -311,7 +324,7 @@ class Executor:
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
         output = response.model_dump(exclude_none=True)
-        self.state.llm_outputs.append(output)
+        self.state.llm_outputs.append(ReadOnly(output))
         if request.purpose != "repair":
             self.cycle.llm_output = output
 

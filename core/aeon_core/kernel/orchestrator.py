@@ -220,7 +220,8 @@ class Loop:
         with executor.in_cycle():
             request = plan_request(self.task, executor.registry.export_tools_for_llm(), **self._how())
             reply = executor.llm.complete(request)
-            self._planned(executor.supervisor.read_plan(reply, executor.registry, task=self.task), "generated")
+            plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task, request=request)
+            self._planned(plan, "generated")
             executor.cycle.plan_state = executor.recorder.at_cycle_start()
 
     def _how(self) -> dict[str, Any]:
@@ -356,7 +357,7 @@ class Loop:
             self.effects.emit(advisory_record(advisory, number))
         self.progress.refined = bool(outcome.accepted)
         if self.progress.refined:
-            plan.goal, plan.steps[:] = outcome.plan.goal, outcome.plan.steps
+            plan.steps[:] = outcome.plan.steps
             validate_plan_tools(plan, self.executor.registry)
             self.executor.emit_plan("refined")
 

@@ -243,6 +243,7 @@ def _behind(progress: Progress, executor: Executor) -> dict[str, Any]:
         "follow_up_questions": list(state.follow_up_questions),
         "answer": progress.answer,
         "failures": dict(state.failures),
+        **({"substitutions": dict(state.substitutions)} if state.substitutions else {}),
         "refined": progress.refined,
         "gave_up": progress.gave_up,
         "models": executor.effects.models.standing(),

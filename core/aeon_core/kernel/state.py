@@ -36,6 +36,25 @@ class AppendOnly(list[T]):
             self.append(value)
 
 
+class ReadOnly(dict[str, Any]):
+    """An object that stays as it is, with all that is in it."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        super().__init__({key: _read_only(item) for key, item in value.items()})
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError("what is in a history does not change")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
+def _read_only(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ReadOnly(value)
+    return tuple(map(_read_only, value)) if isinstance(value, list) else value
+
+
 class OrchestrationState(Entity):
     """Where a run stands. Histories are append-only; another thread may read all of it during the run.
 
@@ -55,6 +74,8 @@ class OrchestrationState(Entity):
     outputs: dict[str, dict[str, Any]] = Field(default_factory=dict)
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)
+    substitutions: dict[str, str] = Field(default_factory=dict)
+    """Steps whose tool a repair chose, with the tool that they named before; "" for none."""
     outdated: set[str] = Field(default_factory=set)
     """Steps that run again: what the memory holds under their ids does not count."""
     pass_number: int = 1
@@ -125,6 +146,17 @@ class OrchestrationState(Entity):
                 self.outdated.add(step.step_id)
             self.modes.pop(step.step_id, None)
             self.failures.pop(step.step_id, None)
+
+    def substitution_of(self, step: PlanStep) -> str | None:
+        """Return the tool that a step, or one it stands in for, named before a repair; None where it is its own."""
+        seen: set[str] = set()
+        current: PlanStep | None = step
+        while current is not None and current.step_id not in seen:
+            if current.step_id in self.substitutions:
+                return self.substitutions[current.step_id]
+            seen.add(current.step_id)
+            current = self.plan.find(current.replaces) if current.replaces is not None and self.plan else None
+        return None
 
     def limited(self, options: Mapping[str, Any]) -> bool:
         """Allow, and allocate, as many cycles in all as options said anew name; return whether that is a change."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.wire import WIRE_SCHEMA
+from aeon_core.plan.wire import plan_schema
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import tools_section, ttl_section
 
@@ -22,4 +22,6 @@ def plan_request(
 ) -> LLMRequest:
     """Return the request for a plan: the task unaltered, every registered tool with schemas and examples."""
     sections = {"task": task, "tools": tools_section(tools), "ttl": ttl_section(ttl_remaining, ttl_limit)}
-    return build_request("plan", sections, schema=WIRE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+    return build_request(
+        "plan", sections, schema=plan_schema(tool["name"] for tool in tools), max_tokens=max_tokens, folder=prompts_dir
+    )

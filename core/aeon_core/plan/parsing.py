@@ -11,8 +11,11 @@ import pydantic
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plain import plain
 from aeon_core.plan.files import read_data
+from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import Plan
 from aeon_core.plan.reading import Entry, Reading
+from aeon_core.tools.coercion import properties
+from aeon_core.tools.registry import ToolRegistry
 
 MAX_PROBLEMS = 20
 _PROBLEMS_IN_A_LINE = 3
@@ -32,6 +35,32 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
         return Plan.model_validate(built)
     except pydantic.ValidationError as error:
         raise _invalid([_line(detail) for detail in error.errors()[:MAX_PROBLEMS]]) from None
+
+
+def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tuple[Plan, bool]:
+    """Return the plan in a reply's value, and whether it had to be brought into form (Decision 4).
+
+    With `exact`, no key is left out, and every declared call fits its tool: of what may be meant, only that counts.
+    Raises ValidationError as `parse_plan`.
+    """
+    try:
+        plan, changed = parse_plan(value), False
+    except ValidationError:
+        normal, dropped = normal_plan(value, arguments_by_tool(tools))
+        if exact and dropped:
+            raise
+        plan, changed = parse_plan(normal), True
+    if exact:
+        for step in plan.walk():
+            known = step.tool is not None and step.tool in tools and step.arguments is not None
+            if known and (errors := tools.input_schema(str(step.tool)).errors(step.arguments)):
+                raise _invalid([f"the arguments of step {step.step_id!r} do not fit: {errors[0]}"])
+    return plan, changed
+
+
+def arguments_by_tool(tools: ToolRegistry) -> dict[str, list[str]]:
+    """Return the names of the arguments that each registered tool takes."""
+    return {tool.name: list(properties(tools.input_schema(tool.name).schema)) for tool in tools}
 
 
 def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:

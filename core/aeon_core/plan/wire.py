@@ -12,39 +12,63 @@ def _nullable(kind: str, description: str, **keywords: Any) -> dict[str, Any]:
     return {"type": [kind, "null"], "description": description, **keywords}
 
 
-_STEP_PROPERTIES: dict[str, Any] = {
-    "id": {"type": "string", "description": "unique over the whole plan"},
-    "parent": _nullable("string", "id of the step that this one is a part of; null at the top level"),
-    "description": {"type": "string", "description": "what the step does"},
-    "tool": _nullable("string", "name of a listed tool; null where none is needed"),
-    "agent": _nullable("string", "llm for a step that is answered by reasoning, else null", enum=["llm", None]),
-    "arguments_json": _nullable("string", "the tool's arguments: one JSON object, written as a string"),
-    "depends_on": _nullable("array", "ids of earlier steps that this one builds on", items={"type": "string"}),
+MAX_NAMED_TOOLS = 200
+"""Tools that a schema lists by name; strict modes limit how many values an enum has."""
+
+_ID: dict[str, Any] = {"type": "string", "description": "unique over the whole plan"}
+_PARENT = _nullable("string", "id of the step that this one is a part of; null at the top level")
+_DESCRIPTION: dict[str, Any] = {"type": "string", "description": "what the step does"}
+_ARGUMENTS = _nullable("string", "the tool's arguments: one JSON object, written as a string")
+_DEPENDS_ON: dict[str, Any] = {
+    "type": "array",
+    "description": "ids of earlier steps that this one builds on",
+    "items": {"type": "string"},
 }
 
-WIRE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "goal": {"type": "string", "description": "what the plan is to reach"},
-        "steps": {
-            "type": "array",
-            "description": "in the order of execution",
-            "items": {
-                "type": "object",
-                "properties": _STEP_PROPERTIES,
-                "required": list(_STEP_PROPERTIES),
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["goal", "steps"],
-    "additionalProperties": False,
-}
-"""The plan as it is asked of a model: a flat list of steps that name their parent, no recursion.
 
-Every key is required and every object closed, so strict modes take it: five union types, no optional parameter.
-Arguments are an open object, which strict modes do not know; they travel as a JSON string.
-"""
+def plan_schema(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of a plan, as it is asked of a model: a flat list of steps that name their parent.
+
+    Every key is required and every object closed, so that strict modes take it. A step has one of the registered tools
+    or is answered by reasoning (core FR-069). Arguments are an open object, which strict modes do not know; they travel
+    as a JSON string.
+    """
+    steps = {"type": "array", "description": "in the order of execution", "items": step_items(tool_names)}
+    goal = {"type": "string", "description": "what the plan is to reach"}
+    return closed({"goal": goal, "steps": steps})
+
+
+def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of one step of a plan: with a tool, or with `agent` llm."""
+    names = list(tool_names)
+    reasoning = closed({**_BOTH, "agent": {"type": "string", "enum": ["llm"]}, "depends_on": _DEPENDS_ON})
+    if not names:
+        return reasoning
+    tool: dict[str, Any] = {"type": "string", "description": "name of a listed tool"}
+    if len(names) <= MAX_NAMED_TOOLS:
+        tool["enum"] = names
+    return {
+        "anyOf": [closed({**_BOTH, "tool": tool, "arguments_json": _ARGUMENTS, "depends_on": _DEPENDS_ON}), reasoning]
+    }
+
+
+def changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of one step of a refinement: what is null in it stays as it is."""
+    tool = _nullable("string", "name of a listed tool; null where none is needed, or it stays")
+    names = list(tool_names)
+    if len(names) <= MAX_NAMED_TOOLS:
+        tool["enum"] = [*names, None]
+    agent = _nullable("string", "llm for a step that is answered by reasoning, else null", enum=["llm", None])
+    needs = _nullable("array", "ids of earlier steps that this one builds on", items={"type": "string"})
+    return closed({**_BOTH, "tool": tool, "agent": agent, "arguments_json": _ARGUMENTS, "depends_on": needs})
+
+
+_BOTH = {"id": _ID, "parent": _PARENT, "description": _DESCRIPTION}
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties, as strict modes want it."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def tool_call_schema(tool_name: str, input_schema: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +88,7 @@ def step_schema(step: PlanStep, tool_names: Iterable[str]) -> dict[str, Any]:
         "properties": {
             "step_id": {"const": step.step_id},
             "description": {"const": step.description},
-            "tool": {"enum": list(tool_names)},
+            "tool": {"enum": [*tool_names, None], "description": "null where none of them does what the step asks"},
             "arguments": {"type": "object"},
         },
         "required": ["step_id", "description", "tool"],

@@ -1,4 +1,4 @@
-"""A model repair: at most two attempts, each of them a SupervisorAction (core FR-028, FR-050, FR-051; Decision 6)."""
+"""The attempts of a repair, each of them a SupervisorAction (core FR-028, FR-050, FR-051; Decision 6)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from aeon_core.entities import SupervisorAction
 from aeon_core.errors import SupervisorError, ValidationError
-from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.supervisor.lenient import MAX_REPAIRABLE
-from aeon_core.supervisor.replies import read_json
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 
 ActionType = Literal["json_repair", "tool_call_repair", "plan_repair"]
 Method = Literal["local", "llm"]
@@ -21,7 +19,11 @@ MAX_ATTEMPTS = 2
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+class NothingFitsError(ValidationError):
+    """A model's answer that there is no repair: final, so that it is not asked again."""
+
+
+@dataclass(slots=True)
 class Fault:
     """What has to be repaired: the output as it came, and what is wrong with it."""
 
@@ -68,36 +70,29 @@ class Repairs:
         self,
         fault: Fault,
         request: Callable[[list[str]], LLMRequest],
-        accept: Callable[[Any], tuple[T, dict[str, Any]]],
+        accept: Callable[[LLMResponse], tuple[T, dict[str, Any]]],
     ) -> T:
-        """Return what `accept` makes of the model's repair; it raises ValidationError for one that is not good enough.
+        """Return what `accept` makes of the model's reply; it raises ValidationError for one that is not good enough.
 
-        `request` makes the request from the problems so far; the second attempt is told why the first one failed.
-        Raises SupervisorError after two failed attempts, at once for a text too long to repair; LLMError where the
-        adapter does.
+        `request` makes the request of an attempt from the problems so far; the second is told why the first
+        failed. Raises SupervisorError after two failed attempts, or one that is final; LLMError where the adapter does.
         """
-        if len(fault.text) > MAX_REPAIRABLE:
-            reason = f"the reply has {len(fault.text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
-            problems = [reason, *fault.problems]
-            self._failed("local", fault, 1, "SupervisorError", problems)
-            raise fault.unrecoverable(1, problems)
         failed: list[str] = []
         for attempt in range(1, MAX_ATTEMPTS + 1):
             reply = self.llm.complete(request([*fault.problems, *failed]))
             try:
-                result, repaired = accept(read_json(reply.text)[0])
-            except (ValidationError, ValueError) as error:
-                problems = error.context["problems"] if isinstance(error, ValidationError) else [str(error)]
-                failed = [f"the previous repair was refused: {problem}" for problem in problems]
-                self._failed("llm", fault, attempt, "ValidationError", problems)
+                result, repaired = accept(reply)
+            except ValidationError as error:
+                problems = error.context["problems"]
+                failed = [f"the previous reply was refused: {problem}" for problem in problems]
+                described = {"error_type": "ValidationError", "message": problems[0], "problems": problems}
+                self._report("llm", fault.action_type, fault.original, attempt, error=described)
+                if isinstance(error, NothingFitsError):
+                    raise fault.unrecoverable(attempt, problems) from None
             else:
                 self._report("llm", fault.action_type, fault.original, attempt, repaired_output=repaired)
                 return result
         raise fault.unrecoverable(MAX_ATTEMPTS, problems)
-
-    def _failed(self, method: Method, fault: Fault, attempt: int, error_type: str, problems: list[str]) -> None:
-        described = {"error_type": error_type, "message": problems[0], "problems": problems}
-        self._report(method, fault.action_type, fault.original, attempt, error=described)
 
     def _report(
         self, method: Method, action_type: ActionType, original: dict[str, Any], attempt: int, **outcome: Any

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aeon_core.entities import as_object
 from aeon_core.errors import ValidationError
+from aeon_core.json_fragments import keys, text_refusal
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, read_reply
 from aeon_core.plain import clean_text, plain
+from aeon_core.plan.forms import canonical, normal_plan, plan_rows, step_row
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.parsing import dump_plan, parse_plan
-from aeon_core.plan.wire import WIRE_SCHEMA, step_schema, tool_call_schema
+from aeon_core.plan.parsing import arguments_by_tool, dump_plan, parse_loosely
+from aeon_core.plan.wire import plan_schema, step_schema, tool_call_schema
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import step_section, to_line, tools_section
-from aeon_core.reasoning import without_thinking
-from aeon_core.supervisor.actions import ActionType, Fault, Listener, Repairs, now
-from aeon_core.supervisor.calls import call_in
-from aeon_core.supervisor.evidence import Evidence
-from aeon_core.supervisor.guard import call_refusal, new_arguments_refusal, step_refusal
-from aeon_core.supervisor.lenient import lenient, lenient_arguments, steps_in
-from aeon_core.supervisor.plan_guard import plan_refusal
-from aeon_core.supervisor.replies import as_object, invalid, read_call, read_json, read_step
+from aeon_core.supervisor.actions import ActionType, Fault, Listener, NothingFitsError, Repairs, now
+from aeon_core.supervisor.invariants import call_refusal, plan_refusal, value_refusal
 from aeon_core.tools.base import Tool
+from aeon_core.tools.calls import Call, CallReader
+from aeon_core.tools.coercion import coerced, in_form, is_blank, letters, named, properties
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.structural import validate_step_tool, validate_tool_call
+from aeon_core.validation.structural import validate_step_tool
 
 T = TypeVar("T")
+_CALL_KEYS = frozenset({"toolname", "name", "tool", "type", "id", "arguments"})
+_NO_TOOL_FITS = "the model says that no tool does what the step asks"
 
 
 class Supervisor:
-    """Repairs what a model got wrong, with the same model and a shorter prompt (core FR-028; Decision 6).
+    """Makes valid what a model got wrong (core FR-028; Decision 6).
 
-    A reply is validated strictly, then repaired locally without loss, then by the model, twice at most. Every attempt
-    is given to `on_action` with its method, `local` or `llm`. A repair that adds tools, steps or meaning, or changes
-    ids or the goal, is refused. `registry` is the default for methods that are not handed one.
+    A reply is parsed strictly, then repaired locally without loss. What is left goes to the same model, twice at most:
+    with a shorter prompt where something of the reply can be kept, else with the same request again. Every attempt is
+    given to `on_action` with its method, `local` or `llm`. A repair that changes what is there is refused. `registry`
+    is the default for methods that are not handed one; `on_substitution` learns of steps for which a repair chose a
+    tool that they did not name: their id, and what they named, "" for none. Its methods raise SupervisorError where
+    neither attempt is good enough, and LLMError where the adapter does.
     """
 
     def __init__(
@@ -43,53 +50,61 @@ class Supervisor:
         *,
         registry: ToolRegistry | None = None,
         on_action: Listener | None = None,
+        on_substitution: Callable[[str, str], None] | None = None,
         clock: Callable[[], str] = now,
         prompts_dir: Path | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:
         self._registry = registry
         self._repairs = Repairs(llm, on_action, clock)
+        self._substituted = on_substitution if on_substitution is not None else lambda _step_id, _named: None
         self._prompts_dir = prompts_dir
         self._max_tokens = max_tokens
 
-    def read_plan(self, response: LLMResponse, registry: ToolRegistry | None = None, *, task: str = "") -> Plan:
+    def read_plan(
+        self,
+        response: LLMResponse,
+        registry: ToolRegistry | None = None,
+        *,
+        task: str = "",
+        request: LLMRequest | None = None,
+    ) -> Plan:
         """Return the plan of a reply to `task`, repaired where need be (core FR-010, FR-031).
 
-        Unknown tools stay: they are repaired step by step. Raises SupervisorError, and LLMError of the adapter.
+        Where the reply holds no plan, `request` (or one like it) is made again. Unknown tools stay: they are repaired
+        step by step.
         """
         tools = self._tools(registry)
-        text = without_thinking(clean_text(response.text))
-        value: Any = None
-        action_type: ActionType = "json_repair"
-        original = {"text": text}
-        try:
-            value, local = read_json(text)
-            plan = parse_plan(value)
-        except ValidationError as error:
-            problems = error.context["problems"]
-            action_type = "plan_repair"
-            original = original if local else as_object(value)
-        except ValueError as error:
-            problems = [str(error)]
-        else:
-            if local:
-                self._repairs.local("json_repair", {"text": text}, dump_plan(plan))
-            return plan
-        fault = Fault("the plan", action_type, original, text, problems)
+        schema = plan_schema(tool.name for tool in tools)
+        if request is None:
+            request = build_request("plan", {"task": task, "tools": _described(tools)}, schema=schema)
+        again: LLMRequest = request
+        reply = _PlanReply(response, tools)
+        if reply.plan is not None:
+            if reply.changed:
+                self._repairs.local(reply.action_type, {"text": reply.text}, dump_plan(reply.plan))
+            return reply.plan
+        fault = reply.fault()
         _check_ending(response, fault)
-        certain = action_type == "plan_repair"
-        oracle = value if certain else lenient(text)
 
-        def accept(repaired: Any) -> tuple[Plan, dict[str, Any]]:
-            plan = parse_plan(repaired)
-            if steps_in(oracle) is None:
-                # Prose gives no arguments that could be checked: each step's own cycle supplies them.
-                for step in plan.walk():
-                    step.arguments = None
-            _refuse(plan_refusal(oracle, text, plan, tools, certain=certain, task=task))
-            return plan, dump_plan(plan)
+        def ask(problems: list[str]) -> LLMRequest:
+            if not reply.can_be_kept:
+                return _told(again, problems)
+            return self._request(reply.fault(), problems, tools, schema, task=task)
 
-        return self._repairs.by_model(fault, self._request(fault, tools, WIRE_SCHEMA, task=task), accept)
+        def accept(response: LLMResponse) -> tuple[Plan, dict[str, Any]]:
+            nonlocal reply
+            made = _PlanReply(response, tools)
+            if made.plan is None:
+                if not reply.can_be_kept:
+                    reply = made
+                raise _invalid(made.problems)
+            if reply.can_be_kept:
+                for step_id, tool in reply.checked(made.plan):
+                    self._substituted(step_id, tool)
+            return made.plan, dump_plan(made.plan)
+
+        return self._repairs.by_model(fault, ask, accept)
 
     def read_tool_call(
         self,
@@ -99,27 +114,76 @@ class Supervisor:
         *,
         goal: str = "",
         context: Mapping[str, str] | None = None,
+        request: LLMRequest | None = None,
     ) -> dict[str, Any]:
         """Return the valid arguments of the call a reply makes of the step's tool (core FR-025, FR-030).
 
-        The call comes as native tool use (of several, exactly one must be of the step's tool) or as text in the form
-        {"tool_name", "arguments"}. `context` are the sections on results and memory that a repair may draw from.
-        Raises SupervisorError, and LLMError of the adapter.
+        The call comes as native tool use or as text. `context` are the sections on results and memory that a repair
+        may draw from; `request` is made again where the reply has no call, or lacks arguments.
         """
-        tools = self._tools(registry)
-        tool = _tool_of(step)
-        call = call_in(response, tool)
+        tools, tool = self._tools(registry), _tool_of(step)
+        call = CallReader(tool, tools).read(response)
         if not call.problems:
-            call.problems = validate_tool_call(tool, call.arguments, tools).errors
-        if call.arguments is not None and not call.problems:
-            if call.local:
+            if call.changed:
                 self._repairs.local("json_repair", call.original, {"tool_name": tool, "arguments": call.arguments})
-            return call.arguments
-        action_type: ActionType = "json_repair" if call.unparseable else "tool_call_repair"
-        fault = Fault("the tool call", action_type, call.original, call.text, call.problems, _place(step))
-        _check_ending(response, fault)
-        arguments = lenient_arguments(call.text, tool) if call.unparseable else call.arguments
-        return self._repair_call(fault, arguments, step, tools, goal, context)
+            return dict(call.arguments)
+        _check_ending(response, _call_fault(call, step))
+        return self._repair_call(call, step, tools, request, goal=goal, context=context)
+
+    def repair_arguments(
+        self,
+        step: PlanStep,
+        arguments: dict[str, Any],
+        problems: Sequence[str],
+        registry: ToolRegistry | None = None,
+        goal: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
+        request: LLMRequest | None = None,
+    ) -> dict[str, Any]:
+        """Return valid arguments in place of a step's declared ones that do not fit, as `read_tool_call` does."""
+        tools, tool = self._tools(registry), _tool_of(step)
+        original = {"tool_name": tool, "arguments": plain(arguments)}
+        call = Call(original, to_line(original), original["arguments"], problems=list(problems))
+        try:
+            fitting: dict[str, Any] = CallReader(tool, tools).fitting(call.arguments)
+        except ValidationError:
+            return self._repair_call(call, step, tools, request, goal=goal, context=context)
+        self._repairs.local("tool_call_repair", original, {"tool_name": tool, "arguments": fitting})
+        return fitting
+
+    def _repair_call(
+        self, call: Call, step: PlanStep, tools: ToolRegistry, again: LLMRequest | None, **sections: Any
+    ) -> dict[str, Any]:
+        tool, fault = _tool_of(step), _call_fault(call, step)
+        reader, schema = CallReader(tool, tools), tools.input_schema(tool)
+        wanted = tool_call_schema(tool, schema.schema)
+        given = call.arguments
+        kept = given if isinstance(given, dict) else {} if is_blank(given) else {"": given}
+        lacks = any(is_blank(kept.get(key)) for key in schema.schema.get("required", ()))
+        lacks = lacks and kept.keys() <= properties(schema.schema).keys()
+        asked = False
+
+        def ask(problems: list[str]) -> LLMRequest:
+            nonlocal asked
+            first, asked = not asked, True
+            own = call.is_empty or len(call.text) > MAX_REPAIRABLE or (first and lacks and call.written is None)
+            if own and again is not None:
+                return _told(again, problems)
+            return self._request(fault, problems, tools, wanted, step=step, **sections)
+
+        def accept(response: LLMResponse) -> tuple[dict[str, Any], dict[str, Any]]:
+            made = reader.read(response)
+            if made.problems:
+                raise _invalid(made.problems)
+            if call.written is None:
+                _refuse(call_refusal(kept, made.arguments, schema))
+            elif not call.is_empty:
+                cut, around = breaks_off(call.written), _CALL_KEYS - {letters(key) for key in properties(schema.schema)}
+                _refuse(text_refusal(call.written, made.arguments, cut=cut, name=letters, ignored=around))
+            return made.arguments, {"tool_name": tool, "arguments": made.arguments}
+
+        return self._repairs.by_model(fault, ask, accept)
 
     def read_object(
         self,
@@ -133,107 +197,81 @@ class Supervisor:
     ) -> T:
         """Return what `read` makes of the JSON of a reply, repaired where need be (adaptive FR-004).
 
-        `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form. Raises
-        SupervisorError, and LLMError of the adapter.
+        `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form.
         """
-        text = without_thinking(clean_text(response.text))
-        original: dict[str, Any] = {"text": text}
-        action_type: ActionType = "json_repair"
+        tools, text, cut = self._tools(registry), clean_text(response.text), _is_cut(response)
+
+        def reading(value: Any, doubt: Doubt) -> tuple[T, Any, bool]:
+            if doubt and not (isinstance(value, dict) and value.keys() >= schema.get("properties", {}).keys()):
+                raise _invalid(["it is not certain that all of it is there"])
+            try:
+                return read(value), value, False
+            except ValidationError:
+                form = in_form(value, schema, drop=not doubt)
+                return read(form), form, True
+
         try:
-            value, local = read_json(text)
-            result = read(value)
-        except ValidationError as error:
-            problems, original = error.context["problems"], as_object(value)
-            action_type = "plan_repair"
-        except ValueError as error:
-            problems = [str(error)]
+            (result, value, changed), local = read_reply(text, reading, cut=cut)
+        except UnreadableError as error:
+            broken = error
         else:
-            if local:
-                self._repairs.local("json_repair", original, as_object(value))
+            if changed or local:
+                self._repairs.local("json_repair" if local else "plan_repair", {"text": text}, as_object(value))
             return result
-        fault = Fault(what, action_type, original, text, problems)
+        fault = _fault(what, broken, text)
         _check_ending(response, fault)
-        request = self._request(fault, self._tools(registry), schema, task=task)
-        return self._repairs.by_model(fault, request, lambda value: (read(value), as_object(plain(value))))
+        if len(text) > MAX_REPAIRABLE:
+            reason = f"the reply has {len(text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
+            raise fault.unrecoverable(0, [reason, *fault.problems])
 
-    def repair_arguments(
-        self,
-        step: PlanStep,
-        arguments: dict[str, Any],
-        problems: Sequence[str],
-        registry: ToolRegistry | None = None,
-        goal: str = "",
-        *,
-        context: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Return valid arguments in place of a step's declared ones that do not fit (core FR-025, FR-030).
+        def accept(reply: LLMResponse) -> tuple[T, dict[str, Any]]:
+            (result, value, _), _ = read_reply(clean_text(reply.text), reading)
+            if broken.value is not None:
+                _refuse(value_refusal(in_form(broken.value, schema), value))
+            elif '"' in broken.text:
+                _refuse(text_refusal(broken.text, value, cut=cut, name=letters))
+            return result, as_object(value)
 
-        `context` as for `read_tool_call`. Raises SupervisorError, and LLMError of the adapter.
-        """
-        original = {"tool_name": _tool_of(step), "arguments": plain(arguments)}
-        text = to_line(original)
-        fault = Fault("the tool call", "tool_call_repair", original, text, list(problems), _place(step))
-        return self._repair_call(fault, original["arguments"], step, self._tools(registry), goal, context)
+        return self._repairs.by_model(
+            fault, lambda problems: self._request(fault, problems, tools, schema, task=task), accept
+        )
 
     def repair_missing_tool_step(
         self, step: PlanStep, tools: Sequence[Tool], plan_goal: str, *, registry: ToolRegistry | None = None
     ) -> PlanStep:
         """Return a new step that names one of `tools`, with the status of `step` and no errors (Decision 12).
 
-        Only tool, agent and arguments that do not fit may differ; new arguments that the step's texts do not name are
-        left out, for the step's own cycle to supply. Raises SupervisorError where neither attempt gives such a step
-        (core FR-059 to FR-061, FR-065, FR-066), and LLMError of the adapter.
+        Only tool, agent and arguments that do not fit may differ (core FR-059 to FR-061, FR-065, FR-066). That no tool
+        fits is a model's last word.
         """
         known = registry if registry is not None else self._registry
-        known = known if known is not None else _registry_of(tools)
+        if known is None:
+            known = ToolRegistry()
+            list(map(known.register, tools))
         names = [tool.name for tool in tools]
         errors = step.errors or validate_step_tool(step.model_copy(), known).errors
         original = step.model_dump(mode="json", exclude_none=True)
         fault = Fault("the step", "plan_repair", original, to_line(original), list(errors), _place(step))
         if not names:
             raise fault.unrecoverable(0, ["no tool is registered that the step could use", *fault.problems])
+        if step.tool is not None and (tool := named(step.tool, names)) is not None:
+            repaired = step.model_copy(update={"tool": tool, "errors": None})
+            self._repairs.local("plan_repair", original, repaired.model_dump(mode="json", exclude_none=True))
+            return repaired
 
-        def accept(value: Any) -> tuple[PlanStep, dict[str, Any]]:
-            repaired = read_step(value, step)
-            new = step.arguments is None and repaired.tool in names
-            if new and new_arguments_refusal(repaired, known, goal=plan_goal):
-                repaired = repaired.model_copy(update={"arguments": None})
-            _refuse(step_refusal(step, repaired, names, known, goal=plan_goal))
+        def accept(reply: LLMResponse) -> tuple[PlanStep, dict[str, Any]]:
+            value = read_reply(clean_text(reply.text), lambda value, _: value)[0]
+            repaired = _repaired_step(step, value, names, known)
+            self._substituted(step.step_id, step.tool or "")
             return repaired, repaired.model_dump(mode="json", exclude_none=True)
 
-        schema = step_schema(step, names)
-        # Null is how a model says that none of them fits.
-        schema["properties"]["tool"]["enum"].append(None)
-        request = self._request(fault, known, schema, step=step, goal=plan_goal, names=names)
-        return self._repairs.by_model(fault, request, accept)
-
-    def _repair_call(
-        self,
-        fault: Fault,
-        arguments: dict[str, Any] | None,
-        step: PlanStep,
-        tools: ToolRegistry,
-        goal: str,
-        context: Mapping[str, str] | None,
-    ) -> dict[str, Any]:
-        tool = _tool_of(step)
-        known = dict(context or {})
-        evidence = Evidence(step.description, goal, fault.text, known.values())
-
-        def accept(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-            repaired = read_call(_in_call_form(value, tool), tool)
-            if errors := validate_tool_call(tool, repaired, tools).errors:
-                raise invalid([f"arguments: {error}" for error in errors])
-            _refuse(call_refusal(arguments, repaired, tool, tools, evidence))
-            return repaired, {"tool_name": tool, "arguments": repaired}
-
-        schema = tool_call_schema(tool, tools.input_schema(tool).schema)
-        request = self._request(fault, tools, schema, step=step, goal=goal, context=known)
-        return self._repairs.by_model(fault, request, accept)
+        ask = partial(self._request, fault, tools=known, schema=step_schema(step, names), step=step, goal=plan_goal)
+        return self._repairs.by_model(fault, lambda problems: ask(problems=problems, names=names), accept)
 
     def _request(
         self,
         fault: Fault,
+        problems: list[str],
         tools: ToolRegistry,
         schema: dict[str, Any],
         *,
@@ -242,39 +280,146 @@ class Supervisor:
         goal: str = "",
         context: Mapping[str, str] | None = None,
         names: Sequence[str] | None = None,
-    ) -> Callable[[list[str]], LLMRequest]:
-        """Return what makes the request of an attempt from the problems: the complete tool list, schema, original."""
-        described = [tool for tool in tools.export_tools_for_llm() if names is None or tool["name"] in names]
+    ) -> LLMRequest:
+        """Return the request for a repair: with the complete tool list, what is wrong, the schema and the original."""
         sections = {
             "task": task,
             "goal": goal,
-            "tools": tools_section(described),
+            "tools": _described(tools, names),
             "step": step_section(step) if step is not None else "",
             **(context or {}),
-            "errors": "",
+            "errors": "\n".join(problems),
             "schema": to_line(schema),
             "original": fault.text,
         }
-
-        def request(problems: list[str]) -> LLMRequest:
-            return build_request(
-                "repair",
-                {**sections, "errors": "\n".join(problems)},
-                schema=schema,
-                max_tokens=self._max_tokens,
-                folder=self._prompts_dir,
-            )
-
-        return request
+        return build_request("repair", sections, schema=schema, max_tokens=self._max_tokens, folder=self._prompts_dir)
 
     def _tools(self, registry: ToolRegistry | None) -> ToolRegistry:
         tools = registry if registry is not None else self._registry
         return tools if tools is not None else ToolRegistry()
 
 
+class _PlanReply:
+    """What a reply says of a plan: the plan, or what of it a repair has to keep."""
+
+    def __init__(self, response: LLMResponse, tools: ToolRegistry) -> None:
+        self.text = clean_text(response.text)
+        self.plan: Plan | None = None
+        self.problems: list[str] = []
+        self._tools = tools
+        self._known = arguments_by_tool(tools)
+        self._cut = _is_cut(response)
+        self._broken: UnreadableError | None = None
+        try:
+            (self.plan, changed), local = read_reply(self.text, self._read, cut=self._cut)
+        except UnreadableError as error:
+            self._broken, self.problems = error, error.problems
+        else:
+            self.changed = changed or local
+            self.action_type: ActionType = "json_repair" if local else "plan_repair"
+
+    def _read(self, value: Any, doubt: Doubt) -> tuple[Plan, bool]:
+        return parse_loosely(value, self._tools, exact=doubt > 0)
+
+    def fault(self) -> Fault:
+        assert self._broken is not None
+        return _fault("the plan", self._broken, self.text)
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether there is a part of a plan that a repair could keep: at least something of one step."""
+        if self._broken is None or len(self.text) > MAX_REPAIRABLE:
+            return False
+        if self._broken.value is not None:
+            return any(row.keys() - {"id", "parent"} for row in self._rows())
+        return any(canonical(key) in ("description", "tool") for key in keys(self.text))
+
+    def _rows(self) -> list[dict[str, Any]]:
+        assert self._broken is not None
+        return plan_rows(normal_plan(self._broken.value, self._known)[0])
+
+    def checked(self, plan: Plan) -> list[tuple[str, str]]:
+        """Return the ids of steps for which a repair chose a tool, with what they named. Raises ValidationError.
+
+        New arguments of a tool that the step named already are left out: the step's own cycle supplies them.
+        """
+        assert self._broken is not None
+        if self._broken.value is None:
+            arguments = {key for keys in self._known.values() for key in keys}
+            name = lambda key: key if key in arguments else canonical(key)  # noqa: E731
+            _refuse(text_refusal(self._broken.text, self._normal(plan), cut=self._cut, name=name))
+            return []
+        rows = self._rows()
+        for row, step in zip(rows, plan.walk(), strict=False):
+            schema = self._tools.input_schema(step.tool) if step.tool is not None and step.tool in self._tools else None
+            fits = schema is None or not schema.errors(step.arguments or {})
+            if "arguments" not in row and (row.get("tool") in self._tools or not fits):
+                step.arguments = None
+        _refuse(plan_refusal(normal_plan(self._broken.value, self._known)[0], self._normal(plan), self._tools))
+        chosen = zip(rows, plan.walk(), strict=True)
+        return [
+            (step.step_id, row.get("tool") or "") for row, step in chosen if step.tool not in (None, row.get("tool"))
+        ]
+
+    def _normal(self, plan: Plan) -> Any:
+        return normal_plan(dump_plan(plan), self._known)[0]
+
+
+def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registry: ToolRegistry) -> PlanStep:
+    """Return the step that a repair names. Raises NothingFitsError where it names no tool, else ValidationError."""
+    row, count = step_row(value) if value is not None else ({}, 1)
+    if count != 1:
+        raise _invalid([f"expected one step, got {count}"])
+    if is_blank(row.get("tool")):
+        raise NothingFitsError(_NO_TOOL_FITS, problems=[_NO_TOOL_FITS])
+    was = plan_rows({"steps": [original.model_dump(exclude_none=True, exclude={"subplan"})]})[0]
+    for name in row.keys() & {"id", "description", "depends_on", "replaces"}:
+        _refuse(value_refusal(row[name], was.get(name, "nothing"), name))
+    tool = named(str(row["tool"]), names)
+    if tool is None:
+        raise _invalid([f"the repaired step names {row['tool']!r} as its tool, not one of the tools it may use"])
+    step = original.model_copy(update={"tool": tool, "agent": None, "errors": None})
+    schema = registry.input_schema(tool)
+    if is_blank(row.get("arguments")) or (original.arguments is not None and not schema.errors(original.arguments)):
+        return step
+    arguments = coerced(row["arguments"], schema.schema, drop=False)
+    if errors := schema.errors(arguments):
+        # Its own cycle supplies the arguments of a step that had none.
+        _refuse(errors[0] if original.arguments is not None else None)
+        return step
+    _refuse(call_refusal(original.arguments or {}, arguments, schema) if original.arguments is not None else None)
+    return step.model_copy(update={"arguments": arguments})
+
+
+def _call_fault(call: Call, step: PlanStep) -> Fault:
+    action: ActionType = "json_repair" if call.written is not None else "tool_call_repair"
+    return Fault("the tool call", action, call.original, call.text, call.problems, _place(step))
+
+
+def _fault(what: str, broken: UnreadableError, text: str) -> Fault:
+    if broken.value is None:
+        return Fault(what, "json_repair", {"text": text}, text, list(broken.problems))
+    return Fault(what, "plan_repair", as_object(broken.value), text, list(broken.problems))
+
+
+def _told(request: LLMRequest, problems: list[str]) -> LLMRequest:
+    """Return the request again, with what was wrong with the reply to it."""
+    *before, last = request.messages
+    told = "\n".join(["<errors>", *problems, "</errors>"])
+    return replace(request, messages=[*before, {**last, "content": f"{last['content']}\n\n{told}"}])
+
+
+def _described(tools: ToolRegistry, names: Sequence[str] | None = None) -> str:
+    return tools_section(tool for tool in tools.export_tools_for_llm() if names is None or tool["name"] in names)
+
+
 def _refuse(reason: str | None) -> None:
     if reason is not None:
-        raise invalid([reason])
+        raise _invalid([reason])
+
+
+def _invalid(problems: list[str]) -> ValidationError:
+    return ValidationError(problems[0], problems=problems)
 
 
 def _tool_of(step: PlanStep) -> str:
@@ -287,11 +432,8 @@ def _place(step: PlanStep) -> dict[str, Any]:
     return {"step_id": step.step_id, "tool_name": step.tool}
 
 
-def _registry_of(tools: Sequence[Tool]) -> ToolRegistry:
-    registry = ToolRegistry()
-    for tool in tools:
-        registry.register(tool)
-    return registry
+def _is_cut(response: LLMResponse) -> bool:
+    return response.stop_reason == "max_tokens" or breaks_off(clean_text(response.text))
 
 
 def _check_ending(response: LLMResponse, fault: Fault) -> None:
@@ -300,10 +442,3 @@ def _check_ending(response: LLMResponse, fault: Fault) -> None:
         raise fault.unrecoverable(0, [f"the model refused: {response.text[:200].strip() or 'without a reason'}"])
     if response.stop_reason == "max_tokens":
         fault.problems.append("the reply was cut off at max_tokens, so its end is not known")
-
-
-def _in_call_form(value: Any, tool: str) -> Any:
-    # A model asked to repair arguments may well answer with the arguments alone.
-    if isinstance(value, dict) and not {"tool_name", "arguments"} & set(value):
-        return {"tool_name": tool, "arguments": value}
-    return value

@@ -23,7 +23,8 @@ from aeon_core import (
     tool,
 )
 from aeon_core.effects.cursor import Cursor
-from aeon_core.entities import ToolCall
+from aeon_core.entities import LogEntry, ToolCall
+from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_execution import of, run
@@ -381,3 +382,20 @@ def test_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
     assert any(tokens_in(path.read_text()))
     if place in ("plan", "edited"):
         assert given == [KEY]
+
+
+def test_what_is_in_a_history_does_not_change() -> None:
+    entry = ReadOnly({"text": "a", "tool_calls": [{"name": "echo"}]})
+    for change in (lambda: entry.update(text="b"), lambda: entry["tool_calls"][0].clear()):
+        with pytest.raises(TypeError, match="does not change"):
+            change()
+    assert json.loads(json.dumps(entry)) == {"text": "a", "tool_calls": [{"name": "echo"}]}
+
+
+@pytest.mark.parametrize("state", [{"goal": 1, "steps": "x"}, {"goal": "g", "steps": [1]}, {"since": "1", "steps": {}}])
+def test_a_log_entry_holds_a_plan_or_what_changed_in_one(state: Any) -> None:
+    fields: dict[str, Any] = {"step_number": 1, "llm_output": {}, "supervisor_actions": [], "tool_calls": []}
+    fields |= {"ttl_remaining": 1, "errors": [], "timestamp": "2026-11-20T09:30:00Z"}
+    with pytest.raises(ValueError, match="plan_state"):
+        LogEntry(plan_state=state, **fields)
+    assert LogEntry(plan_state={"since": 3, "steps": {"s1": {"status": "complete"}}}, **fields).step_number == 1

@@ -240,7 +240,7 @@ def test_a_tool_that_is_unregistered_during_the_run_makes_a_missing_tool_step() 
 
 
 def test_given_arguments_that_do_not_fit_are_repaired() -> None:
-    plan = steps({"tool": "calculator", "arguments": {"operation": "add", "a": "five", "b": 10}})
+    plan = steps({"tool": "calculator", "arguments": {"operation": "add", "first": 5, "b": 10}})
     model = ScriptedModel(
         repair={"tool_name": "calculator", "arguments": {"operation": "add", "a": 5, "b": 10}}, answer="15"
     )

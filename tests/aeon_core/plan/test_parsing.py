@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from aeon_core import Plan
 from aeon_core.errors import ValidationError
+from aeon_core.llm._schema import closed_schema, is_strict
 from aeon_core.plan.parsing import MAX_PROBLEMS, dump_plan, parse_plan
-from aeon_core.plan.wire import WIRE_SCHEMA
+from aeon_core.plan.wire import plan_schema
+from aeon_core.tools.schema import Schema
 
 TAKEN = "is the id of steps[0] already; ids must be unique over the whole plan"
 
@@ -223,19 +225,33 @@ def test_keys_that_become_the_same_when_clean_are_not_merged() -> None:
 
 
 def test_the_wire_schema_is_closed_everywhere_and_within_the_providers_limits() -> None:
-    unions, optional, objects = 0, 0, [WIRE_SCHEMA]
+    whole = plan_schema(["echo", "calculator"])
+    unions, objects = 0, [whole]
     while objects:
         schema = objects.pop()
+        unions += isinstance(schema.get("type"), list) + ("anyOf" in schema)
+        objects += [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])]
         if schema.get("type") == "object":
             assert schema["additionalProperties"] is False
-            optional += len(set(schema["properties"]) - set(schema["required"]))
+            assert schema["required"] == list(schema["properties"])
             objects += schema["properties"].values()
-        if schema.get("type") == "array":
-            objects.append(schema["items"])
-        unions += isinstance(schema["type"], list)
-    assert optional == 0
     assert unions <= 16
-    assert "$ref" not in json.dumps(WIRE_SCHEMA)
+    assert "$ref" not in json.dumps(whole)
+    assert is_strict(whole)
+    assert closed_schema(whole) is not None
+
+
+def test_the_wire_schema_has_a_registered_tool_or_reasoning_for_every_step() -> None:
+    schema = Schema(plan_schema(["echo", "calculator"]))
+
+    def wire(**fields: Any) -> dict[str, Any]:
+        return {"goal": "g", "steps": [{"id": "s1", "parent": None, "description": "d", "depends_on": [], **fields}]}
+
+    assert not schema.errors(wire(tool="echo", arguments_json=None))
+    assert not schema.errors(wire(agent="llm"))
+    for fields in ({"tool": "nope", "arguments_json": None}, {"tool": None, "arguments_json": None}, {}):
+        assert schema.errors(wire(**fields))
+    assert Schema(plan_schema([])).errors(wire(tool="echo", arguments_json=None))
 
 
 ids = st.text(min_size=1, max_size=3).filter(str.strip)

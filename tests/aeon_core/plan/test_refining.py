@@ -11,7 +11,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.fragments import fragments_to_refine, left_to_a_person
 from aeon_core.plan.refinement import RefinementLedger
-from aeon_core.plan.refining.asking import REFINE_SCHEMA, refinement_request
+from aeon_core.plan.refining.asking import refine_schema, refinement_request
 from aeon_core.plan.refining.replies import read_refinement
 from aeon_core.prompts import system_prompt
 from tests.aeon_core.plan.refining import act, applied, issue, plan_of, step
@@ -44,7 +44,7 @@ def request(**options: Any) -> LLMRequest:
 def test_the_request_shows_the_fragments_with_their_reasons_and_what_is_left() -> None:
     asked = request(assessment={"reason_codes": ["failed_step"]})
 
-    assert (asked.purpose, asked.schema, asked.max_tokens) == ("refine", REFINE_SCHEMA, 100)
+    assert (asked.purpose, asked.schema, asked.max_tokens) == ("refine", refine_schema(["echo"]), 100)
     assert asked.system.startswith("Aeon refine\n")
     assert "<task>\nthe task\n</task>" in asked.prompt
     assert '"reasons": ["the step failed: timed out"]' in asked.prompt
@@ -74,10 +74,11 @@ def test_the_schema_is_closed_and_without_recursion() -> None:
         own = [value] if isinstance(value, dict) and value.get("type") == "object" else []
         return own + [found for each in inner for found in objects(each)]
 
-    found = objects(REFINE_SCHEMA)
+    schema = refine_schema(["echo"])
+    found = objects(schema)
     assert len(found) == 4
     assert all(each["required"] == list(each["properties"]) and not each["additionalProperties"] for each in found)
-    assert "$ref" not in json.dumps(REFINE_SCHEMA)
+    assert "$ref" not in json.dumps(schema)
 
 
 @pytest.mark.parametrize("purpose", ["refine", "profile"])

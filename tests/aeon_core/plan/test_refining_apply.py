@@ -133,11 +133,13 @@ def test_a_plan_update_changes_the_pending_steps_it_names_and_keeps_the_others()
     assert [each.action.type for each in outcome.accepted] == ["step_modify", "step_add"]
 
 
-def test_the_goal_may_be_sharpened_only_before_anything_ran() -> None:
+def test_the_goal_stays_whatever_a_refinement_says() -> None:
     update = act("plan_update", "plan", goal="reach it by noon")
 
-    assert applied(PLAN, update).plan.goal == "reach it by noon"
-    assert "the goal stays" in refusal(plan_of(step("a", "complete"), step("b")), update)
+    assert "a refinement keeps the goal" in refusal(PLAN, update)
+    assert "a refinement keeps the goal" in refusal(plan_of(step("a", "complete"), step("b")), update)
+    both = act("plan_update", "plan", goal="reach it by noon", steps=[{"step_id": "b", "description": "a clearer b"}])
+    assert applied(PLAN, both).plan.goal == PLAN.goal
 
 
 @pytest.mark.parametrize(

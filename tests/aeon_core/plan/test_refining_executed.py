@@ -253,13 +253,8 @@ def test_a_plan_update_may_hold_the_whole_plan() -> None:
     assert unchanged(DONE, outcome.plan, "c")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"goal": "reach it"}, {"steps": [{"step_id": "a", "description": "another a"}]}],
-    ids=["same-goal", "complete-step"],
-)
-def test_a_plan_update_that_changes_nothing_is_refused_and_not_forgotten(changes: dict[str, Any]) -> None:
-    outcome = applied(DONE, act("plan_update", "plan", **changes))
+def test_a_plan_update_that_changes_nothing_is_refused_and_not_forgotten() -> None:
+    outcome = applied(DONE, act("plan_update", "plan", steps=[{"step_id": "a", "description": "another a"}]))
 
     assert same(outcome.plan, DONE)
     assert [each.explanation for each in outcome.refused] == [
@@ -268,10 +263,10 @@ def test_a_plan_update_that_changes_nothing_is_refused_and_not_forgotten(changes
     assert outcome.ledger.total == 0
 
 
-def test_steps_that_cannot_be_read_are_refused_beside_a_new_goal() -> None:
+def test_steps_that_cannot_be_read_are_refused_beside_a_goal() -> None:
     outcome = applied(plan_of(step("a")), act("plan_update", "plan", goal="reach it by noon", steps="a, then b"))
 
-    assert outcome.plan.goal == "reach it by noon"
+    assert outcome.plan.goal == "reach it"
     assert [each.explanation for each in outcome.refused] == [
         'changes.steps: expected an array of steps, got "a, then b"'
     ]

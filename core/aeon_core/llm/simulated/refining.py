@@ -74,7 +74,7 @@ class _Refining:
         return self._several(step) or (vague and self._concrete(step))
 
     def _act(self, kind: str, step: Step, steps: Sequence[Step], reason: str) -> bool:
-        changes = {"after": None, "goal": None, "steps": list(steps)}
+        changes = {"after": None, "steps": list(steps)}
         if kind == "step_mark_invalid":
             self._replaced.add(step["step_id"])
         self.actions.append({"type": kind, "target": step["step_id"], "changes": changes, "reason": reason})
@@ -139,7 +139,7 @@ class _Refining:
         self._planned = True
         new = [_thought(f"{step['step_id']}-{number}", request_of(part)) for number, part in enumerate(parts, 1)]
         for each in new:
-            action = {"after": step["step_id"], "goal": None, "steps": [{**each, "depends_on": [step["step_id"]]}]}
+            action = {"after": step["step_id"], "steps": [{**each, "depends_on": [step["step_id"]]}]}
             reason = "the plan leaves out a part of the task"
             self.actions.append({"type": "step_add", "target": step["step_id"], "changes": action, "reason": reason})
         return bool(new)

@@ -10,44 +10,28 @@ from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.fragments import Fragment
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement import RefinementLedger, RefinementLimits, RefinementType
-from aeon_core.plan.wire import WIRE_SCHEMA
+from aeon_core.plan.wire import changed_step_items, closed
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import plan_section, results_section, to_line, tools_section, ttl_section
 
-_CHANGES: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "after": {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"},
-        "goal": {"type": ["string", "null"], "description": "plan_update: a sharper goal, before anything ran"},
-        "steps": WIRE_SCHEMA["properties"]["steps"],
-    },
-    "required": ["after", "goal", "steps"],
-    "additionalProperties": False,
-}
-_ACTION: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "enum": list(get_args(RefinementType))},
-        "target": {
-            "type": "string",
-            "description": "step_id of the step to refine; plan for the plan itself, answer for the answer",
-        },
-        "changes": _CHANGES,
-        "reason": {"type": "string", "description": "why it is needed"},
-    },
-    "required": ["type", "target", "changes", "reason"],
-    "additionalProperties": False,
-}
-REFINE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "actions": {"type": "array", "items": _ACTION},
-        "follow_up_questions": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["actions", "follow_up_questions"],
-    "additionalProperties": False,
-}
-"""The refinement as it is asked of a model: closed objects, flat steps, no recursion, so that strict modes take it."""
+
+def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the refinement as it is asked of a model: closed objects, flat steps, no recursion, for strict modes."""
+    after = {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"}
+    steps = {"type": "array", "description": "in the order of execution", "items": changed_step_items(tool_names)}
+    action = closed(
+        {
+            "type": {"type": "string", "enum": list(get_args(RefinementType))},
+            "target": {
+                "type": "string",
+                "description": "step_id of the step to refine; plan for the plan itself, answer for the answer",
+            },
+            "changes": closed({"after": after, "steps": steps}),
+            "reason": {"type": "string", "description": "why it is needed"},
+        }
+    )
+    questions = {"type": "array", "items": {"type": "string"}}
+    return closed({"actions": {"type": "array", "items": action}, "follow_up_questions": questions})
 
 
 def refinement_request(
@@ -73,13 +57,14 @@ def refinement_request(
     data, with the arguments of the steps to refine, so that one of them can be corrected and the others kept.
     """
     limits = limits if limits is not None else RefinementLimits()
+    known = list(tools)
     open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
     left = (
         f"{max(0, limits.total - ledger.total)} refinements of the plan, {limits.per_fragment} of one fragment in all"
     )
     sections = {
         "task": task,
-        "tools": tools_section(tools),
+        "tools": tools_section(known),
         "plan": plan_section(plan),
         "arguments": _arguments_section(plan, {str(fragment["step_id"]) for fragment in open_ones}),
         "results": results_section(plan, outputs, failures),
@@ -89,7 +74,8 @@ def refinement_request(
         "reasoning": reasoning,
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }
-    return build_request("refine", sections, schema=REFINE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+    schema = refine_schema(tool["name"] for tool in known)
+    return build_request("refine", sections, schema=schema, max_tokens=max_tokens, folder=prompts_dir)
 
 
 def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:

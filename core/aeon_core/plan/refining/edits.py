@@ -48,7 +48,9 @@ def edit_for(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     if asks_for_answer(action):
         return _answer_again(tree)
     if action.type == "plan_update":
-        return _update_goal(action, tree)
+        if not steps_of(action.changes):
+            raise Unusable("changes: expected 'steps'; a refinement keeps the goal")
+        raise Unusable("changes: nothing would change; a step that is complete stays, unless it is marked invalid")
     if action.type == "step_add":
         return _add(action, tree, nesting)
     node = tree.find(action.target)
@@ -85,22 +87,6 @@ def _on_stand_in(action: RefinementAction, tree: Tree) -> RefinementAction:
     renamed = [{**each, "id": None, "step_id": target} if each is own else each for each in steps]
     changes = {"steps": renamed} if steps else action.changes
     return action.model_copy(update={"type": kind, "target": target, "changes": changes})
-
-
-def _update_goal(action: RefinementAction, tree: Tree) -> Edit:
-    goal = action.changes.get("goal")
-    if steps_of(action.changes) or goal == tree.data["goal"]:
-        raise Unusable("changes: nothing would change; a step that is complete stays, unless it is marked invalid")
-    if not isinstance(goal, str) or not goal.strip():
-        raise Unusable("changes: expected 'steps', or a new 'goal' before anything ran")
-    if any(executed(node) for node, _ in tree.walk()):
-        raise Unusable("the goal stays once a step has run; refinement changes steps")
-
-    def change(edit: Edit, tree: Tree) -> None:
-        edit.done = f"the goal was {shown(tree.data['goal'])}"
-        tree.data["goal"] = goal
-
-    return Edit(PLAN, change)
 
 
 def _answer_again(tree: Tree) -> Edit:

@@ -94,13 +94,8 @@ def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
     if tree.find(action.target) is not None:
         yield action.model_copy(update={"type": "step_modify"})
         return
-    parts = [*_new_goal(action, tree), *_changed_steps(action, tree)]
+    parts = list(_changed_steps(action, tree))
     yield from parts or [action]
-
-
-def _new_goal(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
-    if isinstance(action.changes.get("goal"), str) and action.changes["goal"] != tree.data["goal"]:
-        yield action.model_copy(update={"changes": {"goal": action.changes["goal"]}})
 
 
 def _changed_steps(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:

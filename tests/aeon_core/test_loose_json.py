@@ -1,4 +1,4 @@
-"""The local repair gives back exactly what was written, or refuses (core FR-029; design decision 4)."""
+"""A reply that is only badly written is read without loss, or refused (core FR-029; Decision 4)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.errors import ValidationError
+from aeon_core.loose_json import Doubt, read_reply
 from aeon_core.plain import MAX_DEPTH
-from aeon_core.supervisor.local import repair_locally
+
+
+def repair_locally(text: str) -> Any:
+    """What a reply certainly says; nothing that was guessed."""
+
+    def read(value: Any, doubt: Doubt) -> Any:
+        if doubt:
+            raise ValidationError("in doubt", problems=["in doubt"])
+        return value
+
+    return read_reply(text, read)[0]
 
 
 @pytest.mark.parametrize(
@@ -42,9 +54,21 @@ from aeon_core.supervisor.local import repair_locally
         ('const plan = {"a": -1.5e3};', {"a": -1500.0}),
         ('{"a": 1},', {"a": 1}),
         ("```\n5\n```", 5),
-        ("'text'", "text"),
-        ("True", True),
         ("{}", {}),
+        ('{"a" => 1, b = "x"}', {"a": 1, "b": "x"}),
+        ('{"a": TRUE, "b": NULL, "c": undefined}', {"a": True, "b": None, "c": None}),
+        ('{"a": .5, "b": +3, "c": 5., "d": -.25}', {"a": 0.5, "b": 3, "c": 5.0, "d": -0.25}),
+        ('{"a": """x "y" z""", `b`: `c`}', {"a": 'x "y" z', "b": "c"}),
+        (r'{"a": "\d+\.py", "b": "C:\dir", }', {"a": r"\d+\.py", "b": "C:\\dir"}),
+        ('{,"a": 1,, "b": 2}', {"a": 1, "b": 2}),
+        ('{"a": 1}]}', {"a": 1}),
+        ('{"a": 1} [] and [2, 3] {here}', {"a": 1}),
+        (r'"{\"a\": 1}"', {"a": 1}),
+        (r"{\"a\": \"x\"}", {"a": "x"}),
+        ("{&quot;a&quot;: 1}", {"a": 1}),
+        ('{"a": 1}\n\n{"a": 1}', {"a": 1}),
+        ('{"a": 1}<|endoftext|>', {"a": 1}),
+        ('and so {it} is.</think>{"a": 1}', {"a": 1}),
     ],
 )
 def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
@@ -54,12 +78,12 @@ def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *["", "   ", "hello", "no value at all {sic}", "}", "{", "}{", "[1}", "(1, 2)", "undefined", "1 2"],
+        *["", "   ", "hello", "no value at all {sic}", "}", "{", "}{", "[1}", "(1, 2)", "undefined", "1 2", "'text'"],
         *['{"a": "x', '{"a": [1, 2', '{"a": [1, 2], "b": tru', '{"a": 1', '{"a":', '{"a": 1, /* never ends'],
-        *['{"a": 1} {"b": 2}', '{"a": 1}\n[2]', '{"a": 1}, "b": 2}', '{"a": 1}: 2', '{"a": 1}, 5', '"b": 2, {"a": 1}'],
-        *['"steps": [1, 2]', '{"a": 1} then "b": 2', '{"a": 1}]', '{"a": 1} []', '[0] {"a": 1}', '{"a": 1} [yes, no]'],
-        *['{"a": 1, "a": 2}', "{a: 1, 'a': 2}", '{"a" 1}', '{"a": }', '{"a", "b": 1}', "{: 1}", "{1: 2}", "{None: 1}"],
-        *["[1,,2]", "[,1]", "[,]", "{,}", '{"a": "He said "hi" to me"}', '["a""b"]', '["a"b"]', "['it's', 'b']"],
+        *['{"a": 1} {"b": 2}', '{"a": 1}, "b": 2}', '{"a": 1}: 2', '{"a": 1}, 5', '"b": 2, {"a": 1}'],
+        *['"steps": [1, 2]', '{"a": 1} then "b": 2', '{"a": 1} {"b": [yes, no]'],
+        *['{"a": 1, "a": 2}', "{a: 1, 'a': 2}", '{"a" 1}', '{"a": }', '{"a", "b": 1}', "{: 1}", "{None: 1}"],
+        *["[1,,2]", "[,1]", "[,]", '{"a": "He said "hi" to me"}', '["a""b"]', '["a"b"]', "['it's', 'b']"],
         *[
             '{"a": yes}',
             '{"a": some words}',
@@ -69,12 +93,12 @@ def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
             '{"a": 007}',
             '{"a": 1_000}',
         ],
-        *['{"steps": [1, ...]}', '{"steps": [1] // ... more\n}', '{"steps": [1] /* … */}', '{"a": "C:\\dir", }'],
-        *['{"a": "x" + "y"}', '{"a": """x"""}', "{'a': '\\U00110000'}", '{"a": "x\\', '{"a": {"b": 1}', "[[[[1, 2]]]"],
+        *['{"steps": [1, ...]}', '{"steps": [1] // ... more\n}', '{"steps": [1] /* … */}', r'{"a": "C:\new\dir"}'],
+        *['{"a": "x" + "y"}', "{'a': '\\U00110000'}", '{"a": "x\\', '{"a": {"b": 1}', "[[[[1, 2]]]"],
     ],
 )
 def test_what_is_cut_double_or_ambiguous_is_refused(text: str) -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValidationError) as caught:
         repair_locally(text)
     assert "\n" not in str(caught.value)
 
@@ -124,7 +148,7 @@ FAITHFUL = ["fence", "prose", "missing line commas", "python", "bom"]
 def test_damage_around_the_values_is_undone_or_refused(damage: str, value: Any) -> None:
     try:
         repaired = repair_locally(DAMAGES[damage](clean(value)))
-    except ValueError:
+    except ValidationError:
         return
     assert repaired == json.loads(json.dumps(clean(value)).encode("utf-8"))
 
@@ -154,7 +178,7 @@ def test_every_damage_of_plain_text_is_undone(damage: str, value: Any) -> None:
 def test_a_value_that_is_cut_off_is_never_taken(value: Any, data: st.DataObject) -> None:
     text = json.dumps(value)
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValidationError):
         repair_locally(cut)
 
 
@@ -162,7 +186,7 @@ def test_a_value_that_is_cut_off_is_never_taken(value: Any, data: st.DataObject)
 def test_whatever_is_accepted_keeps_every_scalar_in_order(text: str) -> None:
     try:
         value = repair_locally(text)
-    except ValueError:
+    except ValidationError:
         return
     kept = [re.sub(r"\W", "", str(scalar)) for scalar in flattened(value)]
     without_comments = re.sub(r"//[^\n]*|#[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
@@ -184,11 +208,11 @@ def test_hostile_text_takes_linear_time_and_no_recursion(unit: str) -> None:
     def cost(size: int) -> float:
         text = "[" + unit * (size // len(unit))
         begun = process_time()
-        with suppress(ValueError):
+        with suppress(ValidationError):
             repair_locally(text)
         return process_time() - begun
 
-    assert cost(1_000_000) < 0.5 + 40 * cost(100_000)
+    assert cost(200_000) < 0.5 + 40 * cost(20_000)
 
 
 def test_five_megabytes_are_repaired() -> None:
@@ -204,5 +228,5 @@ def test_nesting_is_bounded() -> None:
 
     assert repair_locally(nested(MAX_DEPTH - 1)) is not None
     for depth in (MAX_DEPTH + 1, 5000):
-        with pytest.raises(ValueError, match="nested deeper than 100"):
+        with pytest.raises(ValidationError):
             repair_locally(nested(depth))

@@ -1,0 +1,383 @@
+"""The JSON value in a reply: strictly parsed, else repaired without loss and without a model (core FR-029; Decision 4).
+
+The repair cuts the text into tokens and writes every token but commas and comments out again, exactly once and in
+order, for the strict parser. What that cannot do, `json_repair` may, where its value provably holds the same content.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import json_repair
+
+from aeon_core.errors import ValidationError
+from aeon_core.plain import MAX_DEPTH, clean_text, parse_json, plain
+
+T = TypeVar("T")
+Doubt = Literal[0, 1, 2]
+"""How certain a value is: 0 where it was read, 1 where a text that says the same was, 2 where a bracket was guessed."""
+Read = Callable[[Any, Doubt], T]
+"""Makes something of a JSON value; in doubt it leaves nothing out. Raises ValidationError, with `problems`."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>[\s\ufeff\u200b]++)
+  | (?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)
+  | (?P<string>\"{3}(?:[^"\\]|\\.|"(?!""))*+\"{3}
+             |"[^"\\]*+(?:\\.[^"\\]*+)*+"
+             |'[^'\\]*+(?:\\.[^'\\]*+)*+'
+             |`[^`\\]*+(?:\\.[^`\\]*+)*+`
+             |[“”„][^“”\\]*+(?:\\.[^“”\\]*+)*+[“”]
+             |[‘’‚][^‘’\\]*+(?:\\.[^‘’\\]*+)*+[‘’])
+  | (?P<sign>=>|:=|::|[{}\[\]:,=])
+  | (?P<word>[^\s\ufeff\u200b{}\[\]:,="'`“”„‘’‚/#]++)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_STRICT_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
+_WORDS = {"true": "true", "false": "false", "null": "null", "none": "null", "undefined": "null"}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_LOOSE_NUMBER = re.compile(r"\+?(-?)([0-9]*)\.([0-9]*)|\+(?P<whole>[0-9]+)")
+_FENCED = re.compile(r"\A\s*```\w*[ \t]*\n(.*?)\s*(?:\n?```)?\s*\Z", re.DOTALL)
+_FENCE_END = re.compile(r"\s*```\s*\Z")
+_THINKING = re.compile(r"\A\s*+<(think|thinking)>.*?</\1>\s*+", re.DOTALL | re.IGNORECASE)
+_ESCAPED_JSON = re.compile(r"\s*[\[{]\s*(?:\\[nrt]\s*)*\\\"")
+_OPENING = re.compile(r"[\[{]")
+_CLOSED = re.compile(r"[}\]]\s*\n\s*\S")
+_AFTER = re.compile(r"[\s\]},;`]*")
+_QUOTED_KEY = re.compile(r"[\"'“”‘’`]\s*(?::|=>)")
+_OMISSION = re.compile(r"\.\.\.|…")
+_SYNTAX = re.compile(r"[\s\"'`“”„‘’‚{}\[\],:=>\\]")
+_MAX_TRIED = 50
+_MAX_TRIED_LONG = 3
+_MAX_DECODED = 3
+_MAX_REBRACKETED = 600
+MAX_REPAIRABLE = 50_000
+"""Characters of a reply that is repaired: `json_repair` takes quadratic time on degenerate ones."""
+
+
+class UnreadableError(ValidationError):
+    """A reply nothing can be made of. `value` is its JSON value, where it certainly has one, else `text` is all."""
+
+    def __init__(self, problems: list[str], text: str, value: Any = None) -> None:
+        super().__init__(problems[0], problems=problems)
+        self.problems = problems
+        self.text = text
+        self.value = value
+
+
+def without_thinking(text: str) -> str:
+    """Return a reply without the `<think>…</think>` block that reasoning models put before it."""
+    return _THINKING.sub("", text, count=1)
+
+
+def breaks_off(text: str) -> bool:
+    """Return whether a text ends before its value can have: in a string, or with a list and an object still open."""
+    text = _bare(without_thinking(text))
+    opening = _OPENING.search(text)
+    open_braces = open_lists = 0
+    if opening is None:
+        return False
+    try:
+        for token in _scanned(text, opening.start()):
+            open_braces += {"{": 1, "}": -1}.get(token.text, 0)
+            open_lists += {"[": 1, "]": -1}.get(token.text, 0)
+    except ValueError:
+        return text[-1:] not in ("}", "]") and not _CLOSED.search(text)
+    return (open_braces > 0 and open_lists > 0) or (open_braces > 0 and text[-1:] not in ("}", "]"))
+
+
+def read_reply(text: str, read: Read[T], *, cut: bool = False, depth: int = 0) -> tuple[T, bool]:
+    """Return what `read` makes of the one value in a reply, and whether the text took a repair.
+
+    In a `cut` reply no bracket is guessed. Raises UnreadableError.
+    """
+    said = without_thinking(clean_text(text)).strip()
+    text = _bare(said)
+    try:
+        value, local = parse_json(text, unique_keys=True), depth > 0 or text != said
+    except ValueError as error:
+        if _ESCAPED_JSON.match(text):
+            with suppress(ValueError):
+                return read_reply(parse_json(f'"{text}"'), read, cut=cut, depth=depth + 1)
+        return _repaired(text, read, cut, str(error)), True
+    if isinstance(value, str) and depth < _MAX_DECODED and _OPENING.search(value):
+        return read_reply(value, read, cut=cut, depth=depth + 1)
+    try:
+        return read(value, 0), local
+    except ValidationError as error:
+        raise UnreadableError(error.context["problems"], text, value) from None
+
+
+def _bare(text: str) -> str:
+    """Return a reply without what no model means by it: its thinking, a fence around all of it, invisible signs."""
+    text = text.strip("\ufeff\u200b \t\r\n")
+    if "</think>" in text:
+        text = text.rpartition("</think>")[2]
+    if '"' not in text and "&quot;" in text:
+        text = html.unescape(text)
+    fenced = _FENCED.match(text)
+    return fenced[1] if fenced and "```" not in fenced[1] else _FENCE_END.sub("", text)
+
+
+def _repaired(text: str, read: Read[T], cut: bool, strict: str) -> T:
+    found = list(_values(text))
+    reason = _outside(text, found)
+    values = [value for _, _, value in found] if reason is None else []
+    content = values if len(values) == 1 else [value for value in values if _has_content(value)]
+    made: list[T] = []
+    problems: list[str] = []
+    for value in content:
+        try:
+            made.append(read(value, 0))
+        except ValidationError as error:
+            problems = error.context["problems"]
+    if made and len(made) == len(content) and all(one == made[0] for one in made):
+        return made[0]
+    if problems and len(content) == 1:
+        raise UnreadableError(problems, text, content[0])
+    guesses: list[T] = []
+    if not cut and len(text) <= MAX_REPAIRABLE:
+        likely: list[tuple[Doubt, Any]] = [(1, value) for value in _lossless(text)]
+        for doubt, value in [*likely, *((2, value) for value in _rebracketed(text))]:
+            with suppress(ValidationError):
+                guesses.append(read(value, doubt))
+    if guesses and all(one == guesses[0] for one in guesses):
+        return guesses[0]
+    reason = reason or ("there is more than one value" if content else "there is no value")
+    raise UnreadableError([f"not JSON: {strict}; no lossless local repair: {reason}"], text)
+
+
+def _has_content(value: Any) -> bool:
+    """Return whether a value is more than an aside in the prose, such as [1] or {}."""
+    return (isinstance(value, dict) and bool(value)) or (isinstance(value, list) and any(map(_has_content, value)))
+
+
+def _values(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Yield the outermost values that can be repaired, with their places."""
+    place = tried = 0
+    while (
+        tried < (_MAX_TRIED if len(text) <= MAX_REPAIRABLE else _MAX_TRIED_LONG)
+        and (bracket := _OPENING.search(text, place)) is not None
+    ):
+        try:
+            tokens = _tokens(text, bracket.start())
+            value = parse_json(_written(tokens), unique_keys=True)
+        except ValueError:
+            place, tried = bracket.end(), tried + 1
+        else:
+            yield bracket.start(), tokens[-1].end, value
+            place, tried = tokens[-1].end, tried + 1
+
+
+def _outside(text: str, found: list[tuple[int, int, Any]]) -> str | None:
+    """Return why the values cannot be all that the text says: what is around them belongs to them, or to another."""
+    if not found:
+        return "there is no value that can be read"
+    ends = [0, *(end for _, end, _ in found)]
+    parts = [text[end:start] for end, (start, _, _) in zip(ends, found, strict=False)]
+    tail = text[ends[-1] :]
+    after = tail[_AFTER.match(tail).end() :]  # type: ignore[union-attr]  # it matches nothing too
+    rest = "".join([*parts, after])
+    if any(rest.count(opening) != rest.count(closing) for opening, closing in ("{}", "[]")):
+        return "its brackets do not match"
+    if _QUOTED_KEY.search(rest) or tail.lstrip()[:1] == ":" or (tail.lstrip()[:1] == "," and after):
+        return "there are keys outside the value"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    """`string`, `sign` or `word`."""
+    text: str
+    end: int
+
+
+def _tokens(text: str, start: int) -> list[_Token]:
+    """Return the tokens of the value at `start`, up to its closing bracket. Raises ValueError."""
+    tokens: list[_Token] = []
+    stack: list[str] = []
+    for token in _scanned(text, start):
+        tokens.append(token)
+        if token.text in ("{", "["):
+            stack.append(token.text)
+            if len(stack) > MAX_DEPTH:
+                raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        elif token.text in ("}", "]"):
+            if stack.pop() + token.text not in ("{}", "[]"):
+                raise ValueError(f"at character {token.end}: brackets do not match")
+            if not stack:
+                return tokens
+    raise ValueError("the text ends before the value does")
+
+
+def _scanned(text: str, place: int) -> Iterator[_Token]:
+    before: _Token | None = None
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(f"at character {place}: {text[place : place + 20]!r} does not end, or is no part of JSON")
+        kind = match.lastgroup or ""
+        if kind in ("sign", "word", "string"):
+            if kind != "sign" and before is not None and before.kind != "sign" and before.end == place:
+                raise ValueError(f"at character {place}: two values touch; a quote inside a string may be unescaped")
+            before = _Token(kind, ":" if match[0] in ("=>", ":=", "::", "=") else match[0], match.end())
+            yield before
+        elif kind == "comment" and _OMISSION.search(match[0]):
+            raise ValueError("a comment says that something was left out")
+        place = match.end()
+
+
+def _rebracketed(text: str) -> Iterator[Any]:
+    """Yield every value that the text holds once one bracket is added, taken out, or becomes one of the other kind."""
+    opening, end = _OPENING.search(text), max(text.rfind("}"), text.rfind("]")) + 1
+    if opening is None:
+        return
+    with suppress(ValueError):
+        tokens = list(_scanned(text[:end], opening.start()))
+        count = {sign: sum(token.text == sign for token in tokens) for sign in "{}[]"}
+        off = (count["{"] - count["}"], count["["] - count["]"])
+        if off not in _BRACKET_EDITS or len(tokens) > _MAX_REBRACKETED:
+            return
+        for old, new in _BRACKET_EDITS[off]:
+            sign = [_Token("sign", new, 0)] if new else []
+            for place in range(len(tokens) + 1):
+                if old and (place == len(tokens) or tokens[place].text != old):
+                    continue
+                edited = [*tokens[:place], *sign, *tokens[place + len(old) :]]
+                if _is_balanced(edited):
+                    with suppress(ValueError):
+                        yield parse_json(_written(edited), unique_keys=True)
+
+
+_BRACKET_EDITS = {
+    (1, 0): [("", "}")],
+    (-1, 0): [("}", ""), ("", "{")],
+    (0, 1): [("", "]")],
+    (0, -1): [("]", ""), ("", "[")],
+    (1, -1): [("]", "}"), ("[", "{")],
+    (-1, 1): [("}", "]"), ("{", "[")],
+}
+"""By what there is too much of (opening less closing braces, brackets): what one bracket may have been instead."""
+
+
+def _is_balanced(tokens: list[_Token]) -> bool:
+    stack: list[str] = []
+    for place, token in enumerate(tokens):
+        if token.text in ("{", "["):
+            stack.append(token.text)
+        elif token.text in ("}", "]"):
+            if not stack or stack.pop() + token.text not in ("{}", "[]"):
+                return False
+            if not stack:
+                return place == len(tokens) - 1
+    return False
+
+
+def _written(tokens: list[_Token]) -> str:
+    """Return the tokens as JSON text, with commas exactly where one value follows another."""
+    parts: list[str] = []
+    stack: list[str] = []
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        before = tokens[index - 1] if index else None
+        ends_value = before is not None and (before.kind != "sign" or before.text in ("}", "]"))
+        if token.text == "," and token.kind == "sign":
+            # In a list, two commas may stand for a value that is missing.
+            if (following in ("}", "]") and ends_value) or (stack[-1] == "{" and not ends_value):
+                continue
+        elif ends_value and (token.kind != "sign" or token.text in ("{", "[")):
+            parts.append(",")
+        if token.kind == "sign":
+            if token.text in ("{", "["):
+                stack.append(token.text)
+            elif token.text in ("}", "]"):
+                stack.pop()
+        parts.append(_token_text(token, following))
+    return "".join(parts)
+
+
+def _token_text(token: _Token, following: str) -> str:
+    text = token.text
+    if token.kind == "sign":
+        return text
+    if token.kind == "string":
+        inner = text[3:-3] if text.startswith('"""') and len(text) > 5 else text[1:-1]
+        return text if _STRICT_STRING.fullmatch(text) else json.dumps(decoded(inner))
+    if following == ":" and text.casefold() not in _WORDS:
+        return json.dumps(text)
+    if text.casefold() in _WORDS:
+        return _WORDS[text.casefold()]
+    if (loose := _LOOSE_NUMBER.fullmatch(text)) and any(loose.groups()[1:]):
+        text = loose["whole"] or f"{loose[1]}{loose[2] or 0}.{loose[3] or 0}"
+    if _NUMBER.fullmatch(text):
+        return text
+    raise ValueError(f"{text[:40]!r} is no JSON value; a string may lack its quotes")
+
+
+def decoded(body: str) -> str:
+    """Return what is written between two quotes. Raises ValueError where a backslash may be an escape or itself."""
+    escapes = list(_ESCAPE.finditer(body))
+    literal = [match for match in escapes if match[4] is not None and match[4] not in _ESCAPED]
+    if literal and any(match[4] is None or match[4] in "bfnrt" or match[4] in "\r\n" for match in escapes):
+        raise ValueError(f"{literal[0][0]!r} is no escape; a backslash may be meant literally")
+    return _ESCAPE.sub(lambda match: match[0] if match in literal else _unescaped(match), body)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code is None:
+        return _ESCAPED.get(match[4], match[0])
+    if int(code, 16) > 0x10FFFF:
+        raise ValueError(f"{match[0]!r} is no character")
+    return chr(int(code, 16))
+
+
+def _lossless(text: str) -> Iterator[Any]:
+    """Yield what `json_repair` makes of the text, where that holds all of its content, in order, and nothing else."""
+    if text.count("{") + text.count("[") > MAX_REPAIRABLE // MAX_DEPTH:
+        return
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for opening in list(_OPENING.finditer(text, 0, end))[:3]:
+        if _outside(text, [(opening.start(), end, None)]) is not None:
+            continue
+        region = text[opening.start() : end]
+        try:
+            value = plain(json_repair.loads(region))
+        except (ValueError, RecursionError, IndexError, AttributeError, TypeError):
+            continue
+        if isinstance(value, (dict, list)) and value and _says_the_same(region, value):
+            yield value
+
+
+def _says_the_same(region: str, value: Any) -> bool:
+    written = json.dumps(value, ensure_ascii=False)
+    same = all(region.count(bracket) == written.count(bracket) for bracket in "{}[]")
+    raw = clean_text(_ESCAPE.sub(_kept_escape, region))
+    return (
+        same
+        and _SYNTAX.sub("", raw).casefold() == _SYNTAX.sub("", _ESCAPE.sub(_kept_escape, written)).casefold()
+        and all(text in region or json.dumps(text, ensure_ascii=False)[1:-1] in region for text in _strings(value))
+    )
+
+
+def _kept_escape(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else "" if match[4] in ("n", "r", "t") else match[4] or match[0]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(item)
+    if isinstance(value, str):
+        yield value

@@ -1,0 +1,27 @@
+"""How many broken plans and calls come out as they were meant, and what that costs (core SC-003)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.aeon_core.supervisor.score import score_calls, score_inventions, score_plans
+
+
+@pytest.mark.parametrize("seed", [15, 16])
+def test_broken_plans_come_out_as_they_were_meant_with_a_perfect_repair_model(seed: int) -> None:
+    score = score_plans(504, seed)
+    assert score.correct >= 0.97, score.wrong
+    assert score.calls <= 0.32
+
+
+def test_broken_calls_come_out_as_they_were_meant_with_a_perfect_repair_model() -> None:
+    scores = score_calls()
+    assert scores["missing"].correct >= 0.97
+    for kind, score in scores.items():
+        assert score.correct >= 0.95, (kind, score.wrong[:3])
+
+
+def test_no_value_is_replaced_by_another() -> None:
+    tried, invented = score_inventions(1500)
+    assert tried >= 150
+    assert invented == []

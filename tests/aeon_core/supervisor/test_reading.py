@@ -1,0 +1,128 @@
+"""What no model is needed for: badly written JSON, other names, wrappers, types (core FR-029; Decision 4)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aeon_core import PlanStep, Supervisor, ToolRegistry
+from aeon_core.errors import AeonError, SupervisorError, ValidationError
+from aeon_core.llm.base import LLMResponse
+from aeon_core.plan.parsing import dump_plan, parse_plan
+from tests.aeon_core.supervisor.malformed import malformed_calls, malformed_plans
+from tests.aeon_core.validation.labelled.tools import registry
+from tests.fakes import ScriptedModel
+
+TOOLS = registry()
+
+
+def search(query: str, limit: int = 10) -> dict[str, Any]:
+    """Searches for a query."""
+    return {"query": query, "limit": limit}
+
+
+TOOLS.register(search)
+AMBIGUOUS = [
+    # Cut: nobody knows what follows.
+    '{"goal": "g", "steps": [{"id": "s1", "description": "d", "agent": "llm"}',
+    '{"goal": "g", "steps": [{"id": "s1", "description": "d", "agent": "llm"},',
+    '{"goal": "g", "steps": [{"id": "s1", "description": "read a.txt and',
+    # Two plans, and which is meant?
+    '{"goal": "g", "steps": ["read"]}\n{"goal": "g", "steps": ["write"]}',
+    # Something was left out, or stands twice.
+    '{"goal": "g", "steps": [{"id": "s1", "description": "d"}, ...]}',
+    '{"goal": "g", "steps": [{"id": "s1", "description": "d", "description": "e"}]}',
+    '{"goal": "g", "steps": [{"id": "s1", "title": "read a", "details": "read b"}]}',
+    '{"goal": "g", "steps": [{"id": "s1", "description": "d"}], "steps": []}',
+]
+
+
+@pytest.mark.parametrize(("text", "plan"), [case[1:] for case in malformed_plans()], ids=str)
+def test_a_malformed_plan_with_one_possible_value_is_read_as_that(text: str, plan: dict[str, Any]) -> None:
+    read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(LLMResponse(text=text))
+    assert dump_plan(read) == dump_plan(parse_plan(plan))
+
+
+@pytest.mark.parametrize(("text", "call"), [case[1:] for case in malformed_calls()], ids=str)
+def test_a_malformed_call_with_one_possible_value_is_read_as_that(text: str, call: dict[str, Any]) -> None:
+    step = PlanStep(step_id="s1", description="d", tool=call["tool_name"])
+    read = Supervisor(ScriptedModel(), registry=TOOLS).read_tool_call(LLMResponse(text=text), step)
+    assert read == call["arguments"]
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_what_may_mean_several_things_is_not_decided_without_a_model(text: str) -> None:
+    model = ScriptedModel(repair="no", plan="no")
+    with pytest.raises(SupervisorError):
+        Supervisor(model, registry=TOOLS).read_plan(LLMResponse(text=text))
+    assert model.requests
+
+
+def test_what_was_left_out_and_renamed_is_journaled_as_a_local_repair() -> None:
+    actions: list[Any] = []
+    given = {"objective": "g", "priority": 1, "plan": [{"stepId": 1, "action": "d", "agent": "LLM", "note": "soon"}]}
+    supervisor = Supervisor(ScriptedModel(), on_action=lambda action, method: actions.append((method, action)))
+    plan = supervisor.read_plan(LLMResponse(text=json.dumps(given)))
+    assert dump_plan(plan) == {
+        "goal": "g",
+        "steps": [{"step_id": "1", "description": "d", "status": "pending", "agent": "llm"}],
+    }
+    [(method, action)] = actions
+    assert (method, action.action_type, action.attempt_number) == ("local", "plan_repair", 1)
+    assert json.loads(action.original_output["text"]) == given
+    assert action.repaired_output == dump_plan(plan)
+
+
+def test_a_plan_in_form_is_no_repair() -> None:
+    actions: list[Any] = []
+    plan = {"goal": "g", "steps": [{"id": "s1", "parent": None, "description": "d", "tool": "nope"}]}
+    supervisor = Supervisor(ScriptedModel(), on_action=lambda *action: actions.append(action))
+    assert supervisor.read_plan(LLMResponse(text=json.dumps(plan))).steps[0].tool == "nope"
+    assert actions == []
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"depth": 3, "count": 1}, None),
+        ({"depth": "High", "count": 1, "note": "x"}, {"depth": "high", "count": "1"}),
+        ([{"depth": " HIGH", "count": "1"}], {"depth": "high", "count": "1"}),
+        ({"profile": {"Depth": ["high"], "count": "1"}}, {"depth": "high", "count": "1"}),
+    ],
+)
+def test_other_replies_are_brought_into_the_form_of_their_schema(given: Any, read: Any) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"depth": {"enum": ["low", "high"]}, "count": {"type": "string"}},
+        "required": ["depth", "count"],
+        "additionalProperties": False,
+    }
+
+    def strict(value: Any) -> Any:
+        if not isinstance(value, dict) or value not in ({"depth": depth, "count": "1"} for depth in ("low", "high")):
+            raise ValidationError("no", problems=["no"])
+        return value
+
+    supervisor = Supervisor(ScriptedModel(repair="no"))
+    reply = LLMResponse(text=json.dumps(given))
+    if read is None:
+        with pytest.raises(AeonError):
+            supervisor.read_object(reply, "the profile", strict, schema=schema, task="t")
+    else:
+        assert supervisor.read_object(reply, "the profile", strict, schema=schema, task="t") == read
+
+
+def test_an_argument_that_a_tool_with_effects_does_not_know_is_not_left_out_without_a_model() -> None:
+    def remove(path: str) -> str:
+        """Removes a file."""
+        return path
+
+    tools = ToolRegistry()
+    tools.register(remove)
+    step = PlanStep(step_id="s1", description="d", tool="remove")
+    given = LLMResponse(text="", tool_calls=[{"name": "remove", "arguments": {"path": "a", "simulate": True}}])
+    model = ScriptedModel(repair={"tool_name": "remove", "arguments": {"path": "a"}})
+    assert Supervisor(model, registry=tools).read_tool_call(given, step) == {"path": "a"}
+    assert len(model.requests) == 1
