@@ -15,12 +15,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
+import aeon_core
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import IssueType
 from aeon_core.validation.validator import SemanticValidator
 from tests.aeon_core.validation.labelled.tools import registry
 
-PLANS = [Path(__file__).with_name(name) for name in ("plans.jsonl", "fields.jsonl")]
+PLANS = [Path(aeon_core.__file__).parent / "judge/labelled/plans.jsonl", Path(__file__).with_name("fields.jsonl")]
 TYPES: tuple[IssueType, ...] = get_args(IssueType)
 
 
