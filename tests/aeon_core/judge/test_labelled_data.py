@@ -1,4 +1,4 @@
-"""The labelled plans that ship inside `aeon_core`: their shape, their balance, and faults that are where they say."""
+"""The labelled plans and outcomes that ship inside `aeon_core`: their shape, balance, and faults where they say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from aeon_core.convergence.criteria import REASON_CODES
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import IssueType
 from tests.aeon_core.validation.labelled.tools import registry
@@ -17,6 +18,13 @@ LANGUAGES = {"ar", "de", "en", "es", "fr", "hi", "ja"}
 
 PLANS: list[dict[str, Any]] = [
     json.loads(line) for line in (LABELLED / "plans.jsonl").read_text(encoding="utf-8").splitlines()
+]
+FIELDS = ["id", "domain", "language", "label", "why", "codes", "flags", "requirements"]
+FIELDS += ["goal", "plan", "results", "failures", "answer", "memory"]
+OUTCOMES: list[dict[str, Any]] = [
+    json.loads(line)
+    for path in (LABELLED / "outcomes").iterdir()
+    for line in path.read_text(encoding="utf-8").splitlines()
 ]
 
 
@@ -68,3 +76,51 @@ def _provably_wrong(plan: Plan) -> set[str]:
             wrong.add(step.step_id)
         earlier.add(step.step_id)
     return wrong
+
+
+def test_every_outcome_has_its_fields_in_order_in_the_file_of_its_language() -> None:
+    for path in (LABELLED / "outcomes").iterdir():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            outcome = json.loads(line)
+            assert list(outcome) == FIELDS, outcome["id"]
+            assert f"{outcome['language']}.jsonl" == path.name
+
+
+def test_no_outcome_occurs_twice() -> None:
+    labels = {"id", "label", "why", "codes", "flags"}
+    told = {json.dumps({key: o[key] for key in FIELDS if key not in labels}, sort_keys=True) for o in OUTCOMES}
+    assert len({outcome["id"] for outcome in OUTCOMES}) == len(OUTCOMES)
+    assert len(told) == len(OUTCOMES)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=[outcome["id"] for outcome in OUTCOMES])
+def test_an_outcome_is_a_run_with_a_label_and_a_reason(outcome: dict[str, Any]) -> None:
+    plan = Plan.model_validate(outcome["plan"])
+    assert outcome["goal"].strip()
+    assert isinstance(outcome["answer"], str)
+    assert isinstance(outcome["memory"], dict | None)
+    assert 1 <= len(outcome["requirements"]) <= 8
+    assert all(text.strip() and len(text) <= 120 for text in outcome["requirements"])
+    assert set(outcome["codes"]) <= set(REASON_CODES) - {"complete", "coherent", "consistent"}
+    assert set(outcome["flags"]) <= {"plan", "step", "answer", "memory"}
+    assert all(errors and all(errors) for errors in outcome["failures"].values())
+    if outcome["label"] == "good":
+        assert outcome["codes"] == outcome["flags"] == []
+        assert outcome["why"] is None
+        assert outcome["answer"].strip()
+        assert not outcome["failures"]
+        assert outcome["results"].keys() == {step.step_id for step in plan.walk()}
+    else:
+        assert outcome["label"] == "bad"
+        assert outcome["codes"]
+        assert outcome["why"].strip()
+
+
+def test_the_english_outcomes_are_many_and_a_third_or_more_are_good() -> None:
+    english = [outcome for outcome in OUTCOMES if outcome["language"] == "en"]
+    formats = [outcome for outcome in english if outcome["id"].startswith("format/")]
+    assert len(english) >= 320
+    assert len({outcome["domain"] for outcome in english}) >= 18
+    assert 0.3 <= sum(outcome["label"] == "good" for outcome in english) / len(english) <= 0.5
+    assert len(formats) >= 40
+    assert {outcome["label"] for outcome in formats} == {"good"}
