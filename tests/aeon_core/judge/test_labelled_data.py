@@ -124,3 +124,11 @@ def test_the_english_outcomes_are_many_and_a_third_or_more_are_good() -> None:
     assert 0.3 <= sum(outcome["label"] == "good" for outcome in english) / len(english) <= 0.5
     assert len(formats) >= 40
     assert {outcome["label"] for outcome in formats} == {"good"}
+
+
+def test_six_other_languages_have_a_dozen_outcomes_each_and_almost_half_are_good() -> None:
+    assert {outcome["language"] for outcome in OUTCOMES} == LANGUAGES
+    for language in LANGUAGES - {"en"}:
+        good = [outcome["label"] == "good" for outcome in OUTCOMES if outcome["language"] == language]
+        assert len(good) >= 12
+        assert 0.4 <= sum(good) / len(good) <= 0.5
