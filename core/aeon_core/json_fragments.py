@@ -14,7 +14,8 @@ from aeon_core.tools.schema import describe
 
 _KEY = r"[\"'“”`]?(?P<key>[\w$-]+)[\"'“”`]?\s*(?::|=>|=)\s*"
 _PAIR = re.compile(
-    _KEY + r"(?:\"(?P<text>(?:[^\"\\]|\\.)*)\"|(?P<bare>-?[0-9][0-9.eE+-]*|true|false)|\[(?P<list>[^\[\]{}]*)\])"
+    _KEY + r"(?:\"(?P<text>(?:[^\"\\]|\\.)*)\"|(?P<bare>-?[0-9][0-9.eE+-]*|true|false)"
+    r"|\[(?P<list>(?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*)\])"
     r"(?=\s*[,}\]])",
     re.DOTALL,
 )

@@ -161,6 +161,23 @@ plain_values = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"key": [redacted:0a1b2c3d4e5f], "n": 1}', None),
+        ('{"key": [redacted:012345678901]}', None),
+        ('{"key": Bearer [redacted:0a1b2c3d4e5f]}', {"key": "Bearer [redacted:0a1b2c3d4e5f]"}),
+        ('{"key": "Bearer [redacted:0a1b2c3d4e5f], "n": 1}', {"key": "Bearer [redacted:0a1b2c3d4e5f]", "n": 1}),
+    ],
+)
+def test_the_token_of_a_secret_stays_whole_or_nothing_is_read(text: str, value: Any) -> None:
+    if value is None:
+        with pytest.raises(ValidationError, match="no lossless local repair"):
+            read_reply(text, lambda value, _: value)
+    else:
+        assert read_reply(text, lambda value, _: value) == (value, True)
+
+
 def test_a_list_of_one_text_in_curly_quotes_is_no_aside() -> None:
     assert repair_locally("[“a”]") == ["a"]
     assert repair_locally("the list: [“”]") == [""]
