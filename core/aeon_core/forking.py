@@ -183,15 +183,19 @@ def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
 
 def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -> Plan | None:
     """Return the plan of a first pass as it was given or made; what was written into it since is left out."""
-    found = started.get("plan") or next((record["plan"] for record in records if record["type"] == "plan"), None)
-    if found is None:
+    made = started if started.get("plan") else next((each for each in records if each["type"] == "plan"), {})
+    if made.get("plan") is None:
         return None
     try:
-        plan = Plan.model_validate(found)
+        plan = Plan.model_validate(made["plan"])
     except ValidationError as error:
         raise UsageError(f"the plan of the first pass cannot be read: {first_problem(error)}") from None
+    chosen = made.get("substitutions") or {}
     for step in plan.walk():
         step.errors = None
+        if step.step_id in chosen:
+            # The fork repairs it again, so that its own record says who chose the tool.
+            step.tool = chosen[step.step_id] or None
     return plan
 
 

@@ -187,13 +187,14 @@ class Effects:
         *,
         pass_number: int,
         step_id: str,
+        substitutes: str | None = None,
     ) -> ToolOutcome:
         """Return what the tool gave. The tool gets a copy of the validated arguments, with their secrets."""
         call_id = self._line.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
         begun = self._line.recording
-        started = record(state="started", arguments=arguments, effect=tool.effect)
+        started = record(state="started", arguments=arguments, effect=tool.effect, substitutes=substitutes)
         self.emit(started)
         self._line.follow_abort(in_a_cycle=True)
         refused = self._unknown(tool, started) if begun else None
@@ -276,7 +277,8 @@ class Effects:
         if tool is None or not (is_repeatable(tool.effect) and is_repeatable(started["effect"])):
             return "that call is not safe to repeat" if tool is not None else "that tool is not there any more"
         try:
-            if self._policy.verdict(tool, self._secrets.reveal(started["arguments"])).answer != "allow":
+            arguments, substitutes = self._secrets.reveal(started["arguments"]), started.get("substitutes")
+            if self._policy.verdict(tool, arguments, substitutes=substitutes).answer != "allow":
                 return "the policy does not allow to repeat that call"
         except LostSecretError as error:
             return error.message

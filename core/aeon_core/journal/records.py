@@ -118,6 +118,8 @@ class PlanRecord(Record):
     plan: Plan
     step_id: str | None = None
     """The step that was repaired."""
+    substitutions: dict[str, str] | None = None
+    """The steps whose tool a repair chose, with the one that they named before, "" for none."""
 
 
 class StepRecord(Record):
@@ -174,6 +176,8 @@ class ToolRecord(Record):
     duration_ms: float | None = None
     repeats: str | None = None
     """As in an `llm` record: a pure or idempotent call that was made again for a secret in its result."""
+    substitutes: str | None = None
+    """The tool that the step named before a repair chose this one, "" for none."""
 
 
 class SupervisorRecord(SupervisorAction, Record):

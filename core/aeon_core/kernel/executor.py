@@ -122,7 +122,10 @@ class Executor:
     def emit_plan(self, cause: PlanCause, step_id: str | None = None) -> None:
         """Journal the plan after its structure changed."""
         self.recorder.structure(self.plan)
-        self.effects.emit(PlanRecord(pass_number=self.state.pass_number, cause=cause, plan=self.plan, step_id=step_id))
+        number, chosen = self.state.pass_number, self.state.substitutions or None
+        self.effects.emit(
+            PlanRecord(pass_number=number, cause=cause, plan=self.plan, step_id=step_id, substitutions=chosen)
+        )
 
     def request(self, purpose: Purpose, **sections: str) -> LLMRequest:
         """Return a request with goal, plan state, results and TTL around the given sections (core FR-002)."""
@@ -264,19 +267,14 @@ class Executor:
         tool = self.registry.get(step.tool or "")
         if tool is None:
             raise ToolError(f"tool {step.tool!r} is not registered any more", tool_name=step.tool)
-        number, schema = self.state.pass_number, self.registry.input_schema(tool.name)
+        number, named = self.state.pass_number, self.state.substitution_of(step)
+        schema, wanted = self.registry.input_schema(tool.name), self.registry.output_schema(tool.name)
+        given = self._arguments(step, tool)
         arguments = permitted(
-            self.effects,
-            self.policy,
-            tool,
-            step,
-            self._arguments(step, tool),
-            schema=schema,
-            pass_number=number,
-            substitutes=self.state.substitution_of(step),
+            self.effects, self.policy, tool, step, given, schema=schema, pass_number=number, substitutes=named
         )
         outcome = self.effects.invoke(
-            tool, arguments, self.registry.output_schema(tool.name), pass_number=number, step_id=step.step_id
+            tool, arguments, wanted, pass_number=number, step_id=step.step_id, substitutes=named
         )
         call = ToolCall(
             tool_name=tool.name,

@@ -357,8 +357,12 @@ class Loop:
             self.effects.emit(advisory_record(advisory, number))
         self.progress.refined = bool(outcome.accepted)
         if self.progress.refined:
+            registry = self.executor.registry
+            unknown = {step.step_id: step.tool for step in plan.walk() if step.tool and step.tool not in registry}
             plan.steps[:] = outcome.plan.steps
-            validate_plan_tools(plan, self.executor.registry)
+            changed = {step.step_id for step in plan.walk() if step.tool != unknown.get(step.step_id)}
+            self.state.substitutions.update({key: unknown[key] for key in unknown.keys() & changed})
+            validate_plan_tools(plan, registry)
             self.executor.emit_plan("refined")
 
     def _tell_person(self, questions: list[str], ledger: RefinementLedger) -> None:

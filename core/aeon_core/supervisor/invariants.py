@@ -32,17 +32,19 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def value_refusal(original: Any, repaired: Any, path: str = "") -> str | None:
-    """Return why a value is refused: what the original has is there, under the same name and in the same order."""
+def value_refusal(original: Any, repaired: Any, path: str = "", *, adds_tools: bool = True) -> str | None:
+    """Return why a value is refused: what the original has stays, in order; a tool is added only with `adds_tools`."""
     if is_blank(original) or same(original, repaired):
         return None
     if isinstance(original, dict) and isinstance(repaired, dict):
-        parts = ((f"{path}.{key}".lstrip("."), item, repaired.get(key)) for key, item in original.items())
-        return next(filter(None, (value_refusal(was, now, name) for name, was, now in parts)), None)
-    if isinstance(original, list) and isinstance(repaired, list) and len(original) == len(repaired):
-        parts = ((f"{path}[{n}]", *pair) for n, pair in enumerate(zip(original, repaired, strict=True)))
-        return next(filter(None, (value_refusal(was, now, name) for name, was, now in parts)), None)
-    return f"{path or 'the value'} was changed from {shown(original)} to {shown(repaired)}; a repair keeps it"
+        if not adds_tools and is_blank(original.get("tool")) and not is_blank(tool := repaired.get("tool")):
+            return f"{path}.tool was added, {shown(tool)}; a repair chooses no tool here".lstrip(".")
+        parts = [(f"{path}.{key}".lstrip("."), item, repaired.get(key)) for key, item in original.items()]
+    elif isinstance(original, list) and isinstance(repaired, list) and len(original) == len(repaired):
+        parts = [(f"{path}[{n}]", *pair) for n, pair in enumerate(zip(original, repaired, strict=True))]
+    else:
+        return f"{path or 'the value'} was changed from {shown(original)} to {shown(repaired)}; a repair keeps it"
+    return next(filter(None, (value_refusal(was, now, name, adds_tools=adds_tools) for name, was, now in parts)), None)
 
 
 def plan_refusal(original: Any, repaired: Any, tools: ToolRegistry) -> str | None:
@@ -106,9 +108,8 @@ def call_refusal(original: dict[str, Any], repaired: dict[str, Any], schema: Sch
         alike = [place for place, (old, _) in enumerate(loose) if named_alike(old, key)]
         if alike and not set(alike) & set(places):
             return f"the argument {key!r} has another value than {loose[alike[0]][0]!r} had; a repair keeps it"
-        place = next(
-            (place for place in [*(p for p in places if p in alike), *places] if loose[place][0] is not None), None
-        )
+        likely = [*(place for place in places if place in alike), *places]
+        place = next((place for place in likely if loose[place][0] is not None), None)
         if place is not None:
             if place < last and place not in alike:
                 return f"the argument {key!r} took the value of another one"
@@ -122,9 +123,8 @@ def call_refusal(original: dict[str, Any], repaired: dict[str, Any], schema: Sch
 def named_alike(one: str | None, other: str) -> bool:
     """Return whether a key is another one abbreviated, written out or misspelt."""
     a, b = letters(one or ""), letters(other)
-    if not a or not b:
-        return False
-    return a.startswith(b) or b.startswith(a) or difflib.SequenceMatcher(None, a, b).ratio() >= _NEAR
+    near = a.startswith(b) or b.startswith(a) or difflib.SequenceMatcher(None, a, b).ratio() >= _NEAR
+    return bool(a and b) and near
 
 
 def _items(value: Any) -> list[Any]:

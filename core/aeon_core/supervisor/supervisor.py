@@ -227,7 +227,7 @@ class Supervisor:
         def accept(reply: LLMResponse) -> tuple[T, dict[str, Any]]:
             (result, value, _), _ = read_reply(clean_text(reply.text), reading)
             if broken.value is not None:
-                _refuse(value_refusal(in_form(broken.value, schema), value))
+                _refuse(value_refusal(in_form(broken.value, schema), value, adds_tools=False))
             elif '"' in broken.text:
                 _refuse(text_refusal(broken.text, value, cut=cut, name=letters))
             return result, as_object(value)

@@ -14,6 +14,8 @@ from aeon_core.entities import SupervisorAction
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.refining.asking import refine_schema
+from aeon_core.plan.refining.replies import read_refinement
 from aeon_core.plan.wire import plan_schema
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, call
@@ -396,3 +398,16 @@ def test_without_tools_a_step_cannot_be_repaired(desk: NewDesk) -> None:
     error = failure(lambda: work.supervisor.repair_missing_tool_step(PlanStep(**BAD), [], "g"))
     assert error.context["attempts"] == 0
     assert work.model.requests == []
+
+
+def test_the_repair_of_a_refinement_chooses_no_tool(desk: NewDesk) -> None:
+    changes = {"steps": [{"description": "d"}]}
+    given = {"actions": [{"type": "", "target": "s1", "changes": changes}]}
+    fixed = {"actions": [{"type": "step_modify", "target": "s1", "changes": changes}]}
+    chosen = json.loads(json.dumps(fixed).replace('"d"', '"d", "tool": "calculator"'))
+    schema = refine_schema(tool.name for tool in REGISTRY)
+    sat = desk(chosen, fixed)
+    made = sat.supervisor.read_object(reply(given), "the refinement", read_refinement, schema=schema, task="t")
+    assert made.actions[0].changes == changes
+    why = 'actions[0].changes.steps[0].tool was added, "calculator"; a repair chooses no tool here'
+    assert [outcome[2:] for outcome in sat.outcomes] == [(1, why), (2, None)]
