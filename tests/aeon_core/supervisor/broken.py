@@ -7,10 +7,10 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
-LABELLED = Path(__file__).parents[1] / "validation" / "labelled" / "plans.jsonl"
+LABELLED = files("aeon_core") / "judge" / "labelled" / "plans.jsonl"
 OTHERS: list[dict[str, Any]] = [
     {"goal": "Préparer la réunion de mardi", "steps": [
         {"id": "ordre", "description": "Lire l'ordre du jour dans reunion/ordre.md", "tool": "read_file",
