@@ -1,0 +1,105 @@
+"""Exact checks on a plan: what code can prove, in any language, without a model (Decision 7)."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.validation.finding import Finding, clip
+from aeon_core.validation.literals import mismatch
+
+if TYPE_CHECKING:
+    from aeon_core.tools.registry import ToolRegistry
+
+
+def check_plan(plan: Plan, registry: ToolRegistry) -> list[Finding]:
+    """Return what is wrong with the steps that are still to run; executed ones can no longer change.
+
+    Unregistered tools, arguments that do not fit the tool's input_schema, dependencies on unknown or later steps, calls
+    that repeat an earlier one, and literals that the arguments contradict (adaptive FR-037 to FR-040).
+    """
+    return [*check_tools(plan, registry), *check_dependencies(plan), *check_calls(plan, registry)]
+
+
+def check_tools(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
+    """Yield tools that are not registered, and arguments that do not fit their input_schema."""
+    for step in _open(plan):
+        if step.tool is None:
+            continue
+        if registry.get(step.tool) is None:
+            description = f"the tool {step.tool[:100]!r} is not registered"
+            yield Finding("hallucination", "high", step.step_id, description, _tool_repair(step.tool, registry))
+        elif step.arguments is not None:
+            for error in registry.input_schema(step.tool).errors(step.arguments):
+                repair = f"Change the arguments to fit the input_schema of {step.tool!r}: {error}."
+                yield Finding("consistency", "high", step.step_id, f"the arguments do not fit: {error}", repair)
+
+
+def check_dependencies(plan: Plan) -> Iterator[Finding]:
+    """Yield dependencies on steps that do not exist, or that do not end before the step runs (so every circle)."""
+    order = completion_order(plan.steps)
+    for step in _open(plan):
+        for needed in dict.fromkeys(step.depends_on or ()):
+            if needed not in order:
+                why, repair = "no step has that id", "name an earlier step"
+            elif order[needed] >= order[step.step_id]:
+                why, repair = "that step does not end before this one runs", "move this step after it"
+            else:
+                continue
+            description = f"depends_on names {needed[:100]!r}: {why}"
+            proposed = f"Remove {needed[:100]!r} from depends_on, or {repair}."
+            yield Finding("consistency", "high", step.step_id, description, proposed)
+
+
+def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
+    """Yield calls whose outcome an earlier step has already, and arguments that contradict a literal."""
+    seen: dict[str, str] = {}
+    calls = ""
+    for step in plan.walk():
+        tool = registry.get(step.tool) if step.tool is not None else None
+        if tool is None or tool.effect != "pure":
+            # What any other step does may change what a call returns.
+            seen = {} if step.tool is not None else seen
+        if tool is None or step.arguments is None:
+            continue
+        call = json.dumps([tool.name, step.arguments], sort_keys=True, ensure_ascii=False)
+        if tool.effect == "pure" and not step.executed and call in seen:
+            description = f"the step repeats the call of step {seen[call]!r}: same tool, same arguments"
+            repair = f"Remove the step, and use the result of {seen[call]!r}."
+            yield Finding("relevance", "low", step.step_id, description, repair)
+        seen.setdefault(call, step.step_id)
+        found = None if step.executed else mismatch(step.description, step.arguments, reads=tool.effect == "pure")
+        # What an earlier call or the goal deals with as well may be what this step starts from.
+        told = found is not None and ((not found[3] and found[1] in calls) or all(x in plan.goal for x in found[1:3]))
+        if found is not None and not told:
+            kind, described, passed, alone = found
+            description = f"the description names the {kind} {clip(described)}, the arguments {clip(passed)}"
+            repair = f"Make description and arguments name the same {kind}."
+            yield Finding("do_say_mismatch", "high" if alone else "medium", step.step_id, description, repair)
+        calls += call
+
+
+def completion_order(steps: list[PlanStep]) -> dict[str, int]:
+    """Return the place of each step_id in the order in which steps end: substeps before their parent."""
+    order: dict[str, int] = {}
+    stack = [(step, False) for step in reversed(steps)]
+    while stack:
+        step, entered = stack.pop()
+        if step.subplan is None or entered:
+            order[step.step_id] = len(order)
+        else:
+            stack.append((step, True))
+            stack.extend((substep, False) for substep in reversed(step.subplan.substeps))
+    return order
+
+
+def _open(plan: Plan) -> Iterator[PlanStep]:
+    return (step for step in plan.walk() if not step.executed)
+
+
+def _tool_repair(tool: str, registry: ToolRegistry) -> str:
+    near = difflib.get_close_matches(tool[:100], [known.name for known in registry.list()], n=1, cutoff=0.5)
+    return f"Call {near[0]!r} instead." if near else "Set tool to null and agent to 'llm', or register the tool."
