@@ -10,6 +10,8 @@ from typing import Any
 
 from aeon_core.plain import parse_json
 
+_SHORT = 3
+"""Letters of a name that too many other words begin with."""
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _MAX_NODES = 100
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -194,9 +196,9 @@ def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, 
     return made
 
 
-def _abbreviates(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
-    return len(shorter) > 1 and longer.startswith(shorter)
+def _abbreviates(key: str, name: str) -> bool:
+    """Return whether a key is short for a name, or begins with all of it; short names begin too many words for that."""
+    return (len(key) > 1 and name.startswith(key)) or (len(name) > _SHORT and key.startswith(name))
 
 
 def _takes_null(schema: Any, root: dict[str, Any]) -> bool:

@@ -1,0 +1,299 @@
+"""The judge's reply: its schema, and reading it however near it comes to that (contract: `judge`, `review`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
+
+from aeon_core.errors import ValidationError
+from aeon_core.plain import clean_text
+from aeon_core.plan.fields import shown
+from aeon_core.validation.finding import Finding
+from aeon_core.validation.report import SEVERITIES, IssueType
+from aeon_core.validation.result_checks import Flag
+from aeon_core.visible import visible
+
+Met = Literal["yes", "partly", "no"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+MAX_ISSUES = 50
+"""Issues of one reply that are read."""
+_MAX_TEXT = 500
+_TYPES: tuple[IssueType, ...] = get_args(IssueType)
+_ARTIFACTS = ("plan", "step", "results", "answer", "memory")
+_SAYING = ("description", "issue", "message", "problem")
+"""The keys under which an issue says what is wrong."""
+_MET: dict[Any, Met] = {
+    "yes": "yes",
+    "true": "yes",
+    "partly": "partly",
+    "partially": "partly",
+    "no": "no",
+    "false": "no",
+}
+_OK = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _array(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item}
+
+
+_QUOTE = {"type": "string", "description": "words of the answer or of an output that show it, copied exactly"}
+_CHECK = _object({"evidence": _QUOTE, "ok": {"type": "boolean"}})
+_ISSUE = _object(
+    {
+        "issue_id": {"type": "string", "description": "unique within the reply"},
+        "description": {"type": "string", "description": "what is wrong, with the words or values that show it"},
+        "location": _object(
+            {
+                "artifact": {"type": "string", "enum": list(_ARTIFACTS)},
+                "step_id": {"type": ["string", "null"], "description": "id of the step, null where it is about none"},
+            }
+        ),
+        "proposed_repair": {"type": "string", "description": "the change that would correct it"},
+        "type": {"type": "string", "enum": list(_TYPES)},
+        "severity": {"type": "string", "enum": list(SEVERITIES)},
+    }
+)
+REVIEW_SCHEMA = _object({"issues": _array(_ISSUE)})
+"""The reply to a review of a plan; strict modes take it."""
+JUDGE_SCHEMA = _object(
+    {
+        "requirements": _array(
+            _object(
+                {"n": {"type": "integer"}, "evidence": _QUOTE, "met": {"type": "string", "enum": list(get_args(Met))}}
+            )
+        ),
+        "coherent": _CHECK,
+        "consistent": _object(dict.fromkeys(FLAGS, _CHECK)),
+        "suspicions": _array(_object({"n": {"type": "integer"}, "evidence": _QUOTE, "stands": {"type": "boolean"}})),
+        "issues": _array(_ISSUE),
+    }
+)
+"""The reply to a judgement: evidence before each verdict; strict modes take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One verdict of a judge with the words that it quotes for it."""
+
+    ok: bool
+    evidence: str = ""
+    quote_found: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementCheck:
+    """Whether one requirement, counted from 1, is met."""
+
+    n: int
+    met: Met
+    evidence: str = ""
+    quote_found: bool = True
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge says of a result."""
+
+    requirements: tuple[RequirementCheck, ...]
+    coherent: Check
+    consistent: Mapping[Flag, Check]
+    suspicions: Mapping[int, Check] = field(default_factory=dict)
+    """By number, counted from 1; `ok` where the suspicion does not hold."""
+    issues: tuple[Finding, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether every verdict is a good one."""
+        checks = [self.coherent, *self.consistent.values(), *self.suspicions.values()]
+        return all(check.ok for check in checks) and all(each.met == "yes" for each in self.requirements)
+
+
+def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps: Iterable[str] = ()) -> Judgement:
+    """Return what a parsed reply says of so many requirements and suspicions, in whatever near form it says it.
+
+    Near forms: numbers as text, keys and verdicts in another case, verdicts as true and false, a check without its
+    object, issues without their list. Raises ValidationError, with `problems`, where a verdict is missing or given
+    twice, a flag is unknown, or an issue says nothing: no verdict is taken for good that may be meant otherwise.
+    """
+    value = _unwrapped(_lower_keys(reply), "requirements")
+    problems: list[str] = []
+    entries = _numbered(value.get("requirements"), requirements)
+    checks = []
+    for n in range(1, requirements + 1):
+        entry = entries.get(n, {})
+        met = _MET.get(_word(entry.get("met")))
+        if met is None:
+            problems.append(f"requirements[{n}].met: expected yes, partly or no, got {shown(entry.get('met'))}")
+        else:
+            checks.append(RequirementCheck(n, met, _text(entry.get("evidence"))))
+    coherent = _check(value.get("coherent"), "ok")
+    if coherent is None:
+        problems.append(f"coherent.ok: expected true or false, got {shown(value.get('coherent'))}")
+    consistent = _flags(value.get("consistent"))
+    if consistent is None:
+        problems.append(f"consistent: expected plan, step, answer and memory, got {shown(value.get('consistent'))}")
+    if problems:
+        raise ValidationError(f"not a judgement: {problems[0]}", problems=problems)
+    doubts = _numbered(value.get("suspicions"), suspicions)
+    stands = {n: _check(doubts.get(n), "stands") for n in range(1, suspicions + 1)}
+    return Judgement(
+        requirements=tuple(checks),
+        coherent=cast("Check", coherent),
+        consistent=cast("dict[Flag, Check]", consistent),
+        suspicions={n: Check(not each.ok, each.evidence) for n, each in stands.items() if each is not None},
+        issues=tuple(_issues(value.get("issues"), set(steps))),
+    )
+
+
+def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
+    """Return the issues of a parsed reply to a review. Raises ValidationError, with `problems`, where it has none."""
+    reply = _lower_keys(reply)
+    value = {"issues": reply} if isinstance(reply, list) else _unwrapped(reply, "issues")
+    if not isinstance(value.get("issues"), list):
+        problem = f"issues: expected an array, got {shown(value.get('issues'))}"
+        raise ValidationError(f"not a review: {problem}", problems=[problem])
+    return _issues(value["issues"], set(steps))
+
+
+def _lower_keys(value: Any) -> Any:
+    """Return a reply with its keys in lower case. Raises ValidationError for two keys that then are one."""
+    if isinstance(value, list):
+        return [_lower_keys(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key.strip().lower()
+        if name in made:
+            raise _unusable(f"{name}: said twice")
+        made[name] = _lower_keys(item)
+    return made
+
+
+def _unusable(problem: str) -> ValidationError:
+    return ValidationError(problem, problems=[problem])
+
+
+def _unwrapped(reply: Any, key: str) -> dict[str, Any]:
+    """Return the object of a reply that holds `key`: itself, or the only one within it."""
+    value = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
+    for _ in range(3):
+        if isinstance(value, dict) and key not in value and len(value) == 1:
+            value = next(iter(value.values()))
+    if not isinstance(value, dict):
+        raise _unusable(f"expected an object with {key!r}, got {shown(value)}")
+    return value
+
+
+def _numbered(value: Any, count: int) -> dict[int, dict[str, Any]]:
+    """Return the entries of a list, or of an object with a key a number, by their number; else by their place."""
+    if isinstance(value, dict):
+        value = [{"n": key, **_entry(entry)} for key, entry in value.items()]
+    if not isinstance(value, list):
+        return {}
+    entries = [_entry(entry) for entry in value]
+    numbers = [_number(entry.get("n")) for entry in entries]
+    if None in numbers:
+        numbers = list(range(1, len(entries) + 1)) if len(entries) == count else numbers
+    given = [n for n in numbers if n is not None]
+    if len(set(given)) < len(given):
+        raise _unusable(f"the number {next(n for n in given if given.count(n) > 1)} is given twice")
+    return {n: entry for n, entry in zip(numbers, entries, strict=True) if n is not None}
+
+
+def _entry(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"met": value, "stands": value}
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    digits = "".join(filter(str.isdigit, value)) if isinstance(value, str) else value
+    try:
+        return int(digits)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _word(value: Any) -> str:
+    return str(value).strip(" .\"'`*_").lower() if isinstance(value, str | bool) else ""
+
+
+def _check(value: Any, key: str) -> Check | None:
+    entry = value if isinstance(value, dict) else {key: value}
+    ok = _OK.get(_word(entry.get(key)))
+    return None if ok is None else Check(ok, _text(entry.get("evidence")))
+
+
+def _flags(value: Any) -> dict[Flag, Check] | None:
+    """Return the check of each flag, None where that of the answer is missing or a flag is unknown.
+
+    Others may be left out: nothing is wrong there.
+    """
+    if (whole := _check(value, "ok")) is not None:
+        return dict.fromkeys(FLAGS, whole)
+    if not isinstance(value, dict) or value.keys() - set(FLAGS) or "answer" not in value:
+        return None
+    found = {flag: _check(value.get(flag, True), "ok") for flag in FLAGS}
+    return {flag: check for flag, check in found.items() if check is not None} if None not in found.values() else None
+
+
+def _issues(value: Any, steps: set[str]) -> list[Finding]:
+    """Return the issues of a list, of an object that is one or holds them by id, or of a text."""
+    if isinstance(value, dict):
+        value = [value] if any(name in value for name in _SAYING) else list(value.values())
+    entries = [value] if isinstance(value, str) and value.strip() else value if isinstance(value, list) else []
+    return [found for entry in entries[:MAX_ISSUES] if (found := _issue(entry, steps)) is not None]
+
+
+def _issue(entry: Any, steps: set[str]) -> Finding | None:
+    """Return an issue with its type, severity and place put in form; None for one that says nothing.
+
+    A severity that is none of ours cannot be read as a milder one: it is `high`. Raises ValidationError where the
+    words of an issue are under an unknown key.
+    """
+    if isinstance(entry, str):
+        entry = {"description": entry}
+    if not isinstance(entry, dict):
+        return None
+    description = next((text for name in _SAYING if (text := _text(entry.get(name)))), None)
+    if description is None:
+        if any(isinstance(item, str) and item.strip() for item in entry.values()):
+            raise _unusable(f"issues: expected what is wrong as a description, got {shown(entry)}")
+        return None
+    kind, severity, place = _word(entry.get("type")), _word(entry.get("severity")), entry.get("location")
+    place = place if isinstance(place, dict) else {"artifact": place, "step_id": place}
+    step_id, artifact = _step_in(place.get("step_id"), steps), _word(place.get("artifact"))
+    return Finding(
+        type=kind.replace(" ", "_") if kind.replace(" ", "_") in _TYPES else "consistency",  # type: ignore[arg-type]
+        severity=severity if severity in SEVERITIES else "high" if severity else "medium",
+        step_id=step_id,
+        description=description,
+        repair=_text(entry.get("proposed_repair")) or f"Correct it: {description}",
+        artifact=artifact if artifact in _ARTIFACTS else None,
+    )
+
+
+def _step_in(value: Any, steps: set[str]) -> str | None:
+    """Return the step that a place names: by its id, or by the one known id among other words."""
+    text = str(value)
+    if text in steps:
+        return text
+    named = {word for word in re.split(r"[^\w.\-]+", text) if word in steps}
+    return named.pop() if len(named) == 1 else None
+
+
+def _text(value: Any) -> str:
+    """Return a text of the reply on one line, its control characters made visible; empty for what is no text."""
+    if isinstance(value, list):
+        value = " … ".join(item for item in value if isinstance(item, str))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    return visible(" ".join(clean_text(value[: 2 * _MAX_TEXT]).split()))[:_MAX_TEXT] if isinstance(value, str) else ""
