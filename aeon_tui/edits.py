@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.effects.review import SETTLED, takes_requirements
 from aeon_core.errors import UsageError, ValidationError
-from aeon_core.journal.values import number_of
+from aeon_core.journal.values import number_of, strs_of
+from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import NotPlainDataError, read_data
-from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.schema import Schema
 from aeon_tui.editing import Draft, Form, as_yaml
-from aeon_tui.plan_editing import PLAN
+from aeon_tui.plan_editing import PLAN, load_edited_plan
 
 UNCHANGED = "nothing was changed, so nothing is decided"
 _AGAIN = "edit it again to mend it"
 _ARGUMENTS_HINT = "# Which tool is called stays as it is.\n"
 _LIMIT = "limit_usd"
-_PLAN = replace(PLAN, elsewhere="reject it and say what you want")
+_REQUIREMENTS_HINT = """\
+# `requirements`: a list of what a finished answer must satisfy; without it, the task. Settled with this plan.
+"""
 
 
 class Edits:
@@ -63,7 +65,7 @@ def load_edit(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]], path
 
 def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> Form[Any]:
     if request.point in ("plan", "pass"):
-        return _PLAN
+        return _FIRST_PLAN if takes_requirements(request.point, request.pass_number) else _LATER_PLAN
     if request.point == "budget":
         return Form("budget", as_yaml, partial(_load_budget, least=request.subject.get(_LIMIT)))
     name = str(request.subject.get("tool_name"))
@@ -71,21 +73,32 @@ def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> Form[
     return Form("arguments", as_yaml, partial(_load_arguments, name=name, schema=schema), _ARGUMENTS_HINT)
 
 
+def _load_later_plan(path: Path) -> PlanEdit:
+    edit = load_edited_plan(path)
+    if edit.requirements is not None:
+        raise UsageError(f"{str(path)!r} cannot be taken: {SETTLED}")
+    return edit
+
+
+_FIRST_PLAN = replace(PLAN, hint=_REQUIREMENTS_HINT + PLAN.hint, elsewhere="reject it and say what you want")
+_LATER_PLAN = replace(PLAN, load=_load_later_plan, elsewhere="reject it and say what you want")
+
+
 def _shown(request: ApprovalRequest) -> tuple[Any, str]:
     """Return what is edited, and what it is."""
     subject = request.subject
     if request.point in ("plan", "pass"):
-        return parse_plan(subject["plan"], fresh=False), f"The plan of pass {request.pass_number}"
+        edit = parse_plan_edit(subject["plan"])
+        if takes_requirements(request.point, request.pass_number):
+            edit = replace(edit, requirements=strs_of(subject.get("requirements")) or None)
+        return edit, f"The plan of pass {request.pass_number}"
     if request.point == "budget":
         return {_LIMIT: subject.get("proposed_usd")}, "What the run may cost, in US dollars"
     return subject.get("arguments"), f"The arguments of the call of {subject.get('tool_name')}"
 
 
 def _told(value: Any) -> dict[str, Any]:
-    # A status that nobody wrote stays unsaid: `pending` would let an executed step run again.
-    told: dict[str, Any] = (
-        value.model_dump(mode="json", exclude_unset=True, exclude_none=True) if isinstance(value, Plan) else value
-    )
+    told: dict[str, Any] = value.as_dict() if isinstance(value, PlanEdit) else value
     return told
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.plan.edit import PlanEdit
 from aeon_tui.approvals import approvals
 from aeon_tui.feed import LiveFeed
 from aeon_tui.said_anew import options_anew, started_of, usable_model
@@ -18,21 +19,22 @@ if TYPE_CHECKING:
     from aeon_core.config_files import LoadedConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria
     from aeon_core.effects.approval import Approver
-    from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
 
 
 @dataclass
 class ForkRun:
-    """A new run that starts where a pass of another one started. `plan` is that pass's plan, edited by a person."""
+    """A new run that starts where a pass of another one started. `edit` is what a person made of that pass's plan."""
 
     path: Path
     pass_number: int
     task: str
     config: RunConfig
-    plan: Plan | None = None
+    edit: PlanEdit | None = None
     criteria: ConvergenceCriteria | None = None
     """Those of convergence, where they are said anew."""
+    requirements: list[str] | None = None
+    """What a finished answer must satisfy, where that is said anew."""
     tools: ToolRegistry | None = None
     guide: str = ""
 
@@ -41,7 +43,7 @@ class ForkRun:
         from aeon_core.assemble import assembled_tools
         from aeon_core.forking import Fork
 
-        known: dict[str, Any] = {"config": self.config, "plan": self.plan, "criteria": self.criteria}
+        known: dict[str, Any] = {"config": self.config, **self._anew()}
         with contextlib.closing(usable_model(self.config)) as model:
             self.tools = assembled_tools(self.config)
             try:
@@ -49,6 +51,12 @@ class ForkRun:
             except BaseException:
                 self.tools.close()
                 raise
+
+    def _anew(self) -> dict[str, Any]:
+        """Return what the fork has in place of its parent's; the file that was edited has the last word."""
+        edit = self.edit or PlanEdit()
+        requirements = edit.requirements if edit.requirements is not None else self.requirements
+        return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
 
     def journal_in(self, runs_dir: Path) -> Path:
         """Return a journal of a new name: the parent's is left as it is."""
@@ -75,8 +83,7 @@ class ForkRun:
                 approver=about(self.config.approve, approver),
                 journal=journal,
                 on_record=listener,
-                plan=self.plan,
-                criteria=self.criteria,
+                **self._anew(),
                 on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
@@ -87,7 +94,7 @@ def forked(
     pass_number: int,
     today: LoadedConfig,
     said: Mapping[str, Any],
-    plan: Plan | None = None,
+    edit: PlanEdit | None = None,
     *,
     in_app: bool,
 ) -> ForkRun:
@@ -96,7 +103,7 @@ def forked(
     What a person is asked about is as in a new run, whatever it was in the parent's.
     Raises UsageError where the journal cannot be read.
     """
-    from aeon_core.convergence.criteria import load_criteria
+    from aeon_core.convergence.criteria import load_criteria, load_requirements
     from aeon_core.forking import forked_config
 
     started = started_of(path)
@@ -105,6 +112,7 @@ def forked(
         pass_number,
         str(started["task"]),
         options_anew(forked_config(path), started, today, {**said, "approve": approvals(today, in_app=in_app)}),
-        plan,
+        edit,
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
+        load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
     )

@@ -1,4 +1,4 @@
-"""A plan in a person's own editor, as YAML; what was typed is kept until it has been used."""
+"""A plan and its requirements in a person's own editor, as YAML; what was typed is kept until it has been used."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aeon_core.errors import UsageError, ValidationError
-from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import dump_plan, parse_plan, read_plan_data
+from aeon_core.plan.edit import PlanEdit, parse_plan_edit
+from aeon_core.plan.parsing import read_plan_data
 from aeon_tui.editing import Draft, Form, as_yaml
 
 HINT = """\
@@ -19,9 +19,9 @@ _PROBLEMS = 3
 
 @dataclass
 class EditedPlan:
-    """What a person made of a plan. `plan` is None where nothing was changed; `file` keeps what was typed."""
+    """What a person made of a plan. `edit` is None where nothing was changed; `file` keeps what was typed."""
 
-    plan: Plan | None
+    edit: PlanEdit | None
     file: Path
 
     def forget(self) -> None:
@@ -30,7 +30,7 @@ class EditedPlan:
             self.file.unlink()
 
 
-def edit_plan(plan: Plan, what: str) -> EditedPlan:
+def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
     """Open a plan in `$VISUAL`, else `$EDITOR`, and return it as it was left; `what` says what it is of.
 
     Raises UsageError where there is no editor, it fails, or what it left is no plan: then the file is kept and named.
@@ -39,20 +39,23 @@ def edit_plan(plan: Plan, what: str) -> EditedPlan:
     return EditedPlan(draft.edit("mend it there, and give it with --plan {file}"), draft.file)
 
 
-def load_edited_plan(path: Path) -> Plan:
-    """Return the plan of a JSON or YAML file, in which steps may have been executed. Raises UsageError, in one line."""
+def load_edited_plan(path: Path) -> PlanEdit:
+    """Return the plan of a JSON or YAML file, in which steps may have been executed, and its `requirements`, if any.
+
+    Raises UsageError, in one line.
+    """
     data = read_plan_data(path)
     try:
-        return parse_plan(data, fresh=False)
+        return parse_plan_edit(data)
     except ValidationError as error:
         problems = error.context["problems"]
         more = f"; and {len(problems) - _PROBLEMS} more" if len(problems) > _PROBLEMS else ""
         raise UsageError(f"{str(path)!r} is no valid plan: {'; '.join(problems[:_PROBLEMS])}{more}") from None
 
 
-def plan_yaml(plan: Plan) -> str:
+def plan_yaml(plan: PlanEdit) -> str:
     """Return a plan as YAML that `load_edited_plan` reads as the same plan."""
-    return as_yaml(dump_plan(plan))
+    return as_yaml(plan.whole())
 
 
 PLAN = Form("plan", plan_yaml, load_edited_plan, HINT, "give an edited plan with --plan FILE")

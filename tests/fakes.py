@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
@@ -15,7 +15,8 @@ Script = Reply | list[Reply] | Callable[[LLMRequest], Reply]
 class ScriptedModel(LLMAdapter):
     """Answers each purpose as told: one reply for all calls, a list for one after the other, or a function.
 
-    A dict is sent as JSON text, an exception is raised. A purpose without a script is a test's mistake.
+    A dict is sent as JSON text, an exception is raised. A purpose without a script is a test's mistake. A judge's dict
+    that holds issues alone is completed to the judgement that goes with them.
     """
 
     model = "scripted:test"
@@ -39,10 +40,51 @@ class ScriptedModel(LLMAdapter):
             raise reply
         if isinstance(reply, LLMResponse):
             return reply
+        if request.purpose == "judge" and isinstance(reply, dict) and reply.keys() == {"issues"}:
+            reply = judged(request, *reply["issues"])
         return LLMResponse(text=reply if isinstance(reply, str) else json.dumps(reply))
 
     def asked(self, purpose: str) -> list[LLMRequest]:
         return [request for request in self.requests if request.purpose == purpose]
+
+
+def judged(request: LLMRequest, *issues: dict[str, Any], met: str | None = None) -> dict[str, Any]:
+    """The judgement that goes with these issues: good where there are none but remarks, else not; quotes the answer."""
+    serious = [issue for issue in issues if issue.get("severity") != "low"]
+    places = [issue.get("location", {}) for issue in serious]
+    of_answer = [place for place in places if place.get("artifact") == "answer" and place.get("step_id") is None]
+    quote = json.loads(section(request, "answer"))[:40].rsplit(" ", 1)[0]
+    check = {"evidence": quote, "ok": True}
+    unmet = met or ("no" if len(serious) > len(of_answer) else "yes")
+    return {
+        "requirements": [
+            {"n": n, "evidence": quote, "met": unmet}
+            for n in range(1, len(lines_of(section(request, "requirements"))) + 1)
+        ],
+        "coherent": check,
+        "consistent": {"plan": check, "step": check, "answer": {**check, "ok": not of_answer}, "memory": check},
+        "suspicions": [
+            {"n": n, "evidence": quote, "stands": False}
+            for n in range(1, len(lines_of(section(request, "suspicions"))) + 1)
+        ],
+        "issues": list(issues),
+    }
+
+
+def section(request: LLMRequest, name: str) -> str:
+    """A section of a request's message, empty where it is left out."""
+    content = request.messages[-1]["content"]
+    _, _, rest = content.partition(f"<{name}>\n")
+    return rest.partition(f"\n</{name}>")[0]
+
+
+def _numbered(request: LLMRequest, name: str) -> Iterable[tuple[int, str]]:
+    return enumerate(lines_of(section(request, name)), 1)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a section that are not empty."""
+    return [line for line in text.split("\n") if line]
 
 
 def call(name: str, **arguments: Any) -> LLMResponse:

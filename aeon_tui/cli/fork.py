@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from aeon_core.config import runs_directory
+from aeon_core.convergence.criteria import load_requirements
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.forking import starting_plan
+from aeon_core.forking import starting_edit
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
-from aeon_core.plan.models import Plan
+from aeon_core.plan.edit import PlanEdit
 from aeon_tui.cli import _settings
 from aeon_tui.cli._going_on import in_app, run_headless, said_anew
 from aeon_tui.cli._output import has_screen, stderr
@@ -34,13 +36,15 @@ def execute(args: Namespace) -> int:
     path = find_journal(args.run, _settings.runs_dir(args))
     refuse_workflow(path, "forked")
     number = _pass_number(args.pass_number, path)
-    before = starting_plan(path, number)
+    before = starting_edit(path, number)
     loaded = _settings.load(args)
     directory = _settings.writable(runs_directory(loaded.config))
     said = {**said_anew(args, loaded.config), "runs_dir": directory}
     live = in_app(args)
-    with _edited(args, before, f"The plan that pass {number} of the run {path.stem} starts with") as plan:
-        work = forked(path, number, loaded, said, plan, in_app=live)
+    if "requirements" in said:
+        before = replace(before, requirements=load_requirements(said["requirements"]))
+    with _edited(args, before, f"The plan that pass {number} of the run {path.stem} starts with") as edit:
+        work = forked(path, number, loaded, said, edit, in_app=live)
         with prints_on_stderr():
             work.prepare()
     return _in_app(args, work, directory) if live else _headless(args, work, directory)
@@ -61,18 +65,18 @@ def _those_there_are(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _edited(args: Namespace, before: Plan | None, what: str) -> Iterator[Plan | None]:
+def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit | None]:
     """Give the plan that a person wants instead, None where there is none; what they typed is kept where that fails."""
     if not args.edit:
         yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
         return
-    if before is None:
+    if before.plan is None:
         raise UsageError("that pass began without a plan, so there is none to edit; give one with --plan FILE")
     if not has_screen():
         raise UsageError("--edit needs a terminal; give an edited plan with --plan FILE")
     edited = edit_plan(before, what)
     try:
-        yield edited.plan
+        yield edited.edit
     except AeonError as error:
         error.message += f"; the edited plan is kept in {str(edited.file)!r}"
         raise

@@ -15,9 +15,9 @@ from aeon_tui.prints import prints_on_stderr
 
 if TYPE_CHECKING:
     from aeon_core.config import RunConfig
+    from aeon_core.judge.asking import Judge
     from aeon_core.tools.registry import ToolRegistry
     from aeon_core.validation.report import SemanticValidationReport
-    from aeon_core.validation.validator import Judge
 
 SEVERITIES = ("low", "medium", "high")
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
@@ -53,12 +53,12 @@ def execute(args: Namespace) -> int:
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
     """Return the report with what the model finds beyond the rules; where the model fails, what the rules found."""
-    from aeon_tui.cli._lint_judge import LintJudge, warnings_on
+    from aeon_tui.cli._judge_model import JudgeModel, warnings_on
 
     llm = connected_model(config)
     try:
         llm.check()
-        judge = LintJudge(llm, config, stderr())
+        judge = JudgeModel(llm, config, stderr())
         with warnings_on(stderr()):
             report = _report(path, registry, judge, config.prompts_dir)
     finally:

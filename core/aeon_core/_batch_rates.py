@@ -127,7 +127,8 @@ class PacedModel(LLMAdapter):
 def paced(model: LLMAdapter, directory: Path, base_url: str | None) -> LLMAdapter:
     """Return the model, or each of a chain, held back by the gates in `directory`; a simulated one as it is."""
     if isinstance(model, ModelChain):
-        return ModelChain([paced(one, directory, base_url) for one in model.models])
+        judge = None if model.judge is None else paced(model.judge, directory, base_url)
+        return ModelChain([paced(one, directory, base_url) for one in model.models], judge)
     return model if model.simulated else PacedModel(model, RateGate(directory, model.model, base_url))
 
 

@@ -209,8 +209,8 @@ def ended_result(path: Path) -> RunResult | None:
 
 
 def took(path: Path) -> float | None:
-    """Return the seconds from a journal's first record to its last, None where they cannot be told."""
-    first, last = head(path) or {}, next(tail(path), {})
+    """Return the seconds from a journal's first record to its end, None where they cannot be told."""
+    first, last = head(path) or {}, last_told(tail(path))
     try:
         return seconds_between(first["ts"], last["ts"])
     except (KeyError, TypeError, ValueError):

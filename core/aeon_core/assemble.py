@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.config import RunConfig, find_project_root
+from aeon_core.config import RunConfig, find_project_root, providers_of
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.chain import ModelChain
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
 from aeon_core.tools.registry import ToolRegistry, default_registry
@@ -36,6 +37,12 @@ def connected_model(config: RunConfig) -> LLMAdapter:
         raise ModelUnavailableError(NO_MODEL)
     settings = config.bedrock.model_dump(exclude_none=True)
     model = connect(config.model, base_url=config.base_url, timeout=config.timeout, bedrock=settings)
+    if config.judge_model is not None:
+        # The address of one provider is none for another; a model without a server leaves it to the judge.
+        others = providers_of(config.model) - {"simulated", "llama-cpp"}
+        url = config.base_url if others <= providers_of(config.judge_model) else None
+        judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
+        model = ModelChain(model.models if isinstance(model, ModelChain) else [model], judge)
     if config.budget is not None:
         from aeon_core.effects.known import check_budget, known_models
 

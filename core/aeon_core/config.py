@@ -87,6 +87,12 @@ class RunConfig(BaseModel):
     """One pass, without evaluation or refinement, in place of passes until the result converges."""
     criteria: Path | None = None
     """A YAML file with the criteria of convergence; what it leaves out keeps its default."""
+    requirements: Path | None = None
+    """A text file with the requirements that a finished answer must satisfy, one a line, instead of inferred ones."""
+    judge_model: str | None = None
+    """`PROVIDER:NAME` of the model that judges results and reviews plans; None for the one that does the work."""
+    judge_votes: Literal[1, 3] = 1
+    """Verdicts of which the majority counts, where the first one is no clear yes."""
     tools: list[str] = Field(default_factory=list)
     """Tool specifications: `files`, `shell`, `mcp` or `module:attribute`."""
     project_root: Path | None = None

@@ -16,6 +16,9 @@ EXPECTED = {
     "ttl": "a whole number of cycles, 0 or more",
     "single_pass": "true or false",
     "criteria": "text, a file with criteria of convergence",
+    "requirements": "text, a file with one requirement a line",
+    "judge_model": "text of the form PROVIDER:NAME",
+    "judge_votes": "1 or 3",
     "tools": "a list of files, shell, mcp or texts of the form module:attribute",
     "project_root": "text, a folder",
     "approve": "some of 'plan', 'pass' and 'tool', or 'none'",
@@ -41,7 +44,7 @@ KEYS = tuple(EXPECTED)
 """The fields of RunConfig, in its order."""
 MAPPINGS = frozenset({"prices", "policy", "shell", "mcp_servers", "bedrock"})
 """Keys that only files and Python can give."""
-PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir", "criteria"})
+PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir", "criteria", "requirements"})
 
 
 def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
@@ -57,7 +60,7 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
             raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
         if key in ("tools", "approve"):
             value = listed(value)
-        elif key in ("ttl", "max_tokens", "context_window") and isinstance(value, str):
+        elif key in ("ttl", "judge_votes", "max_tokens", "context_window") and isinstance(value, str):
             value = _whole_number(value)
         checked = checked_value(key, value, where)
         values[key] = Path.cwd() / expanded(checked, where) if key in PATH_KEYS else checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from aeon_core.checks import first_problem
 from aeon_core.config import RunConfig, providers_of
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
@@ -21,6 +21,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import run_id_of
+from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
@@ -28,8 +29,9 @@ from aeon_core.memory.base import Memory
 from aeon_core.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.plain import clean_text
 from aeon_core.plan.carrying import carried_over
+from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import dump_plan, parse_plan
+from aeon_core.plan.parsing import dump_plan
 from aeon_core.replaying import note_memory, recorded_config, recorded_criteria, recorded_start
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
@@ -51,22 +53,24 @@ def forked_config(path: Path) -> RunConfig:
     return recorded_config({"config": {**started["config"], **said}})
 
 
-def starting_plan(path: Path, pass_number: int) -> Plan | None:
-    """Return the plan that a pass started with, with what was executed by then; None where none was made.
+def starting_edit(path: Path, pass_number: int) -> PlanEdit:
+    """Return what an edit of a pass begins with: its plan, with what was executed by then, and the run's requirements.
 
-    Raises UsageError where the run has no such pass.
+    Each is None where there was none. Raises UsageError where the run has no such pass.
     """
     begun = _begun(path, pass_number)
-    return begun.checkpoint.plan if begun.checkpoint is not None else begun.plan
+    plan = begun.checkpoint.plan if begun.checkpoint is not None else begun.plan
+    return PlanEdit(plan, begun.requirements or None)
 
 
 class Fork:
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
     `config` says the options, by default the parent's (`forked_config`); `plan` is the pass's plan as a person edited
-    it: what was executed and is not changed need not run again. `criteria` come before the file that `config` names,
-    and that before the parent's. What was spent of the TTL before the pass is spent; money is counted anew. Raises
-    UsageError where the run has no such pass, the TTL leaves nothing, or the journal cannot be read so far.
+    it, and may hold `requirements`: what was executed and is not changed need not run again. `criteria` and
+    `requirements` come before the files that `config` names, and these before the parent's. What was spent of the TTL
+    before the pass is spent; money is counted anew. Raises UsageError where the run has no such pass, the TTL leaves
+    nothing, or the journal cannot be read so far.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Fork:
         *,
         plan: Plan | Mapping[str, Any] | None = None,
         criteria: ConvergenceCriteria | None = None,
+        requirements: Sequence[str] | None = None,
         on_line: LineListener | None = None,
         on_delta: Callable[[str | None, str], None] | None = None,
     ) -> None:
@@ -91,7 +96,11 @@ class Fork:
         config = config if config is not None else own
         tools = tools if tools is not None else default_registry()
         secrets = RunSecrets(run_vault(llm, tools, config), partial(_as_far_as_sound, path))
-        edited = _edited(plan, secrets)
+        edit = parse_plan_edit(dict(plan)) if isinstance(plan, Mapping) else PlanEdit(plan)
+        edited = _edited(edit.plan, secrets)
+        requirements = requirements if requirements is not None else edit.requirements
+        if requirements is None and config.requirements not in (None, own.requirements):
+            requirements = load_requirements(str(config.requirements))
         if criteria is None and config.criteria is not None and config.criteria != own.criteria:
             criteria = load_criteria(config.criteria)
         start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
@@ -99,23 +108,27 @@ class Fork:
         self._plan: Plan | None = None
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)
-            if edited is not None or criteria is not None:
+            if edited is not None or criteria is not None or requirements is not None:
                 # What was found of the pass before is not true any more, even where no step is left to run.
                 assert start.checkpoint is not None
-                start = replace(start, checkpoint=start.checkpoint.model_copy(update={"refined": True}))
+                changed: dict[str, Any] = {"refined": True}
+                if requirements is not None:
+                    changed["requirements"] = secrets.conceal_edited(list(requirements))
+                start = replace(start, checkpoint=start.checkpoint.model_copy(update=changed))
         else:
             self._plan = carried_over(edited, None) if edited is not None else begun.plan
         self._orchestrator = Orchestrator(
             llm,
             tools,
             memory,
-            config.model_copy(update={"criteria": None}),
+            config.model_copy(update={"criteria": None, "requirements": None}),
             approver,
             journal,
             on_record,
             on_line=on_line,
             on_delta=on_delta,
             criteria=criteria if criteria is not None else begun.criteria,
+            requirements=requirements if requirements is not None else begun.requirements,
             start=start,
             secrets=secrets,
         )
@@ -140,11 +153,16 @@ class _Begun:
     run_id: str
     task: str
     criteria: ConvergenceCriteria | None
+    requirements: list[str]
     memory: dict[str, Any]
     checkpoint: Checkpoint | None = None
     plan: Plan | None = None
     passes: list[int] = field(default_factory=list)
     """Passes that have begun, as far as was read."""
+
+    def stand(self, checkpoint: Checkpoint) -> None:
+        """Put the start behind a pass that has ended."""
+        self.checkpoint, self.requirements = checkpoint, list(checkpoint.requirements)
 
 
 def _begun(path: Path, pass_number: int) -> _Begun:
@@ -153,19 +171,23 @@ def _begun(path: Path, pass_number: int) -> _Begun:
     started = _started(records)
     # A journal's name is what names its run in every command, also where it was renamed.
     run_id = clean_text(run_id_of(str(path)))
-    begun = _Begun(run_id, started["task"], recorded_criteria(started), dict(started["memory"]))
+    given = list(started.get("requirements") or ())
+    begun = _Begun(run_id, started["task"], recorded_criteria(started), given, dict(started["memory"]))
     forked = recorded_start(started)
-    begun.checkpoint = forked.checkpoint if forked is not None else None
+    if forked is not None and forked.checkpoint is not None:
+        begun.stand(forked.checkpoint)
     first = begun.checkpoint.pass_number + 1 if begun.checkpoint is not None else 1
     begun.passes.append(first)
     if pass_number == first:
-        begun.plan = None if begun.checkpoint is not None else _first_plan(started, records)
+        if begun.checkpoint is None:
+            begun.plan = _first_plan(started, records)
+            begun.requirements = _settled(path) or begun.requirements
         return begun
     for record in records:
         if record["type"] == "memory":
             note_memory(begun.memory, record)
         elif record["type"] == "pass" and (behind := _behind(record)) is not None and behind.ended is None:
-            begun.checkpoint = behind
+            begun.stand(behind)
             begun.passes.append(behind.pass_number + 1)
             if pass_number == behind.pass_number + 1:
                 return begun
@@ -199,6 +221,17 @@ def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -
     return plan
 
 
+def _settled(path: Path) -> list[str]:
+    """Return the requirements that a run's first pass was executed with; none where it did not come to that."""
+    settled: list[str] = []
+    for record in _as_far_as_sound(path):
+        if record["type"] == "profile":
+            settled = strs_of(record.get("requirements"))
+        elif record["type"] == "phase" and record["phase"] == "execute":
+            return settled
+    return []
+
+
 def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
     try:
         return Checkpoint.behind(record)
@@ -206,14 +239,11 @@ def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
         raise UsageError(f"the pass at seq {record['seq']} cannot be gone on from: {first_problem(error)}") from None
 
 
-def _edited(plan: Plan | Mapping[str, Any] | None, secrets: RunSecrets) -> Plan | None:
-    """Return a copy of an edited plan as it is recorded, in which steps may be executed.
-
-    Raises UsageError, ValidationError.
-    """
+def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
+    """Return a copy of an edited plan as it is recorded, in which steps may be executed. Raises UsageError."""
     if plan is None:
         return None
-    copied = parse_plan(dict(plan), fresh=False) if isinstance(plan, Mapping) else _copied(plan)
+    copied = _copied(plan)
     told = dump_plan(copied)
     concealed = secrets.conceal_edited(told)
     return copied if concealed is told else Plan.model_validate(concealed)

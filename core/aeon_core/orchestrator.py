@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.config import RunConfig, configured_secrets, runs_directory
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
@@ -68,7 +68,7 @@ class Orchestrator:
     directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
-    `criteria` of convergence come before the file that the configuration names.
+    `criteria` of convergence and `requirements` come before the files that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
     `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins;
     `secrets` are those of the run, by default what environment and configuration say.
@@ -88,6 +88,7 @@ class Orchestrator:
         on_delta: Callable[[str | None, str], None] | None = None,
         recorded: Cursor | None = None,
         criteria: ConvergenceCriteria | None = None,
+        requirements: Sequence[str] | None = None,
         resumed: RunResumed | None = None,
         start: Start | None = None,
         secrets: RunSecrets | None = None,
@@ -105,6 +106,7 @@ class Orchestrator:
         self._on_delta = on_delta
         self._recorded = recorded
         self._criteria = criteria
+        self._requirements = requirements
         self._resumed = resumed
         self._start = start
         self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
@@ -137,9 +139,12 @@ class Orchestrator:
         criteria, recorded, start = self._criteria, self._recorded, self._start
         if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
+        requirements = self._required()
         if recorded is None and start is None:
             # Else they come from a journal.
             task = self._secrets.conceal(task)
+        if recorded is None:
+            requirements = self._secrets.conceal_edited(requirements)
         if recorded is None and criteria is not None:
             told = criteria.model_dump(mode="json")
             if (concealed := self._secrets.conceal_edited(told)) is not told:
@@ -178,7 +183,9 @@ class Orchestrator:
                 model=self.llm.model if recorded is None else recorded.first["model"],
                 simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
+                requirements=requirements,
                 given_plan=plan_told,
+                plan_cut=given.cut if given is not None else (),
             )
             self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
@@ -191,6 +198,14 @@ class Orchestrator:
                 _put_into(given, self._secrets.shown(dump_plan(given)))
             journal.close()
             self._effects, self._abort_asked = None, False
+
+    def _required(self) -> list[str]:
+        """Return the requirements that the run is given; none where they are inferred. Raises UsageError."""
+        if self._recorded is not None:
+            return list(self._recorded.first.get("requirements") or ())
+        if self._requirements is None and self.config.requirements is not None:
+            return load_requirements(self.config.requirements)
+        return list(self._requirements or ())
 
     def _conceal_plan(self, given: Plan) -> dict[str, Any]:
         """Put tokens into a given plan in place of its secrets, for as long as it runs; return it as it is recorded.

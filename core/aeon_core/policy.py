@@ -87,17 +87,25 @@ class Policy:
         given = rules if rules is not None else PolicyRules()
         self._rules = [_rule(answer, text) for answer in _STRICTEST for text in getattr(given, answer)]
 
-    def verdict(self, tool: Tool, arguments: Mapping[str, Any], *, substitutes: str | None = None) -> Verdict:
+    def verdict(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        substitutes: str | None = None,
+        objection: str | None = None,
+    ) -> Verdict:
         """Return what is to happen with a call of these, its final arguments. The strictest word holds.
 
         Without a rule about the call, a tool that needs approval is asked about and any other is allowed; but one that
-        is not pure and that a repair put in the place of another (`substitutes`, "" for none) is asked about too.
+        is not pure and that a repair put in the place of another (`substitutes`, "" for none) is asked about too. A
+        call that would be allowed is asked about where a review has an `objection` to it.
         """
         own = tool.verdict(dict(arguments))
         ruled = self._ruled(tool, arguments, substitutes)
         if own is not None and _STRICTEST.index(own.answer) < _STRICTEST.index(ruled.answer):
             return own
-        return ruled
+        return Verdict("ask", objection) if ruled.answer == "allow" and objection is not None else ruled
 
     def hides(self, path: str) -> bool:
         """Return whether a rule denies to read the file at that path of the project: searches leave it out too."""

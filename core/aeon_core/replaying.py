@@ -198,6 +198,6 @@ def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
     if (given := lines[0].get("plan")) is None:
         return None
     try:
-        return Plan.model_validate(given)
+        return Plan.model_validate(given).cut_at(lines[0].get("plan_cut") or ())
     except ValidationError:
         raise UsageError("the plan that the run was given cannot be read") from None

@@ -18,10 +18,10 @@ from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.listening import as_dicts, fan_out
-from aeon_core.journal.reader import read_records
+from aeon_core.journal.reader import BESIDE, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.summary import BESIDE, last_told
+from aeon_core.journal.summary import last_told
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
@@ -40,7 +40,7 @@ from aeon_core.replaying import (
 from aeon_core.secret_forms import secret_values
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
-OPTIONS = ("ttl", "budget", "approve", "model", "on_unknown", "durability")
+OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
 """What may be said anew when a run is resumed; the last two hold for that process alone. The model that is asked is the
 adapter that is handed over: its name is noted for whoever goes on next."""
 

@@ -120,7 +120,7 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
 
 def _is_simulated(key: str, value: Any) -> bool:
     models = [value] if isinstance(value, str) else value
-    return key == "model" and all(model.startswith("simulated:") for model in models)
+    return key in ("model", "judge_model") and all(model.startswith("simulated:") for model in models)
 
 
 def _said_by(config: RunConfig) -> dict[str, Any]:

@@ -272,6 +272,10 @@ def _same_model(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
     return all(model.startswith("simulated:") for model in ([value] if isinstance(value, str) else value))
 
 
+def _same_judge(value: Any, own: Mapping[str, Any], root: Path) -> bool:
+    return _same_model(value, {"model": own["judge_model"]} if "judge_model" in own else own, root)
+
+
 def _warns_before(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
     limit = own.get("budget_warning", 0.8 * own["budget"] if own.get("budget") is not None else None)
     return limit is None or bool(value <= limit)
@@ -283,6 +287,9 @@ HARMLESS: Mapping[str, _Test] = {
     "ttl": _always,
     "single_pass": _always,
     "criteria": _file_in_project,
+    "requirements": _file_in_project,
+    "judge_model": _same_judge,
+    "judge_votes": _always,
     "tools": _never,
     "project_root": _never,
     "approve": _asks_more,
@@ -338,7 +345,7 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
     files: tuple[Path, ...] = ()
     if key == "prompts_dir":
         files = tuple(sorted(_regular_files(Path(value).glob("*.md"))))
-    elif key == "criteria":
+    elif key in ("criteria", "requirements"):
         files = (Path(value),)
     return [TrustItem(key, clean_text(_sentence(key, value, root)), files)]
 
@@ -350,6 +357,8 @@ def _sentence(key: str, value: Any, root: Path) -> str:
         "base_url": f"send every request to a model, with your key, to {value}",
         "project_root": f"work in the folder {str(value)!r}",
         "criteria": f"read the criteria of convergence from {str(value)!r}{away}",
+        "requirements": f"read the requirements of a finished answer from {str(value)!r}{away}",
+        "judge_model": f"have another model judge: {value}",
         "approve": f"ask you about less: {_listed(value)}",
         "wait": f"wait {value} s for a decision from another terminal",
         "on_unknown": "repeat an unsafe call of a tool although its outcome is unknown",

@@ -13,7 +13,7 @@ from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.config import runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork, forked_config, starting_plan
+from aeon_core.forking import Fork, forked_config, starting_edit
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
@@ -151,7 +151,7 @@ def test_a_later_pass_is_no_single_pass(parent: Path) -> None:
 
 
 def test_what_was_executed_and_not_changed_does_not_run_again(parent: Path, tmp_path: Path) -> None:
-    plan = starting_plan(parent, 2)
+    plan = starting_edit(parent, 2).plan
     assert plan is not None
     done = [step.step_id for step in plan.walk() if step.status == "complete"]
     waiting = next(step for step in plan.walk() if step.status == "pending")
@@ -168,7 +168,7 @@ def test_what_was_executed_and_not_changed_does_not_run_again(parent: Path, tmp_
 
 
 def test_a_changed_step_runs_again_with_all_that_hangs_on_it_and_is_forgotten(parent: Path, tmp_path: Path) -> None:
-    plan = starting_plan(parent, 2)
+    plan = starting_edit(parent, 2).plan
     assert plan is not None
     first = next(step for step in plan.walk() if step.status == "complete")
     store = InMemoryStore()
@@ -210,7 +210,7 @@ def test_a_key_in_an_edited_plan_reaches_the_tool_and_not_the_journal(parent: Pa
         given.append(text)
         return "used"
 
-    plan, key = starting_plan(parent, 2), "sk-" + "ant-" + "x" * 40
+    plan, key = starting_edit(parent, 2).plan, "sk-" + "ant-" + "x" * 40
     assert plan is not None
     waiting = next(step for step in plan.walk() if step.status == "pending")
     waiting.tool, waiting.arguments = "use", {"text": key}
@@ -276,7 +276,7 @@ def test_other_criteria_hold_where_no_step_is_left_to_run(given_up: Path, tmp_pa
 
 
 def test_a_plan_without_the_step_that_failed_is_assessed_without_it(given_up: Path, tmp_path: Path) -> None:
-    edited = starting_plan(given_up, 2)
+    edited = starting_edit(given_up, 2).plan
     assert edited is not None
     edited.steps = [step for step in edited.steps if step.status == "complete"]
     result, _, _ = forked(given_up, tmp_path / "f.jsonl", plan=edited)
@@ -285,7 +285,7 @@ def test_a_plan_without_the_step_that_failed_is_assessed_without_it(given_up: Pa
 
 
 def test_in_the_first_pass_no_step_was_executed_whatever_a_plan_says(parent: Path, tmp_path: Path) -> None:
-    executed = starting_plan(parent, 2)
+    executed = starting_edit(parent, 2).plan
     result, _, records = forked(parent, tmp_path / "f.jsonl", 1, plan=executed)
     assert {step["status"] for step in records[0]["plan"]["steps"]} == {"pending"}
     assert result.status == "converged"

@@ -11,11 +11,12 @@ from pydantic import AfterValidator, Field, ValidationError
 from aeon_core.checks import nearest, shown
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
+from aeon_core.judge.judgement import FLAGS
+from aeon_core.plain import clean_text
 from aeon_core.plan.models import NonBlank
+from aeon_core.regular_file import read_text
+from aeon_core.validation.result_checks import Flag as Flag
 from aeon_core.yaml_file import load_yaml
-
-Flag = Literal["plan", "step", "answer", "memory"]
-FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 ReasonCode = Literal[
     "complete",
@@ -33,6 +34,7 @@ ReasonCode = Literal[
     "ttl_expired",
 ]
 REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
+_MAX_BYTES, _MAX_REQUIREMENTS, _MAX_REQUIREMENT = 1_000_000, 50, 1_000
 
 
 def _no_repeats(values: list[Any]) -> list[Any]:
@@ -53,20 +55,17 @@ Score = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class AdditionalCriterion(Entity):
-    """A criterion of one's own, in words. Its name is the reason code where it is not met.
-
-    Where only a model could judge it and none is asked, or it gives no usable reply, the criterion is not met.
-    """
+    """A criterion of one's own, in words: one more requirement. Its name is the reason code where it is not met."""
 
     name: Annotated[NonBlank, AfterValidator(_no_reason_code)]
     description: NonBlank
 
 
 class ConvergenceCriteria(Entity):
-    """What a result must reach, beside what always holds: every step done, no contradiction, no invented tool.
+    """What a result must reach, besides what always holds: every step done, no invented tool, a judgement.
 
-    `completeness` and `coherence` are least scores, 0…1. `consistency` lists the flags that must hold. The defaults
-    serve where nothing else is asked for (adaptive FR-022).
+    `completeness` and `coherence` are minimum scores, 0…1; `consistency` lists the flags that must hold (adaptive
+    FR-022).
     """
 
     completeness: Score = 0.8
@@ -104,6 +103,21 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
         return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
     except ValidationError as error:
         raise UsageError(_wrong(where, data, error)) from None
+
+
+def load_requirements(path: Path | str) -> list[str]:
+    """Return the requirements of a text file, one a line; blank lines do not count (contract: --requirements).
+
+    Raises UsageError in one line that names the file.
+    """
+    where = f"the requirements file {str(path)!r}"
+    lines = (" ".join(clean_text(line).split()) for line in read_text(path, where, _MAX_BYTES).split("\n"))
+    if not (found := list(dict.fromkeys(line for line in lines if line))):
+        raise UsageError(f"{where} holds no requirement; write one a line")
+    if len(found) > _MAX_REQUIREMENTS or max(map(len, found)) > _MAX_REQUIREMENT:
+        most = f"at most {_MAX_REQUIREMENTS} of at most {_MAX_REQUIREMENT} characters"
+        raise UsageError(f"{where} holds more than a judge can answer; write {most}, one a line")
+    return found
 
 
 def _check_additional_keys(criteria: Any, where: str) -> None:

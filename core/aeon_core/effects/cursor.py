@@ -22,8 +22,8 @@ class RecordingEnded(ReplayMismatchError):
 class Cursor:
     """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits.
 
-    What a run_resumed took back is left out, and so are calls that were made again for a secret: the kernel did not ask
-    for these.
+    What a run_resumed took back is left out, and so are calls that were made again for a secret and labels that a
+    person added later: the kernel did not ask for these.
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -155,7 +155,7 @@ def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, An
         elif line.get("repeats") is not None:
             if line["state"] == "finished":
                 repeats.append((len(held), line))
-        elif line["type"] not in _NOT_EMITTED:
+        elif line["type"] not in _NOT_EMITTED and not (line["type"] == "label" and line["source"] == "person"):
             held.append(line)
     return held, _within(held, changes), _within(held, repeats)
 

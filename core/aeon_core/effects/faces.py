@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +15,22 @@ from aeon_core.prompts.shaping import shaped
 
 @dataclass
 class PortModel(LLMAdapter):
-    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` is told of each reply.
+    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
 
-    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026); `around`
-    what a call is made within.
+    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026).
     """
 
     effects: Effects
     place: Callable[[], tuple[int, str | None]]
     on_response: Callable[[LLMRequest, LLMResponse], None]
     mode: Callable[[], ReasoningMode | None] = lambda: None
-    around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         pass_number, step_id = self.place()
         if (mode := self.mode()) is not None:
             request = shaped(request, mode)
-        with self.around():
-            response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
-            self.on_response(request, response)
+        response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
+        self.on_response(request, response)
         return response
 
 

@@ -25,13 +25,23 @@ def permitted(
     schema: Schema,
     pass_number: int,
     substitutes: str | None = None,
+    objection: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of.
+    """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
+    `objection` what the review of the plan has against the call.
 
     A person may edit the arguments: what was edited is judged anew, and asked about no second time. Raises ToolError
     where the call is denied or not approved, RunAborted where a person ended the run.
     """
-    judge = partial(effects.judge, policy, tool, pass_number=pass_number, step_id=step.step_id, substitutes=substitutes)
+    judge = partial(
+        effects.judge,
+        policy,
+        tool,
+        pass_number=pass_number,
+        step_id=step.step_id,
+        substitutes=substitutes,
+        objection=objection,
+    )
     verdict = judge(arguments)
     if verdict.answer == "allow":
         return dict(arguments)

@@ -21,6 +21,8 @@ class KnownModel:
     simulated: bool
     price: ModelPrice | None
     context_window: int | None
+    judges: bool = False
+    """Whether it gets the requests to judge and to review, and no other."""
 
     def described(self) -> dict[str, Any]:
         """Return it as `run_started` holds it."""
@@ -30,30 +32,33 @@ class KnownModel:
             "simulated": self.simulated,
             "price": price,
             "context_window": self.context_window,
+            **({"judges": True} if self.judges else {}),
         }
 
 
 def known_models(llm: LLMAdapter, config: RunConfig) -> list[KnownModel]:
     """Return what is known of a run's models: by the configuration, by the adapters, by the catalogue."""
-    return [_known(adapter, config) for adapter in adapters_of(llm)]
+    judge = llm.judge if isinstance(llm, ModelChain) else None
+    return [_known(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
 
 
 def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
-    """Return the models of a chain, or the one that stands alone."""
-    return list(llm.models) if isinstance(llm, ModelChain) else [llm]
+    """Return the models of a chain, its judge last, or the one that is no chain."""
+    return llm.all if isinstance(llm, ModelChain) else [llm]
 
 
-def _known(adapter: LLMAdapter, config: RunConfig) -> KnownModel:
+def _known(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> KnownModel:
     price = FREE if adapter.simulated else price_of(adapter.model, config.prices)
     window = config.context_window or adapter.context_window or context_window_of(adapter.model)
-    return KnownModel(adapter.model, adapter.simulated, price, window)
+    return KnownModel(adapter.model, adapter.simulated, price, window, judges)
 
 
 def recorded_model(entry: Mapping[str, Any]) -> KnownModel:
     """Return what `run_started` says of a model."""
     price, simulated = entry.get("price"), entry.get("simulated") is True
     known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
-    return KnownModel(entry["model"], simulated, known, entry.get("context_window"))
+    judges = entry.get("judges") is True
+    return KnownModel(entry["model"], simulated, known, entry.get("context_window"), judges)
 
 
 def check_budget(config: RunConfig, models: Sequence[KnownModel]) -> None:

@@ -20,6 +20,7 @@ from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.catalogue import price_date
+from aeon_core.llm.chain import JUDGING
 from aeon_core.llm.retry import attempts
 
 logger = logging.getLogger("aeon")
@@ -101,7 +102,8 @@ class Models:
     @property
     def simulated(self) -> bool:
         """Whether a model that was in use is no real one."""
-        return any(known.simulated for known in self.known[: self._index + 1])
+        used = self.known[: self._index + 1]
+        return any(known.simulated for known in self.known if known.judges or known in used)
 
     def standing(self) -> dict[str, Any]:
         """Return where they stand, as plain JSON: what `restore` takes."""
@@ -131,20 +133,30 @@ class Models:
     def complete(self, call: Call) -> LLMResponse:
         """Return the reply of the first model that gives one, each tried at most three times (core FR-048).
 
-        A model that failed for good is not asked again in this run. Raises LLMError, RunAborted, CostCeilingReached.
+        A model that failed for good is not asked again in this run.
+        Where one of them judges, no other is asked to. Raises LLMError, RunAborted, CostCeilingReached.
         """
         begins_at, self._line.model_failed = self._line.next_seq, False
+        if call.request.purpose in JUDGING and self.known[-1].judges:
+            return self._judged(call)
         while True:
             try:
                 return self._with_attempts(call)
             except LLMError as error:
-                if self._index + 1 >= len(self.known):
+                if self._index + 1 >= sum(not known.judges for known in self.known):
                     self._line.model_failed = True
                     self._line.resumes_from(begins_at)
                     raise
                 failed, self._index = self.model.model, self._index + 1
                 message = f"{failed} failed: {error.message}; going on with {self.model.model}"
                 self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
+
+    def _judged(self, call: Call) -> LLMResponse:
+        used, self._index = self._index, len(self.known) - 1
+        try:
+            return self._with_attempts(call)
+        finally:
+            self._index = used
 
     def _with_attempts(self, call: Call) -> LLMResponse:
         def failed(error: LLMError, wait: float | None) -> None:

@@ -24,6 +24,7 @@ from aeon_core.effects.models import Call, Deltas, Models
 from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
 from aeon_core.errors import RunAborted
+from aeon_core.journal.question import UNASKED
 from aeon_core.journal.records import (
     ApprovalPoint,
     ApprovalRecord,
@@ -306,7 +307,7 @@ class Effects:
         """Return the approval of what nobody is to be asked about any more; None where a person is."""
         if point in self._changed().get("approve", self._approve):
             return None
-        return ApprovalDecision(decision="approve", feedback=f"nobody is asked about a {point} any more")
+        return ApprovalDecision(decision="approve", feedback=UNASKED.format(point))
 
     def _on_unknown_now(self) -> ApprovalDecision | None:
         return unattended(self._changed().get("on_unknown", self._on_unknown))
@@ -320,6 +321,7 @@ class Effects:
         pass_number: int,
         step_id: str,
         substitutes: str | None = None,
+        objection: str | None = None,
     ) -> Verdict:
         """Return what the policy says of a call; journaled, since it hangs on the file system and on the machine."""
         if self._line.recording:
@@ -327,7 +329,7 @@ class Effects:
             noted = line.get("type") == "policy"
             verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
         else:
-            verdict = self._verdict(policy, tool, arguments, substitutes)
+            verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
@@ -341,9 +343,12 @@ class Effects:
             )
         return verdict
 
-    def _verdict(self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
+    def _verdict(
+        self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None
+    ) -> Verdict:
         try:
-            verdict = policy.verdict(tool, self._secrets.reveal(arguments), substitutes=substitutes)
+            known = self._secrets.reveal(arguments)
+            verdict = policy.verdict(tool, known, substitutes=substitutes, objection=objection)
         except LostSecretError as error:
             return Verdict("deny", error.message)
         return Verdict(verdict.answer, self._secrets.conceal(verdict.reason))

@@ -10,24 +10,29 @@ from typing import Any, Literal
 from aeon_core.effects.approval import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
-from aeon_core.journal.question import NOBODY
+from aeon_core.journal.question import NOBODY, UNASKED
+from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.plan.carrying import carried_over
+from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import parse_plan
+from aeon_core.plan.parsing import dump_plan
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 
 Point = Literal["plan", "pass"]
+_LABELLING = frozenset({"accept", "approve", "reject"})
+SETTLED = "the requirements were settled with the first plan; leave them out, or fork the run with others"
 
 
 @dataclass(frozen=True)
 class Review:
     """What a person decided that changes the run; each of the fields where it is that.
 
-    `plan` takes the place of the one there is; `report` holds their words as an issue, which the plan is refined for;
-    `accepted` ends the run with the result as it is.
+    `plan` takes the place of the one there is, and so do `requirements`; `report` holds their words as an issue, which
+    the plan is refined for; `accepted` ends the run with the result as it is.
     """
 
     plan: Plan | None = None
+    requirements: list[str] | None = None
     report: SemanticValidationReport | None = None
     accepted: bool = False
 
@@ -45,8 +50,9 @@ def review(
     """Ask a person about a plan or a pass; return what they want otherwise, None where it goes on as it is.
 
     `before` is the plan as it was before the pass, which `replay` runs once more. An edited plan keeps what was
-    executed and is not changed; one that is no plan is asked about again, with what is wrong with it. Raises RunAborted
-    where a person ends the run, and where nobody could be asked.
+    executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
+    `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
+    is journaled as a label. Raises RunAborted where a person ends the run, and where nobody could be asked.
     """
     problem: dict[str, Any] = {}
     while True:
@@ -58,12 +64,41 @@ def review(
         if answer.feedback == NOBODY:
             how = "resume it where somebody can answer, at a terminal or with --wait SECONDS, or with --approve none"
             raise RunAborted(f"the {point} was to be approved, and {NOBODY}; {how}")
+        if (label := _label(point, subject, answer, pass_number)) is not None:
+            effects.emit(label)
         if answer.decision != "edit":
             return _otherwise(answer, before, report)
         try:
-            return Review(plan=carried_over(parse_plan(answer.edited, fresh=False), plan))
+            return _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
         except ValidationError as error:
             problem = {"problem": error.message}
+
+
+def _label(point: Point, subject: Mapping[str, Any], answer: ApprovalDecision, pass_number: int) -> LabelRecord | None:
+    """Return what a person's decision about a pass says of its result; None where it says nothing.
+
+    To accept it, or to approve it as converged, calls it good; to reject it, or to approve another pass, calls it bad.
+    """
+    if point != "pass" or answer.feedback == UNASKED.format(point) or answer.decision not in _LABELLING:
+        return None
+    converged = answer.decision == "approve" and subject["ended"] == "converged"
+    verdict: Verdict = "good" if converged or answer.decision == "accept" else "bad"
+    return LabelRecord(verdict=verdict, why=answer.feedback, pass_number=pass_number, source="decision")
+
+
+def takes_requirements(point: str, pass_number: int) -> bool:
+    """Return whether a person can change the requirements here: they are settled when the first plan is approved."""
+    return point == "plan" and pass_number == 1
+
+
+def _edited(edit: PlanEdit, plan: Plan, known: list[str] | None, point: Point, pass_number: int) -> Review:
+    changed = edit.requirements if edit.requirements != known else None
+    if changed is not None and not takes_requirements(point, pass_number):
+        raise ValidationError(SETTLED)
+    edited = carried_over(edit.plan, plan) if edit.plan is not None else None
+    if edited is not None and changed is not None and dump_plan(edited) == dump_plan(plan):
+        edited = None
+    return Review(plan=edited, requirements=changed)
 
 
 def _otherwise(answer: ApprovalDecision, before: Plan | None, report: SemanticValidationReport) -> Review | None:

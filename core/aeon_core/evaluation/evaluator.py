@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +11,43 @@ from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
 from aeon_core.evaluation.standing import standing
-from aeon_core.llm.base import LLMAdapter
+from aeon_core.judge.asking import Ask
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.report import SemanticValidationReport, ValidationIssue
-from aeon_core.validation.validator import SemanticValidator
+from aeon_core.validation.report import SemanticValidationReport, ValidationIssue, report_of
+from aeon_core.validation.result_checks import Artifacts
+from aeon_core.validation.validator import SemanticValidator, issues_of
 
 
 class Evaluator:
     """Validates and assesses. `criteria` are those of convergence, None for the defaults."""
 
     def __init__(
-        self, task: str, registry: ToolRegistry, criteria: ConvergenceCriteria | None, prompts_dir: Path | None
+        self,
+        task: str,
+        registry: ToolRegistry,
+        criteria: ConvergenceCriteria | None,
+        prompts_dir: Path | None,
+        votes: int = 1,
     ) -> None:
         self._task = task
         self._registry = registry
         self._criteria = criteria
         self._prompts_dir = prompts_dir
-        self._rules = SemanticValidator(registry)
+        self._votes = votes
+        self._exact = SemanticValidator(registry)
 
-    def of_plan(self, plan: Plan) -> SemanticValidationReport:
-        """Return what the rules say of a plan that is still to run."""
-        return self._rules.validate_plan(plan, task=self._task)
+    def of_plan(self, plan: Plan, requirements: Sequence[str] = (), ask: Ask | None = None) -> SemanticValidationReport:
+        """Return the report on a plan that is still to run: exact checks, and a model's review where `ask` is given."""
+        if ask is None:
+            return self._exact.validate_plan(plan, task=self._task)
+        validator = SemanticValidator(self._registry, ask, prompts_dir=self._prompts_dir)
+        return validator.validate_plan(plan, task=self._task, requirements=requirements)
 
     def of_step(self, step: PlanStep, plan: Plan) -> list[ValidationIssue]:
-        """Return what the rules say of one step within a plan: how a refined fragment is looked at (FR-049)."""
-        return self._rules.validate_step(step, plan, task=self._task).issues
+        """Return what exact checks say of one step within a plan: how a refined fragment is validated (FR-049)."""
+        return self._exact.validate_step(step, plan, task=self._task).issues
 
     def of_pass(
         self,
@@ -47,12 +57,12 @@ class Evaluator:
         failures: Mapping[str, list[str]],
         answer: str | None,
         memory: Mapping[str, Any],
-        judge: LLMAdapter | None,
+        requirements: Sequence[str] = (),
+        ask: Ask | None,
     ) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
-        """Return the report on what a pass gave, and whether it converged. Without a judge by rules alone; where the
-        judge gives no judgement it has not (`not_judged`).
+        """Return the report on what a pass gave, and whether it converged; without `ask` by exact checks alone.
 
-        What invalid steps gave does not count, nor what their parts gave where others stand in for all of them.
+        What invalid steps gave does not count, nor what their parts gave where other steps replace all of them.
         """
         left = standing(plan)
         valid = {step.step_id for step in left.walk() if step.status != "invalid"}
@@ -65,17 +75,15 @@ class Evaluator:
             "memory": {key: value for key, value in memory.items() if key not in invalid},
             "failures": {step_id: errors for step_id, errors in failures.items() if step_id not in invalid},
         }
-        validator = SemanticValidator(self._registry, judge, prompts_dir=self._prompts_dir)
-        report, judgement = validator.judge_execution(**artifacts)
-        engine = ConvergenceEngine(self._criteria, judge, prompts_dir=self._prompts_dir)
+        report = self._exact.validate_execution(**artifacts)
+        engine = ConvergenceEngine(self._criteria, ask, prompts_dir=self._prompts_dir, votes=self._votes)
         tools = [tool.name for tool in self._registry]
-        assessment = engine.assess(report=report, tools=tools, **artifacts)
-        if judgement is None:
-            return report, assessment
-        if (score := judgement.completeness) is not None:
-            too_low = judgement.unmet or score < engine.criteria.completeness
-            assessment = assessment.limited(score, incomplete=too_low)
-        return report, assessment.unjudged(judgement.failure) if judgement.failure is not None else assessment
+        given = Artifacts(**{**artifacts, "answer": (answer or "").strip()}, tools=tools)
+        assessment, judgement = engine.judged(given, requirements)
+        if judgement is not None and judgement.issues:
+            judged = issues_of(judgement.issues, "answer", start=len(report.issues) + 1)
+            report = report_of(report.validation_id, report.artifact_type, [*report.issues, *judged])
+        return report, assessment
 
 
 def depth_evidence(

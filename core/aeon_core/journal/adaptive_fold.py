@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.journal import adaptive_text
 from aeon_core.journal.adaptive_parts import (
     AdvisoryView,
     AssessmentView,
+    CheckView,
     InterventionView,
     IssueView,
+    LabelView,
     ProfileView,
     RefinementView,
     ReportView,
+    RequirementView,
+    SuspicionView,
 )
+from aeon_core.journal.log_text import brief
 from aeon_core.journal.values import dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 
 if TYPE_CHECKING:
@@ -34,8 +40,27 @@ _DIMENSIONS = (
 def profile(view: RunView, record: Record) -> None:
     """Fold in a TaskProfile that was inferred or revised."""
     found = profile_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
+    last = view.profile
+    if last is not None and replace(found, seq=last.seq, reason=last.reason, requirements=last.requirements) == last:
+        view.profiles[-1] = replace(last, requirements=found.requirements)
+        view.add_line("info", "profile", f"{found.reason}: {' · '.join(map(brief, found.requirements))}")
+        return
     view.profiles.append(found)
     view.add_line("info", "profile", adaptive_text.profile(found))
+
+
+def label(view: RunView, record: Record) -> None:
+    """Fold in a person's verdict on a pass."""
+    found = LabelView(
+        seq=view.last_seq,
+        ts=view.last_ts,
+        pass_number=int_of(record.get("pass")),
+        verdict=str_of(record.get("verdict")),
+        why=str_of(record.get("why")),
+        source=str_of(record.get("source")),
+    )
+    view.labels.append(found)
+    view.add_line("info", "label", adaptive_text.label(found))
 
 
 def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
@@ -51,6 +76,7 @@ def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
         reasoning_mode=str_of(depth.get("reasoning_mode")),
         allocated_ttl=int_of(ttl) if number_of(ttl) is not None else None,
         reason=str_of(record.get("adjustment_reason")),
+        requirements=strs_of(record.get("requirements")),
     )
 
 
@@ -80,7 +106,11 @@ def convergence(view: RunView, record: Record) -> None:
 
 
 def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> AssessmentView:
-    """Return what a ConvergenceAssessment says, of a record or of a result."""
+    """Return what a ConvergenceAssessment says, of a record or of a result.
+
+    Of a result that was not judged there are no scores, and only the flags that exact checks found broken.
+    """
+    unjudged = "not_judged" in strs_of(assessment.get("reason_codes"))
     flags = dict_of(assessment.get("consistency_status")) or {}
     metadata = dict_of(assessment.get("metadata")) or {}
     return AssessmentView(
@@ -88,12 +118,44 @@ def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> Asse
         pass_number=pass_number,
         converged=assessment.get("converged") is True,
         reason_codes=strs_of(assessment.get("reason_codes")),
-        completeness_score=_score(assessment.get("completeness_score")),
-        coherence_score=_score(assessment.get("coherence_score")),
-        consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool)},
+        completeness_score=None if unjudged else _score(assessment.get("completeness_score")),
+        coherence_score=None if unjudged else _score(assessment.get("coherence_score")),
+        consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool) and not (flag and unjudged)},
         detected_issues=strs_of(assessment.get("detected_issues")),
         criteria=dict_of(metadata.get("criteria")) or {},
         additional=_additional(dict_of(metadata.get("additional")) or {}),
+        requirements=[_requirement(verdict) for verdict in dicts_of(assessment.get("requirements"))],
+        checks=_checks(dict_of(metadata.get("evidence")) or {}),
+        suspicions=[_suspicion(told) for told in dicts_of(metadata.get("suspicions"))],
+    )
+
+
+def _requirement(verdict: Record) -> RequirementView:
+    return RequirementView(
+        n=int_of(verdict.get("n")),
+        text=str_of(verdict.get("text")),
+        met=str_of(verdict.get("met")),
+        evidence=str_of(verdict.get("evidence")),
+        quote_found=verdict.get("quote_found") is True,
+    )
+
+
+def _checks(told: Record) -> list[CheckView]:
+    found = ((name, dict_of(check) or {}) for name, check in told.items())
+    return [
+        CheckView(name, check["ok"], str_of(check.get("evidence")), check.get("quote_found") is True)
+        for name, check in found
+        if isinstance(check.get("ok"), bool)
+    ]
+
+
+def _suspicion(told: Record) -> SuspicionView:
+    stands = told.get("stands")
+    return SuspicionView(
+        text=str_of(told.get("text")),
+        stands=stands if isinstance(stands, bool) else None,
+        evidence=str_of(told.get("evidence")),
+        quote_found=told.get("quote_found") is True,
     )
 
 

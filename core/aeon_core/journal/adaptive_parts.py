@@ -33,6 +33,38 @@ class ReportView:
 
 
 @dataclass
+class RequirementView:
+    """What the judge says of one requirement: `met` is yes, partly or no, `evidence` the words that it quotes."""
+
+    n: int
+    text: str
+    met: str
+    evidence: str
+    quote_found: bool
+    """Whether those words occur in an artifact."""
+
+
+@dataclass
+class CheckView:
+    """What the judge says of coherence or of one consistency flag, by its `name`, and the words that it quotes."""
+
+    name: str
+    ok: bool
+    evidence: str
+    quote_found: bool
+
+
+@dataclass
+class SuspicionView:
+    """What exact checks found odd, and what the judge says of it: `stands` is None where it says nothing."""
+
+    text: str
+    stands: bool | None
+    evidence: str
+    quote_found: bool
+
+
+@dataclass
 class AssessmentView:
     """What convergence says of a pass. Scores are 0…1, None where the journal holds no number."""
 
@@ -49,6 +81,29 @@ class AssessmentView:
     """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
     additional: dict[str, bool] = field(default_factory=dict)
     """By name, whether an additional criterion is met."""
+    requirements: list[RequirementView] = field(default_factory=list)
+    """The judge's verdict on each requirement; none where the result was not judged."""
+    checks: list[CheckView] = field(default_factory=list)
+    """The judge's evidence for coherence and for each consistency flag."""
+    suspicions: list[SuspicionView] = field(default_factory=list)
+
+    @property
+    def not_judged(self) -> str:
+        """Why no judge's verdict could be had; empty where there is one, or none was wanted."""
+        wanting = "not_judged" in self.reason_codes
+        return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
+
+
+@dataclass
+class LabelView:
+    """A person's verdict on the result of a pass: `good` or `bad`. `source` is `decision` or `person`."""
+
+    seq: int
+    ts: str
+    pass_number: int
+    verdict: str
+    why: str
+    source: str
 
 
 @dataclass
@@ -65,6 +120,8 @@ class ProfileView:
     """Cycles of the whole run."""
     reason: str
     """Why it was made or revised."""
+    requirements: list[str] = field(default_factory=list)
+    """What a finished answer must satisfy, as it was settled by then; none where that is the task itself."""
 
 
 @dataclass

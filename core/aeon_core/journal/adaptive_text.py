@@ -8,11 +8,15 @@ from typing import Any
 from aeon_core.journal.adaptive_parts import (
     AdvisoryView,
     AssessmentView,
+    CheckView,
     InterventionView,
     IssueView,
+    LabelView,
     ProfileView,
     RefinementView,
     ReportView,
+    RequirementView,
+    SuspicionView,
 )
 from aeon_core.journal.log_text import brief, difference
 from aeon_core.journal.values import dict_of, dicts_of, number_of
@@ -42,6 +46,12 @@ def verdict(shown: AssessmentView) -> str:
     """Return whether the pass converged, and its reason codes."""
     codes = ", ".join(brief(code, 40) for code in shown.reason_codes[:20]) or "no reason was recorded"
     return f"{'converged' if shown.converged else 'not converged'}: {codes}"
+
+
+def label(shown: LabelView) -> str:
+    """Return a person's verdict on a pass, and why."""
+    why = f": {brief(shown.why, 400)}" if shown.why else ""
+    return f"pass {shown.pass_number} labelled {brief(shown.verdict, 10)}{why}"
 
 
 _REASONS = {
@@ -91,6 +101,38 @@ def _reason(code: str, shown: AssessmentView) -> str:
 def flags(shown: AssessmentView) -> list[tuple[bool, str]]:
     """Return each consistency flag, and what it says in words."""
     return [(ok, f"{words(name)} {'agrees' if ok else 'disagrees'}") for name, ok in shown.consistency.items()]
+
+
+QUOTE_NOT_FOUND = "quote not found"
+MET_ICONS = {"yes": "✔", "partly": "◐", "no": "✖"}
+
+
+def requirement(shown: RequirementView) -> str:
+    """Return one line about a requirement: whether it is met, and the words that the judge quotes for it."""
+    return f"{MET_ICONS.get(shown.met, '?')} {brief(shown.text, 300)}{_quote(shown)}"
+
+
+def check(shown: CheckView) -> str:
+    """Return one line about coherence or a consistency flag, and the words that the judge quotes for it."""
+    return f"{'✔' if shown.ok else '✖'} {words(shown.name)}{_quote(shown)}"
+
+
+def suspicion(shown: SuspicionView) -> str:
+    """Return one line about what exact checks found odd, and what the judge says of it."""
+    said = {True: "✖ confirmed", False: "✔ dismissed", None: "? not settled"}[shown.stands]
+    return f"{said}: {brief(shown.text, 300)}{_quote(shown) if shown.stands is not None else ''}"
+
+
+def _quote(shown: RequirementView | CheckView | SuspicionView) -> str:
+    quote = f" — “{brief(shown.evidence, 200)}”" if shown.evidence else ""
+    return quote if shown.quote_found else f"{quote} ({QUOTE_NOT_FOUND})"
+
+
+def told_by_verdicts(shown: AssessmentView) -> set[str]:
+    """Return the lines of `detected_issues` that only repeat a verdict of the judge, or that there is none."""
+    unmet = {"partly": "partly met", "no": "not met"}
+    said = {f"requirement {each.n} is {unmet.get(each.met)}: {each.text}" for each in shown.requirements}
+    return said | {each.text for each in shown.suspicions if each.stands} | {shown.not_judged}
 
 
 def convergence(shown: AssessmentView) -> str:

@@ -22,7 +22,7 @@ _MODES = get_args(ExecutionMode)
 def apply(view: RunView, record: Record) -> None:
     """Fold one record into `view`. Raises only on a record that is no mapping of strings."""
     handler = _HANDLERS.get(str_of(record.get("type")))
-    view.last_seq = int_of(record.get("seq"), view.last_seq)
+    before, view.last_seq = view.last_ts, int_of(record.get("seq"), view.last_seq)
     view.last_ts = str_of(record.get("ts")) or view.last_ts
     view.run_id = view.run_id or str_of(record.get("run"))
     if "pass" in record and record.get("type") != "profile":
@@ -30,6 +30,9 @@ def apply(view: RunView, record: Record) -> None:
         view.current_pass = int_of(record["pass"], view.current_pass)
     if handler is not None:
         handler(view, record)
+    if record.get("type") == "label" and view.status != "running":
+        # A run takes no longer because somebody labels it later.
+        view.last_ts = before
 
 
 def _run_started(view: RunView, record: Record) -> None:
@@ -48,6 +51,7 @@ def _run_started(view: RunView, record: Record) -> None:
 
 def _run_resumed(view: RunView, record: Record) -> None:
     view.status, view.result, view.asked = "running", None, ""
+    view.labels = [each for each in view.labels if each.seq < int_of(record.get("continues_at"), view.last_seq)]
     adaptive_fold.outcome(view, {})
     model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")
     view.model = model or view.model
@@ -300,6 +304,7 @@ _HANDLERS: dict[str, Callable[[RunView, Record], None]] = {
     "ttl": _ttl,
     "approval": _approval,
     "convergence": adaptive_fold.convergence,
+    "label": adaptive_fold.label,
     "notice": _notice,
     "profile": adaptive_fold.profile,
     "refinement": adaptive_fold.refinement,

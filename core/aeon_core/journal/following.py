@@ -11,6 +11,7 @@ from typing import IO, Any, Literal
 from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
 from aeon_core.journal.reader import (
+    BESIDE,
     ENDS,
     MAX_LINE,
     FindTexts,
@@ -21,7 +22,6 @@ from aeon_core.journal.reader import (
     unreadable,
     why_no_line,
 )
-from aeon_core.journal.summary import BESIDE
 from aeon_core.journal.taken_back import taken_back_in
 
 _CHUNK = 1024 * 1024

@@ -49,6 +49,7 @@ def _standing(view: RunView, begun: Record) -> None:
     if (profile := dict_of(begun.get("task_profile"))) is not None:
         depth = dict_of(begun.get("adaptive_depth")) or {}
         told = {**profile, "adaptive_depth": depth, "adjustment_reason": depth.get("adjustment_reason")}
+        told["requirements"] = begun.get("requirements")
         view.profiles.append(profile_of(told, pass_number=number, seq=view.last_seq))
     if (assessment := dict_of(begun.get("assessment"))) is not None:
         view.assessments.append(assessment_of(assessment, pass_number=number, seq=view.last_seq))

@@ -54,12 +54,26 @@ class OverallStatistics(Entity):
     patterns: ExecutionPatterns = Field(default_factory=ExecutionPatterns)
 
 
+class Label(Entity):
+    """A person's verdict on the result of a pass (contract: `label`); of several on one pass the last counts.
+
+    `source` is `decision` where it was given with the decision about the pass, `person` where it was added later.
+    `timestamp` is ISO 8601, UTC.
+    """
+
+    pass_number: int
+    verdict: str
+    why: str | None
+    source: str
+    timestamp: str
+
+
 class ExecutionHistory(Entity):
     """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended.
 
     `configuration` holds the run's options and its model; of a run that was assessed also `convergence_criteria`, the
-    thresholds that held, and `adaptive_depth`, the first AdaptiveDepthConfiguration; of a fork `parent`, the `run_id`
-    that it was forked from and the `pass` that it began with.
+    thresholds that held, `requirements`, what a finished answer must satisfy, and `adaptive_depth`, the first
+    AdaptiveDepthConfiguration; of a fork `parent`, the `run_id` that it was forked from and the `pass` it began with.
     """
 
     execution_id: str
@@ -68,6 +82,7 @@ class ExecutionHistory(Entity):
     passes: list[ExecutionPass]
     final_result: RunResult | None
     overall_statistics: OverallStatistics
+    labels: list[Label] = Field(default_factory=list)
 
 
 def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHistory:
@@ -107,7 +122,8 @@ def open_run(
     part = one.view(view)
     part.damage = view.damage
     own = [each for each in passes.passes if each.pass_number == pass_number]
-    return part, history.model_copy(update={"passes": own})
+    labels = [each for each in history.labels if each.pass_number == pass_number]
+    return part, history.model_copy(update={"passes": own, "labels": labels})
 
 
 def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
@@ -172,6 +188,16 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
             total_repairs=len(view.repairs),
             patterns=patterns_of(view),
         ),
+        labels=[
+            Label(
+                pass_number=each.pass_number,
+                verdict=each.verdict,
+                why=each.why or None,
+                source=each.source,
+                timestamp=each.ts,
+            )
+            for each in view.labels
+        ],
     )
 
 
@@ -179,6 +205,7 @@ def _configuration(view: RunView, passes: list[ExecutionPass]) -> dict[str, Any]
     found: dict[str, Any] = {
         "convergence_criteria": view.assessments[-1].criteria if view.assessments else None,
         "adaptive_depth": passes[0].adaptive_depth if passes else None,
+        "requirements": view.requirements,
     }
     return {**view.config, "model": view.model, **{key: deepcopy(value) for key, value in found.items() if value}}
 

@@ -27,7 +27,7 @@ _STEP = b'"step_id":"'
 _SHA = b'"sha256":"'
 _REFERENCE = re.compile(rb'"\$text":\s*"([0-9a-f]{64})"')
 _LAST_COUNTS = frozenset(
-    (b"run_started", b"plan", b"ttl", b"pass", b"profile", b"validation", b"approval", b"run_finished")
+    (b"run_started", b"plan", b"ttl", b"pass", b"profile", b"validation", b"approval", b"label", b"run_finished")
 )
 """Types of which the last record says how things stand."""
 _TRAILS = frozenset((b"phase", b"convergence"))

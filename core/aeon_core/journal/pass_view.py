@@ -69,6 +69,7 @@ class PassFold:
         }
         for step in view.steps.values():
             step.repairs = [repair for repair in step.repairs if repair.pass_number == self._number]
+        view.labels = [each for each in whole.labels if each.pass_number == self._number]
         self._keep_own_findings()
         return view
 

@@ -66,7 +66,9 @@ class PassesFold:
             self._statuses[str_of(record.get("step_id"))] = record.get("status")
         elif kind == "profile":
             depth = deepcopy(dict_of(record.get("adaptive_depth")) or {})
-            self._depths.append((int_of(record.get("pass")), depth))
+            told = (int_of(record.get("pass")), depth)
+            if told not in self._depths[-1:]:
+                self._depths.append(told)  # else the requirements alone were edited
         elif kind == "validation":
             report = _fields(record)
             if report not in self._reports[-1:]:

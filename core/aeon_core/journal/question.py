@@ -8,15 +8,16 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from aeon_core.journal.reader import open_journal, parse_line, read_records, record_type, resolved, tail
+from aeon_core.journal.reader import BESIDE, open_journal, parse_line, read_records, record_type, resolved, tail
 from aeon_core.journal.records import ApprovalPoint, Decision
-from aeon_core.journal.summary import BESIDE
 
 _PASSED_OVER = (*BESIDE, "run_resumed")
 """Types of records behind a question that leave it open: a process that goes on with the run may ask it once more."""
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
 NOBODY = "nobody could be asked"
 """The feedback of a decision that no person made."""
+UNASKED = "nobody is asked about a {} any more"
+"""That of an approval that no person gave, by its point."""
 ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
     "plan": _CALL,
     "pass": get_args(Decision),

@@ -27,8 +27,10 @@ _MOST = 2**63
 BEGINNINGS = ("run_started", "workflow_start")
 """Types of which a journal's first record is one: a run's, and a workflow's."""
 ENDS = ("run_finished", "workflow_end")
+BESIDE = ("journal_recovered", "text", "label")
+"""Types of records that say nothing of where a run stands: they may follow any record, also the last one of a run."""
 END_BYTES = 64 * 1024
-"""How much `tail` reads; more only where the last line is longer."""
+"""How much `tail` reads; more only where that holds no record that says where the run stands."""
 
 FindTexts = Callable[[set[str]], dict[str, str]]
 """Gives those texts that a journal holds further up, by their sha256."""
@@ -275,7 +277,8 @@ def head(path: Path) -> dict[str, Any] | None:
 
 
 def tail(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the last whole records, newest first, references unresolved: those in the file's last 64 kB, at least one.
+    """Yield the last whole records, newest first, references unresolved: those in the file's last 64 kB, and as many
+    before them as it takes to have one that is not of a type BESIDE.
 
     Raises UsageError where the file cannot be opened.
     """
@@ -289,9 +292,10 @@ def tail(path: Path) -> Iterator[dict[str, Any]]:
             whole = chunk[: chunk.rfind(b"\n") + 1]
             if start > 0:
                 whole = whole[whole.find(b"\n") + 1 :]
-            if whole or start == 0 or wanted > MAX_LINE:
+            lines = whole.split(b"\n")
+            if start == 0 or wanted > MAX_LINE or any(record_type(line) not in (*BESIDE, None) for line in lines):
                 break
             wanted *= 4
-    for line in reversed(whole.split(b"\n")):
+    for line in reversed(lines):
         if record_type(line) is not None and (record := parse_line(line, 0, [])) is not None:
             yield record

@@ -18,6 +18,7 @@ Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
 ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
+Verdict = Literal["good", "bad"]
 PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
 ENVELOPE = ("v", "seq", "ts", "run", "type")
@@ -69,8 +70,12 @@ class RunStarted(Record):
     """What the memory starts with."""
     plan: dict[str, Any] | None = None
     """The plan that the run was given."""
+    plan_cut: list[str] | None = None
+    """The steps of it whose subplans nested too deep and were left out."""
     criteria: dict[str, Any] | None = None
     """The criteria of convergence where they are not the defaults."""
+    requirements: list[str] | None = None
+    """What a finished answer must satisfy, where it is given; else it is inferred with the profile."""
     parent: dict[str, Any] | None = None
     """Of a fork: `run_id` of the run that it comes from, and `pass`, the one that it starts with."""
     start: dict[str, Any] | None = None
@@ -289,11 +294,28 @@ class NoticeRecord(Record):
         "questions",
         "manual_intervention",
         "not_judged",
+        "not_reviewed",
     ]
     pass_number: PassNumber
     step_id: str | None = None
     message: str
     data: dict[str, Any] | None = None
+
+
+class LabelRecord(Record):
+    """A person's verdict on the result of a pass, also after `run_finished`; of several on one pass the last counts.
+
+    `source` is `decision` where the kernel writes it with what was decided about the pass, `person` where somebody
+    adds it later: no run emits that, so no replay compares it.
+    """
+
+    type: Literal["label"] = Field(default="label", exclude=True)
+    nulls: ClassVar[Nulls] = "kept"
+    raw: ClassVar[bool] = True
+    verdict: Verdict
+    why: str | None = None
+    pass_number: PassNumber
+    source: Literal["person", "decision"]
 
 
 class CycleRecord(LogEntry, Record):
@@ -365,6 +387,7 @@ AnyRecord = Annotated[
     | ConvergenceRecord
     | RefinementRecord
     | PolicyRecord
+    | LabelRecord
     | CycleRecord
     | PassRecord
     | TextRecord
@@ -388,6 +411,7 @@ __all__ = [
     "CycleRecord",
     "JournalRecovered",
     "LLMRecord",
+    "LabelRecord",
     "MemoryRecord",
     "NoticeRecord",
     "PassRecord",
@@ -404,4 +428,5 @@ __all__ = [
     "TextRecord",
     "ToolCall",
     "ToolRecord",
+    "Verdict",
 ]

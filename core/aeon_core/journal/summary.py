@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.locking import is_locked
-from aeon_core.journal.reader import head, tail
-from aeon_core.journal.values import dict_of, int_of, number_of, str_of
+from aeon_core.journal.reader import BESIDE, head, tail
+from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.regular_file import open_regular
 
 SUFFIX = ".jsonl"
-BESIDE = ("journal_recovered", "text")
-"""Types of records that say nothing of where a run stands: a process may have died right after it had written them."""
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NOT_ENDED = ("running", "interrupted")
 _NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind")
@@ -162,6 +160,8 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
 
 
 def _scores(assessment: dict[str, Any]) -> tuple[float | None, float | None]:
+    if "not_judged" in strs_of(assessment.get("reason_codes")):
+        return None, None
     return _score(assessment.get("completeness_score")), _score(assessment.get("coherence_score"))
 
 

@@ -34,7 +34,7 @@ def taken_back_in(fd: int) -> list[range]:
     """Return what `taken_back` does, of an open file."""
     found = []
     try:
-        for offset in _marks(fd):
+        for offset in marks(fd, _MARK):
             line = _line_at(fd, offset)
             try:
                 record = from_json(line, allow_inf_nan=False)
@@ -46,17 +46,20 @@ def taken_back_in(fd: int) -> list[range]:
     return [each for each in found if each]
 
 
-def _marks(fd: int) -> Iterator[int]:
-    """Yield where the type stands in each run_resumed line, in bytes. In a text it would be written with escapes."""
+def marks(fd: int, mark: bytes) -> Iterator[int]:
+    """Yield where a mark with quotes occurs, in bytes: the type of a line. In a text it would be written with escapes.
+
+    Raises OSError.
+    """
     start, kept = 0, b""
     while chunk := os.pread(fd, _CHUNK, start):
         text = kept + chunk
-        place = text.find(_MARK)
+        place = text.find(mark)
         while place >= 0:
             yield start - len(kept) + place
-            place = text.find(_MARK, place + 1)
+            place = text.find(mark, place + 1)
         start += len(chunk)
-        kept = text[-(len(_MARK) - 1) :]
+        kept = text[-(len(mark) - 1) :]
 
 
 def _line_at(fd: int, offset: int) -> bytes:

@@ -11,12 +11,16 @@ from aeon_core.journal import fold as _fold
 from aeon_core.journal.adaptive_parts import (
     AdvisoryView,
     AssessmentView,
+    CheckView,
     InterventionView,
     IssueView,
+    LabelView,
     LeftOpenView,
     ProfileView,
     RefinementView,
     ReportView,
+    RequirementView,
+    SuspicionView,
 )
 from aeon_core.journal.log_text import brief
 from aeon_core.journal.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
@@ -28,8 +32,10 @@ __all__ = [
     "AdvisoryView",
     "AssessmentView",
     "CallView",
+    "CheckView",
     "InterventionView",
     "IssueView",
+    "LabelView",
     "LeftOpenView",
     "LogLine",
     "PhaseView",
@@ -37,8 +43,10 @@ __all__ = [
     "RefinementView",
     "RepairView",
     "ReportView",
+    "RequirementView",
     "RunView",
     "StepView",
+    "SuspicionView",
     "ToolCallView",
     "fold",
 ]
@@ -92,6 +100,8 @@ class RunView:
     """Every report of semantic validation, in order; several a pass."""
     assessments: list[AssessmentView] = field(default_factory=list)
     """What convergence says of each pass in the end."""
+    labels: list[LabelView] = field(default_factory=list)
+    """Every verdict of a person, in order; of several on one pass the last counts."""
     refinements: list[RefinementView] = field(default_factory=list)
     advisories: list[AdvisoryView] = field(default_factory=list)
     follow_up_questions: list[str] = field(default_factory=list)
@@ -140,6 +150,11 @@ class RunView:
     def profile(self) -> ProfileView | None:
         """The profile that holds now."""
         return self.profiles[-1] if self.profiles else None
+
+    @property
+    def requirements(self) -> list[str]:
+        """What a finished answer must satisfy, as settled by now; none where that is the task itself, or not known."""
+        return self.profile.requirements if self.profile is not None else []
 
     @property
     def issues(self) -> list[IssueView]:

@@ -39,6 +39,7 @@ class Checkpoint(Entity):
     adaptive_depth: AdaptiveDepthConfiguration
     ledger: RefinementLedger
     follow_up_questions: list[str]
+    requirements: list[str] = Field(default_factory=list)
     answer: str | None
     report: SemanticValidationReport
     assessment: ConvergenceAssessment
@@ -48,6 +49,7 @@ class Checkpoint(Entity):
     """Why steps failed, by step_id."""
     substitutions: dict[str, str] = Field(default_factory=dict)
     """Steps whose tool a repair chose, with the tool that they named before."""
+    reviewed: dict[str, str | None] = Field(default_factory=dict)
     refinements: list[dict[str, Any]] = Field(default_factory=list)
     refined: bool
     gave_up: bool
@@ -80,8 +82,9 @@ class Checkpoint(Entity):
         state.ttl_allocated, state.ttl_remaining = self.ttl.allocated, self.ttl.remaining
         state.task_profile, state.adaptive_depth = self.task_profile, self.adaptive_depth
         state.ledger, state.follow_up_questions = self.ledger, list(self.follow_up_questions)
-        state.failures = dict(self.failures)
+        state.failures, state.requirements = dict(self.failures), list(self.requirements)
         state.substitutions.update(self.substitutions)
+        state.reviewed.update(self.reviewed)
         for step in self.results.steps:
             if step.output is not None:
                 state.outputs[step.step_id] = step.output

@@ -49,7 +49,6 @@ class Executor:
     def __post_init__(self) -> None:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
         self.llm = PortModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
-        self.judge = replace(self.llm, around=self._cycle_of_its_own)
         self.memory = PortMemory(self.effects, lambda: self.state.outdated)
         self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(
@@ -104,14 +103,6 @@ class Executor:
             self.end_cycle()
             raise
         self.end_cycle()
-
-    @contextmanager
-    def _cycle_of_its_own(self) -> Iterator[None]:
-        """Spend a cycle on a reply that is advice. Raises LLMError where none is left: it is not asked then."""
-        if self.state.ttl_remaining < 1:
-            raise LLMError("no TTL cycle is left for it")
-        with self.in_cycle():
-            yield
 
     def emit_ttl(self, reason: str) -> None:
         """Journal the TTL and the running totals."""
@@ -271,7 +262,15 @@ class Executor:
         schema, wanted = self.registry.input_schema(tool.name), self.registry.output_schema(tool.name)
         given = self._arguments(step, tool)
         arguments = permitted(
-            self.effects, self.policy, tool, step, given, schema=schema, pass_number=number, substitutes=named
+            self.effects,
+            self.policy,
+            tool,
+            step,
+            given,
+            schema=schema,
+            pass_number=number,
+            substitutes=named,
+            objection=self.state.objection_to(step),
         )
         outcome = self.effects.invoke(
             tool, arguments, wanted, pass_number=number, step_id=step.step_id, substitutes=named

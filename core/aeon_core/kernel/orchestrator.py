@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth
 from aeon_core.adaptive.evidence import DepthEvidence
-from aeon_core.adaptive.profiling import default_profile, profile_request, read_profile
+from aeon_core.adaptive.profiling import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
@@ -24,7 +24,7 @@ from aeon_core.errors import (
     SupervisorError,
 )
 from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.planner import RecursivePlanner
+from aeon_core.evaluation.planner import RecursivePlanner, answer_alone
 from aeon_core.journal.records import (
     ConvergenceRecord,
     Phase,
@@ -36,24 +36,26 @@ from aeon_core.journal.records import (
 )
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor, TTLExpired
+from aeon_core.kernel.plan_review import review_changes, review_plan
 from aeon_core.kernel.result import (
     Progress,
     advisory_record,
     judge_notice,
+    only_reasoning,
     pass_record,
     person_notices,
     profile_record,
     run_result,
 )
 from aeon_core.kernel.review import reviewed
-from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.questions import follow_up_questions
-from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.plan.refinement import MAX_QUESTIONS, RefinementLedger
 from aeon_core.plan.refining.applying import Refinement
 from aeon_core.plan.refining.replies import RefinementReply, read_refinement
+from aeon_core.prompts.sections import requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between
 from aeon_core.validation.report import SemanticValidationReport
@@ -76,7 +78,8 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.effects, self.state, self.config = self.executor.effects, self.executor.state, self.executor.config
-        self.evaluator = Evaluator(self.task, self.executor.registry, self.criteria, self.config.prompts_dir)
+        config, known = self.config, (self.task, self.executor.registry, self.criteria)
+        self.evaluator = Evaluator(*known, config.prompts_dir, config.judge_votes)
         self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
         self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.how)
 
@@ -192,7 +195,7 @@ class Loop:
         """Assess what there is, by rules where no judge was asked: no model is any more (adaptive FR-062)."""
         progress = self.progress
         if self.state.plan is not None and progress.assessed < self.state.pass_number:
-            progress.report, progress.assessment = self._found(None)
+            progress.report, progress.assessment = self._found(judge=False)
         if progress.report is not None and progress.assessment is not None:
             self._note(progress.report, progress.assessment.ended("ttl_expired"))
 
@@ -218,7 +221,8 @@ class Loop:
             self._planned(self.given, "given")
             return
         with executor.in_cycle():
-            request = plan_request(self.task, executor.registry.export_tools_for_llm(), **self._how())
+            tools, requirements = executor.registry.export_tools_for_llm(), self.state.requirements
+            request = plan_request(self.task, tools, requirements=requirements, **self._how())
             reply = executor.llm.complete(request)
             plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task, request=request)
             self._planned(plan, "generated")
@@ -231,6 +235,7 @@ class Loop:
         self.state.take(plan)
         validate_plan_tools(plan, self.executor.registry)
         self.executor.emit_plan(cause)
+        self._tell_person(self.state.follow_up_questions, self.state.ledger.nested_too_deep(plan.cut))
         if self.progress.executed < self.state.pass_number:
             self.progress.plan_state = dump_plan(plan)
 
@@ -243,12 +248,19 @@ class Loop:
                 self.executor.execute(step, steps)
 
     def _answer(self) -> None:
-        """Let the model answer the task from the steps' outputs. A refused or empty reply is no answer."""
+        """Let the model answer the task from the steps' outputs. A refused or empty reply is no answer.
+
+        The output of a plan that is one reasoning step is the answer already.
+        """
         executor, progress = self.executor, self.progress
+        if (given := only_reasoning(executor.plan, self.state)) is not None and progress.answer is None:
+            progress.given = progress.answer = given
+            return
         try:
             with executor.in_cycle():
-                sections = self.planner.answer_sections(progress.report, progress.assessment)
-                request = executor.request("answer", task=self.task, **sections)
+                wanted = requirements_section(self.state.requirements)
+                known = self.planner.answer_sections(progress.answer, progress.report, progress.assessment)
+                request = executor.request("answer", task=self.task, requirements=wanted, **known)
                 progress.given = progress.answer = reply_text(executor.llm.complete(request))
         except (RunEnding, LLMError):
             raise
@@ -260,19 +272,20 @@ class Loop:
         self._profile()
         self._deepen()
         self._plan()
-        self._note(self.evaluator.of_plan(self.executor.plan))
+        self.progress.report = review_plan(self.executor, self.evaluator, self._ask)
         self._refine()
-        questions = follow_up_questions(self.task, self.executor.plan, self.state.follow_up_questions)
-        self._tell_person(questions, self.state.ledger)
         self._deepen()
 
     def _profile(self) -> None:
-        """Let the model infer the TaskProfile; where its reply is of no use, by rules (adaptive FR-NEW-009)."""
+        """Let the model infer TaskProfile and requirements (adaptive FR-NEW-009); middle values where it cannot."""
         executor, state = self.executor, self.state
         tools = executor.registry.export_tools_for_llm()
         with executor.in_cycle():
-            profile = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile)
-            state.task_profile = profile or default_profile(self.task, tools=len(tools))
+            asked = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile_reply)
+            inferred = asked or ProfileReply(default_profile(tools=len(tools)))
+        state.task_profile = inferred.profile
+        state.requirements = self.progress.requirements or inferred.requirements
+        self._tell_person(inferred.follow_up_questions, state.ledger)
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
         """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
@@ -283,7 +296,7 @@ class Loop:
         made = AdaptiveDepth(state.ttl_limit).adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
         if made is not None:
             state.task_profile, state.adaptive_depth = made.profile, made.configuration
-            self.effects.emit(profile_record(made.profile, made.configuration, number))
+            self.effects.emit(profile_record(state, number))
             state.allocate(made.configuration.allocated_ttl)
             self.executor.emit_ttl(made.adjustment_reason)
 
@@ -295,17 +308,32 @@ class Loop:
             progress.given = progress.answer
             self._note(progress.report, progress.assessment)
             return
+        last = progress.answer
         self._answer()
         executor.check()
-        report, assessment = self._found(executor.judge)
+        progress.repeated = progress.given == last and answer_alone(progress.earlier_refinements)
+        if progress.repeated and progress.report is not None:
+            self._note(progress.report, progress.assessment)
+            return
+        report, assessment = self._found(judge=True)
         self._note(report, assessment)
-        if not assessment.judged:
+        if not self.progress.judged:
             self.effects.emit(judge_notice(assessment, self.state.pass_number))
 
-    def _found(self, judge: LLMAdapter | None) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
+    def _found(self, *, judge: bool) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
         state, memory = self.state, self.effects.recall()
         artifacts: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "memory": memory}
-        return self.evaluator.of_pass(self.executor.plan, answer=self.progress.given, judge=judge, **artifacts)
+        artifacts |= {"requirements": state.requirements, "ask": self._ask if judge else None}
+        return self.evaluator.of_pass(self.executor.plan, answer=self.progress.given, **artifacts)
+
+    def _ask(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T:
+        """Return what a model's reply says, in a cycle of its own. Raises LLMError, also where no cycle is left."""
+        executor = self.executor
+        if self.state.ttl_remaining < 1:
+            raise LLMError("no TTL cycle is left for it")
+        with executor.in_cycle():
+            reply = executor.llm.complete(request)
+            return executor.supervisor.read_object(reply, what, read, schema=request.schema or {}, task=self.task)
 
     def _note(self, report: SemanticValidationReport, assessment: ConvergenceAssessment | None = None) -> None:
         number = self.state.pass_number
@@ -323,9 +351,14 @@ class Loop:
         unanswered = assessment is not None and progress.answer is None
         progress.refined, progress.gave_up_before, progress.gave_up = False, progress.gave_up, unanswered
         found: tuple[Any, ...] = (executor.plan, report, assessment)
+        again = None if progress.repeated else self.planner.answer_again(*found, ledger=state.ledger)
+        if again is not None:
+            self._apply(again, report)
+            return
         settled = self.planner.settled(*found, failures=state.failures, ledger=state.ledger)
         self._tell_person(state.follow_up_questions, settled)
         known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": settled}
+        known["requirements"] = state.requirements
         request = self.planner.request(*found, ttl=state.ttl, **known)
         if request is not None:
             with executor.in_cycle():
@@ -333,6 +366,11 @@ class Loop:
                 progress.gave_up = unanswered or reply is None
                 if reply is not None:
                     self._apply(reply, report)
+        if not progress.refined and not progress.gave_up:
+            last = self.planner.last_answer(executor.plan, assessment, state.ledger)
+            if last is not None and not answer_alone(progress.earlier_refinements):
+                self._apply(last, report)
+        progress.plan_report = review_changes(executor, self.evaluator, self._ask) if progress.refined else None
 
     def _asked(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T | None:
         """Return what the model's reply says, None where the supervisor gave up (adaptive FR-067)."""
@@ -349,7 +387,7 @@ class Loop:
         self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *reply.follow_up_questions]
-        self._tell_person(follow_up_questions(self.task, None, questions), outcome.ledger)
+        self._tell_person(list(dict.fromkeys(questions))[:MAX_QUESTIONS], outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)
             self.effects.emit(RefinementRecord(pass_number=number, **done))

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.evidence import DepthEvidence
-from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.config import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.effects.models import Models
@@ -41,8 +39,12 @@ class Progress:
     simulated: bool
     criteria: dict[str, Any] | None = None
     """The criteria of convergence, None for the defaults."""
+    requirements: list[str] = field(default_factory=list)
+    """The requirements that the run was given; none where they are inferred."""
     given_plan: dict[str, Any] | None = None
     """The plan that the run was given."""
+    plan_cut: tuple[str, ...] = ()
+    """The steps of it whose subplans nested too deep."""
     answer: str | None = None
     """The last one."""
     given: str | None = None
@@ -62,6 +64,8 @@ class Progress:
     cost_usd: float | None = None
     report: SemanticValidationReport | None = None
     """What validation last found."""
+    plan_report: SemanticValidationReport | None = None
+    """What the last review found of the plan as refinement left it; None where there was none since."""
     assessment: ConvergenceAssessment | None = None
     """What convergence last found."""
     assessed: int = 0
@@ -75,6 +79,8 @@ class Progress:
     gave_up: bool = False
     """Whether the last refinement came to nothing, or there is no answer; and whether so the one before it."""
     gave_up_before: bool = False
+    repeated: bool = False
+    """Whether the model gave the same answer again after the verdict on it."""
     before: Plan | None = None
     """The plan when the steps of the current pass began to run."""
     ended: Literal["converged", "accepted", "not_converged", "ttl_expired"] | None = None
@@ -113,8 +119,8 @@ class Progress:
 
     @property
     def judged(self) -> bool:
-        """Whether the last assessment has a judgement where a judge was asked."""
-        return self.assessment is None or self.assessment.judged
+        """Whether the last assessment has a judgement where there was an answer to judge (contract: not_judged)."""
+        return self.assessment is None or "not_judged" not in self.assessment.reason_codes
 
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
         """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
@@ -134,10 +140,17 @@ class Progress:
         self.model, self.simulated = models.model.model, models.simulated
 
 
-def profile_record(profile: TaskProfile, depth: AdaptiveDepthConfiguration, pass_number: int) -> ProfileRecord:
-    """Return the record of a profile that was inferred or revised."""
-    described = {**profile.model_dump(), "adaptive_depth": depth.model_dump()}
-    return ProfileRecord(pass_number=pass_number, adjustment_reason=depth.adjustment_reason, **described)
+def profile_record(state: OrchestrationState, pass_number: int, reason: str | None = None) -> ProfileRecord:
+    """Return the record of a profile that was inferred or revised, with the requirements.
+
+    `reason` says why, where it is not the depth that was adjusted.
+    """
+    profile, depth = state.task_profile, state.adaptive_depth
+    assert profile is not None
+    assert depth is not None
+    described = {**profile.model_dump(), "adaptive_depth": depth.model_dump(), "requirements": state.requirements}
+    reason = reason or depth.adjustment_reason
+    return ProfileRecord(pass_number=pass_number, adjustment_reason=reason, **described)
 
 
 def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
@@ -149,7 +162,10 @@ def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
 
 def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeRecord:
     """Return the notice that nothing judged the result of a pass, so that it cannot converge (Decision 7)."""
-    message = f"{assessment.detected_issues[-1]}; check the answer yourself, or run it with another --model"
+    message = (
+        f"not judged: {assessment.detected_issues[-1]}; the answer is available: accept it where you are asked, check "
+        "it yourself, or fork the run with another --model"
+    )
     return NoticeRecord(kind="not_judged", pass_number=pass_number, message=message)
 
 
@@ -188,7 +204,9 @@ def run_started(
         tools=registry.export_tools_for_llm(),
         versions=versions(),
         criteria=progress.criteria,
+        requirements=progress.requirements or None,
         plan=progress.given_plan,
+        plan_cut=list(progress.plan_cut) or None,
         memory=effects.memory,
         **fork,
     )
@@ -199,22 +217,36 @@ def shown(value: Any) -> Any:
     return clean_text(str(value)) if isinstance(value, Path) else value
 
 
+def only_reasoning(plan: Plan, state: OrchestrationState) -> str | None:
+    """Return the text of a plan's only step where that is a reasoning step that was done; None for any other plan."""
+    step = plan.steps[0]
+    if len(plan.steps) > 1 or step.subplan is not None or step.tool is not None or step.status != "complete":
+        return None
+    text = state.outputs.get(step.step_id, {}).get("text")
+    return text if isinstance(text, str) and text.strip() else None
+
+
 def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
     """Return the results of the current pass: the answer so far and each step's."""
     return {"answer": progress.given, "steps": state.described_steps()}
 
 
 def pass_record(progress: Progress, executor: Executor) -> PassRecord:
-    """Return the record of the pass that ends now, and keep its results: it was completed."""
+    """Return the record of the pass that ends now, and keep its results: it was completed.
+
+    Where the TTL cut it off before its answer, those of an earlier pass are kept (adaptive FR-062).
+    """
     state, effects, now = executor.state, executor.effects, executor.effects.now
     progress.count(effects.models)
     progress.passes = state.pass_number
-    progress.latest = progress.results or pass_results(state, progress)
+    results = progress.results or pass_results(state, progress)
+    if progress.ended != "ttl_expired" or progress.given is not None or progress.latest is None:
+        progress.latest = results
     return PassRecord(
         pass_number=state.pass_number,
         phases=progress.phases,
         plan_state=progress.plan_state,
-        execution_results=progress.latest,
+        execution_results=results,
         evaluation_results=_evaluation(progress),
         refinement_changes=progress.refinements,
         ttl_remaining=state.ttl_remaining,
@@ -241,9 +273,11 @@ def _behind(progress: Progress, executor: Executor) -> dict[str, Any]:
         "ttl": state.ttl.model_dump(),
         "ledger": state.ledger.model_dump(mode="json"),
         "follow_up_questions": list(state.follow_up_questions),
+        "requirements": list(state.requirements),
         "answer": progress.answer,
         "failures": dict(state.failures),
         **({"substitutions": dict(state.substitutions)} if state.substitutions else {}),
+        **({"reviewed": dict(state.reviewed)} if state.reviewed else {}),
         "refined": progress.refined,
         "gave_up": progress.gave_up,
         "models": executor.effects.models.standing(),
@@ -317,6 +351,8 @@ def _expiration(state: OrchestrationState, progress: Progress) -> dict[str, Any]
             "consistency_status": dict(assessment.consistency_status),
             "detected_issues": assessment.detected_issues,
         }
+    elif boundary and progress.given is None:
+        scores = {"detected_issues": ["no cycle was left for the answer"]}
     return {
         "result_type": "ttl_expired",
         "latest_pass_result": progress.latest,

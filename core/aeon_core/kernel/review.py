@@ -1,4 +1,4 @@
-"""What a person is asked about a plan and about a pass: what the run's state says of them. No control flow."""
+"""What a person is asked about a plan and about a pass: what the run's state says of them, and what that changes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from aeon_core.effects.review import Point, Review, review
 from aeon_core.kernel.executor import Executor
-from aeon_core.kernel.result import Progress
+from aeon_core.kernel.result import Progress, profile_record
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.validation.report import SemanticValidationReport
 
 
 def reviewed(point: Point, executor: Executor, progress: Progress) -> Review | None:
@@ -18,23 +19,31 @@ def reviewed(point: Point, executor: Executor, progress: Progress) -> Review | N
     known = progress.executed > 0 and not progress.refined
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
         return None
-    subject = _plan(executor, progress) if point == "plan" else {**_plan(executor, progress), **_pass(progress)}
-    return review(
+    report = progress.plan_report if point == "plan" and progress.plan_report is not None else progress.report
+    subject = _plan(executor, progress, report)
+    if point == "pass":
+        subject |= _pass(progress)
+    found = review(
         executor.effects,
         point,
         subject,
         plan=executor.plan,
         before=progress.before if point == "pass" else None,
-        report=progress.report,
+        report=report,
         pass_number=executor.state.pass_number,
     )
+    if found is not None and found.requirements is not None:
+        executor.state.requirements = found.requirements
+        why = "a person edited the requirements"
+        executor.effects.emit(profile_record(executor.state, executor.state.pass_number, why))
+    return found
 
 
-def _plan(executor: Executor, progress: Progress) -> dict[str, Any]:
-    assert progress.report is not None
+def _plan(executor: Executor, progress: Progress, report: SemanticValidationReport) -> dict[str, Any]:
     return {
         "plan": dump_plan(executor.plan),
-        "issues": [issue.model_dump(mode="json") for issue in progress.report.issues],
+        "requirements": executor.state.requirements,
+        "issues": [issue.model_dump(mode="json") for issue in report.issues],
         "refinements": progress.refinements or progress.earlier_refinements,
         "questions": executor.state.follow_up_questions,
         "ttl": executor.state.ttl.model_dump(),

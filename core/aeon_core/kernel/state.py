@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -55,6 +57,12 @@ def _read_only(value: Any) -> Any:
     return tuple(map(_read_only, value)) if isinstance(value, list) else value
 
 
+def call_form(step: PlanStep) -> str:
+    """Return a digest of what a step does: its description, tool and arguments."""
+    said = json.dumps([step.description, step.tool, step.arguments], sort_keys=True)
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 class OrchestrationState(Entity):
     """Where a run stands. Histories are append-only; another thread may read all of it during the run.
 
@@ -76,10 +84,14 @@ class OrchestrationState(Entity):
     failures: dict[str, list[str]] = Field(default_factory=dict)
     substitutions: dict[str, str] = Field(default_factory=dict)
     """Steps whose tool a repair chose, with the tool that they named before; "" for none."""
+    reviewed: dict[str, str | None] = Field(default_factory=dict)
+    """What the review objects to calls of unsafe tools, by their `call_form`; None for nothing."""
     outdated: set[str] = Field(default_factory=set)
     """Steps that run again: what the memory holds under their ids does not count."""
     pass_number: int = 1
     task_profile: TaskProfile | None = None
+    requirements: list[str] = Field(default_factory=list)
+    """What a finished answer must satisfy; settled with the profile, and by a person who approves the plan."""
     adaptive_depth: AdaptiveDepthConfiguration | None = None
     ledger: RefinementLedger = Field(default_factory=RefinementLedger)
     follow_up_questions: list[str] = Field(default_factory=list)
@@ -157,6 +169,11 @@ class OrchestrationState(Entity):
             seen.add(current.step_id)
             current = self.plan.find(current.replaces) if current.replaces is not None and self.plan else None
         return None
+
+    def objection_to(self, step: PlanStep) -> str | None:
+        """Return what the review of the plan has against the call of a step; None for nothing."""
+        objection = self.reviewed.get(call_form(step)) if self.reviewed else None
+        return f"the review of the plan objects: {objection}" if objection is not None else None
 
     def limited(self, options: Mapping[str, Any]) -> bool:
         """Allow, and allocate, as many cycles in all as options said anew name; return whether that is a change."""

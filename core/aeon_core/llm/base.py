@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from aeon_core.errors import UsageError
 
-Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine"]
+Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine", "review"]
 Effort = Literal["low", "medium", "high"]
 
 DEFAULT_MAX_TOKENS = 4096

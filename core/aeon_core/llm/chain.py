@@ -1,29 +1,41 @@
-"""Several models for one run: the next one is used when the one before has failed for good."""
+"""Several models for one run: the next one is used when the one before has failed for good; and one that judges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from aeon_core.errors import LLMError, UsageError
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Purpose
+
+JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})
+"""The purposes of the requests that a model of their own may get."""
 
 
 class ModelChain(LLMAdapter):
-    """Models in the order in which they are used. A run tries each three times before it goes on with the next.
+    """Models in the order in which they are used. A run tries each three times before it turns to the next.
 
-    Raises UsageError for an empty chain, or one that holds a chain.
+    A `judge` gets the requests to judge and to review; no other model takes its place. Raises UsageError for an empty
+    chain, or one that holds a chain.
     """
 
-    def __init__(self, models: Sequence[LLMAdapter]) -> None:
-        if not models or any(isinstance(model, ModelChain) for model in models):
+    def __init__(self, models: Sequence[LLMAdapter], judge: LLMAdapter | None = None) -> None:
+        if not models or any(isinstance(model, ModelChain) for model in (*models, judge)):
             raise UsageError("a chain of models needs at least one model, and none that is a chain itself")
         self.models = tuple(models)
+        self.judge = judge
         self.model = self.models[0].model
         self.simulated = self.models[0].simulated
         self.context_window = self.models[0].context_window
 
+    @property
+    def all(self) -> list[LLMAdapter]:
+        """The models, and the judge as the last one."""
+        return [*self.models, *([] if self.judge is None else [self.judge])]
+
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first reply that a model gives, each asked once. Raises the last one's LLMError."""
+        if self.judge is not None and request.purpose in JUDGING:
+            return self.judge.complete(request)
         for model in self.models[:-1]:
             try:
                 return model.complete(request)
@@ -33,10 +45,10 @@ class ModelChain(LLMAdapter):
 
     def check(self) -> None:
         """Check every model of the chain. Raises ModelUnavailableError."""
-        for model in self.models:
+        for model in self.all:
             model.check()
 
     def close(self) -> None:
         """Close every model of the chain."""
-        for model in self.models:
+        for model in self.all:
             model.close()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.questions import is_vague
 from aeon_core.plan.refinement import (
     ANSWER,
     PLAN,
@@ -18,14 +17,9 @@ from aeon_core.plan.refinement import (
     issue_as_dict,
     replaced_by_step,
 )
-from aeon_core.plan.wording import wording
 from aeon_core.step_words import StepStatus
 
-_MANY_ACTIONS = 4
-"""Verbs in one description from which a step is better expanded into substeps."""
 _COUNTED = ("high", "medium")
-_OF_VALIDATION = "validation,"
-"""What begins the line of an assessment that repeats an issue of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +59,9 @@ def fragments_to_refine(
 ) -> list[Fragment]:
     """Return what needs refinement: steps in the plan's order, then the plan itself.
 
-    A step does where validation has a high or medium issue with it, where it failed, or, while it is pending, where
-    its description is vague or holds several actions. Invalid steps do not: another stands in for them. The plan does
-    where such an issue is with no step, and where convergence found lines `unmet` though no step is wanting; the answer
-    is no reason while steps may still be refined, as it is given again after them.
+    A step does where validation has a high or medium issue with it, and where it failed. Invalid steps do not: another
+    one replaces them. The plan does where such an issue is with no step, and where convergence found lines `unmet`
+    though no step needs it; the answer is no reason while steps may still be refined, as it is given again after them.
     """
     limits = limits if limits is not None else RefinementLimits()
     found = _wanting_steps(plan, issues, failures or {}, ledger, limits)
@@ -146,7 +139,7 @@ def _wanting_plan(
     refinable = any(not fragment.exhausted for fragment in steps)
     own = [issue for issue in issues if issue.location.step_id is None and issue.severity in _COUNTED]
     own = [issue for issue in own if not (refinable and ANSWER in issue.location.artifact.lower())]
-    left = [line for line in unmet if not line.startswith(_OF_VALIDATION)] if not steps else []
+    left = unmet if not steps else ()
     reasons = (*(issue.description for issue in own), *left)
     if not reasons:
         return None
@@ -177,10 +170,3 @@ def _reasons(step: PlanStep, failures: Mapping[str, list[str]]) -> Iterator[str]
     if step.status == "failed":
         why = "; ".join(failures.get(step.step_id, [])) or "no reason is known"
         yield f"the step failed: {why}"
-    if step.status != "pending" or step.subplan is not None:
-        return
-    words = wording(step.description)
-    if step.arguments is None and not words.own and is_vague(words):
-        yield "the description is vague: it does not say what exactly is done, and with what"
-    if len(words.actions) >= _MANY_ACTIONS and step.tool is None:
-        yield f"the step holds several actions: {', '.join(words.actions)}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints, model_validator
 
 from aeon_core.step_words import StepStatus
 
@@ -103,6 +103,17 @@ class Plan(_Declarative):
 
     goal: NonBlank
     steps: list[PlanStep] = Field(min_length=1)
+    _cut: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """The steps whose subplans were left out, as they nested deeper than MAX_NESTING_DEPTH (adaptive FR-082)."""
+        return self._cut
+
+    def cut_at(self, step_ids: Iterable[str]) -> Plan:
+        """Note the steps whose subplans were left out; return the plan."""
+        self._cut = tuple(step_ids)
+        return self
 
     @model_validator(mode="after")
     def _tree_is_sound(self) -> Plan:

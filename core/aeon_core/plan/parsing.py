@@ -25,14 +25,15 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
     """Return the Plan that `data` describes: nested as Plan is, or flat, with `id` and `parent` (core FR-010).
 
     With `fresh` every step must be pending and without errors. Nothing is coerced, no key ignored; text comes out
-    clean. Raises ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
+    clean. Of subplans, five levels are kept; `Plan.cut` names the steps whose parts were left out (adaptive FR-082).
+    Raises ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
     """
-    reading = Reading(data, fresh=fresh, limit=MAX_PROBLEMS)
+    reading = Reading(data, fresh=fresh, limit=MAX_PROBLEMS, cuts=True)
     if reading.problems:
         raise _invalid([str(problem) for problem in reading.problems])
     built = {"goal": reading.goal, "steps": [_built(entry, 1) for entry in reading.roots]}
     try:
-        return Plan.model_validate(built)
+        return Plan.model_validate(built).cut_at(reading.cut)
     except pydantic.ValidationError as error:
         raise _invalid([_line(detail) for detail in error.errors()[:MAX_PROBLEMS]]) from None
 

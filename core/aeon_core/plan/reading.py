@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,16 +53,22 @@ class Entry:
 class Reading:
     """What could be read of a plan: its goal, its steps as a tree, and every problem (the first `limit` of them).
 
-    With `fresh` a step that says it has run already is a problem.
+    With `fresh` a step that says it has run already is a problem. Subplans below the deepest level are one too, unless
+    `cuts`: then they are left out, `cut` names the steps that had them, and those take the place of their parts.
     """
 
-    def __init__(self, data: Any, *, fresh: bool, limit: int) -> None:
+    def __init__(self, data: Any, *, fresh: bool, limit: int, cuts: bool = False) -> None:
         self._problems = Problems(limit)
+        self._cuts = cuts
+        self._left_out: dict[str, str] = {}
+        self.cut: list[str] = []
         self._fresh = fresh
         self._ids: dict[str, Entry] = {}
         self.goal: str | None = None
         self.roots: list[Entry] = []
         self._read(json_copy(data, "", self._problems))
+        if self._left_out:
+            self._follow_cuts()
 
     @property
     def problems(self) -> list[Problem]:
@@ -167,7 +173,7 @@ class Reading:
         path, step_id = f"{entry.path}.subplan", entry.step_id
         entry.has_subplan = True
         if depth > MAX_NESTING_DEPTH:
-            self._too_deep(path, step_id)
+            self._too_deep(path, entry, _ids_in(subplan))
             return
         self._problems.unknown_keys(path, subplan, SUBPLAN_FIELDS, step_id)
         named = self._text(subplan, "parent_step_id", f"{path}.parent_step_id", step_id)
@@ -182,9 +188,24 @@ class Reading:
         substeps = self._steps(subplan, "substeps", f"{path}.substeps", step_id)
         entry.children = self._read_nested(substeps, f"{path}.substeps", entry, depth)
 
-    def _too_deep(self, path: str, step_id: str | None) -> None:
-        repair = "Merge the deepest steps into their parents."
-        self._problems.add(path, f"nested deeper than {MAX_NESTING_DEPTH} levels of subplans", repair, step_id)
+    def _too_deep(self, path: str, entry: Entry, parts: Iterable[str]) -> None:
+        step_id = entry.step_id
+        if not self._cuts or step_id is None:
+            repair = "Merge the deepest steps into their parents."
+            self._problems.add(path, f"nested deeper than {MAX_NESTING_DEPTH} levels of subplans", repair, step_id)
+            return
+        self._left_out |= dict.fromkeys(parts, step_id)
+        self.cut.append(step_id)
+        entry.has_subplan, entry.children = False, []
+        if "tool" not in entry.fields:
+            entry.fields.setdefault("agent", "llm")
+
+    def _follow_cuts(self) -> None:
+        """Let what depends on a part that was left out depend on the step that had it."""
+        for entry in self.walk():
+            if needs := entry.fields.get("depends_on"):
+                followed = dict.fromkeys(self._left_out.get(needed, needed) for needed in needs)
+                entry.fields["depends_on"] = [needed for needed in followed if needed != entry.step_id]
 
     def _read_flat(self, steps: list[Any]) -> None:
         entries = []
@@ -222,9 +243,32 @@ class Reading:
             depth += 1
             for entry in level:
                 if entry.children and depth > MAX_NESTING_DEPTH:
-                    self._too_deep(entry.path, entry.step_id)
+                    below = list(_below(entry))
+                    reached.update(below)
+                    self._too_deep(entry.path, entry, (part.step_id for part in below if part.step_id is not None))
             level = [child for entry in level for child in entry.children]
         for entry in entries:
             if entry not in reached:
                 finding = "is, over its parents, a part of itself"
                 self._problems.add(f"{entry.path}.parent", finding, "Name a parent outside the cycle.", entry.step_id)
+
+
+def _ids_in(subplan: Any) -> Iterator[str]:
+    """Yield the ids of all steps in a subplan that is not read."""
+    stack = [subplan]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if isinstance(step_id := value.get("step_id"), str):
+                yield step_id
+            stack += [value.get("subplan"), value.get("substeps")]
+        elif isinstance(value, list):
+            stack += value
+
+
+def _below(entry: Entry) -> Iterator[Entry]:
+    stack = list(entry.children)
+    while stack:
+        child = stack.pop()
+        yield child
+        stack += child.children

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
@@ -11,6 +11,8 @@ from pydantic import ConfigDict, Field, JsonValue
 from aeon_core.entities import Entity
 from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
 
+MAX_QUESTIONS = 5
+"""Follow-up questions that a person is asked at a time."""
 PLAN = "plan"
 """The plan as a whole, as a target and a fragment: what no step of it serves."""
 ANSWER = "answer"
@@ -130,6 +132,13 @@ class RefinementLedger(Entity):
             return self
         entry = ManualIntervention(step_id=step_id, cause=cause, reason=reason, attempts=self.attempts(step_id))
         return self.model_copy(update={"manual_intervention": [*self.manual_intervention, entry]})
+
+    def nested_too_deep(self, step_ids: Iterable[str]) -> RefinementLedger:
+        """Return the ledger with the steps marked whose subplans were left out (adaptive FR-082)."""
+        ledger, reason = self, f"nested deeper than {MAX_NESTING_DEPTH} levels of subplans; those below were left out"
+        for step_id in step_ids:
+            ledger = ledger.marked(step_id, "nesting_limit", reason)
+        return ledger
 
     def left_to_a_person(self, fragment: str) -> bool:
         """Return whether the fragment was marked for a person."""

@@ -132,6 +132,11 @@ def tools_section(tools: Iterable[dict[str, Any]]) -> str:
     return "\n".join(to_line(described) for described in tools)
 
 
+def requirements_section(requirements: Iterable[str]) -> str:
+    """Return a line for each requirement, counted from 1."""
+    return "\n".join(to_line({"n": n, "text": text}) for n, text in enumerate(requirements, 1))
+
+
 def ttl_section(remaining: int, limit: int) -> str:
     """Return how many cycles are left."""
     return f"{remaining} cycles remaining of {limit}"

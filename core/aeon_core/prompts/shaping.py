@@ -7,7 +7,7 @@ from dataclasses import replace
 from aeon_core.adaptive.strategy import ReasoningMode, strategy
 from aeon_core.llm.base import LLMRequest, Message, Purpose
 
-THOUGHT_OVER: frozenset[Purpose] = frozenset({"plan", "reason", "fallback", "judge", "answer", "refine"})
+THOUGHT_OVER: frozenset[Purpose] = frozenset({"plan", "reason", "fallback", "review", "judge", "answer", "refine"})
 """The purposes whose replies gain by thought.
 
 The arguments of a `tool_call` are read off the step and the results, and a provider may refuse effort beside tools. The

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.profile import DIMENSIONS, contradictions
-from aeon_core.adaptive.profiling import PROFILE_SCHEMA, default_profile, profile_request, read_profile
+from aeon_core.adaptive.profile import contradictions
+from aeon_core.adaptive.profiling import (
+    PROFILE_SCHEMA,
+    default_profile,
+    profile_request,
+    read_profile,
+    read_profile_reply,
+)
 from aeon_core.errors import ValidationError
 
 REPLY = {
@@ -26,13 +32,12 @@ REPLY = {
 
 
 def test_the_request_holds_the_task_word_for_word_and_a_closed_schema() -> None:
-    asked = profile_request("Do  X?", [{"name": "echo"}], context="c", ttl_remaining=3, ttl_limit=9, max_tokens=50)
+    asked = profile_request("Do  X?", [{"name": "echo"}], ttl_remaining=3, ttl_limit=9, max_tokens=50)
 
     assert (asked.purpose, asked.max_tokens, asked.schema) == ("profile", 50, PROFILE_SCHEMA)
     assert asked.system.startswith("Aeon profile\n")
     assert asked.prompt == (
-        '<task>\nDo  X?\n</task>\n\n<tools>\n{"name": "echo"}\n</tools>\n\n<context>\nc\n</context>\n\n'
-        "<ttl>\n3 cycles remaining of 9\n</ttl>"
+        '<task>\nDo  X?\n</task>\n\n<tools>\n{"name": "echo"}\n</tools>\n\n<ttl>\n3 cycles remaining of 9\n</ttl>'
     )
     assert PROFILE_SCHEMA["required"] == list(PROFILE_SCHEMA["properties"])
 
@@ -81,36 +86,34 @@ def test_any_reply_is_read_or_refused(reply: Any) -> None:
         read_profile(reply)
 
 
-@pytest.mark.parametrize(
-    ("task", "depth", "sufficiency"),
-    [
-        ("add two numbers", "low", "high"),
-        ("What is the capital of France?", "low", "high"),
-        ("Translate 'good morning' into French", "low", "high"),
-        ("design a distributed system architecture", "high", "low"),
-        ("design a system architecture for a web application with user authentication", "high", "low"),
-        ("make it better", "medium", "low"),
-    ],
-)
-def test_token_patterns_tell_simple_tasks_from_open_ones(task: str, depth: str, sufficiency: str) -> None:
-    made = default_profile(task)
-
-    assert (made.reasoning_depth, made.information_sufficiency) == (depth, sufficiency)
+REQUIREMENTS: list[tuple[Any, list[str]]] = [
+    (["Le total est en euros.", " Le  total\nest en euros. ", "", None, 3], ["Le total est en euros."]),
+    ([{"n": 1, "text": "合計を示す。"}, {"text": None}], ["合計を示す。"]),
+    ("The total is told.", ["The total is told."]),
+    ([str(n) for n in range(20)], [str(n) for n in range(8)]),
+    (["x" * 1000], ["x" * 300]),
+    (None, []),
+    ({}, []),
+]
 
 
-def test_the_rules_say_how_each_dimension_was_determined() -> None:
-    made = default_profile("Deploy the billing service to production", tools=3, version=4)
-
-    assert made.profile_version == 4
-    assert made.confidence_requirement == "high"
-    assert made.expected_tool_usage == "minimal"
-    assert all(f"{name} is {getattr(made, name)}" in made.raw_inference for name in DIMENSIONS)
-    assert default_profile("add 1 and 2").expected_tool_usage == "none"
+@pytest.mark.parametrize(("given_as", "read"), REQUIREMENTS)
+def test_requirements_are_read_each_once_and_at_most_eight(given_as: Any, read: list[str]) -> None:
+    assert read_profile_reply({**REPLY, "requirements": given_as}).requirements == read
 
 
-@given(st.text(max_size=200), st.integers(0, 3))
-def test_every_text_has_a_coherent_profile_and_always_the_same(task: str, tools: int) -> None:
-    made = default_profile(task, tools=tools)
+def test_a_reply_holds_profile_requirements_and_questions() -> None:
+    reply = read_profile_reply(json.dumps({**REPLY, "requirements": ["a"], "follow_up_questions": ["Which file?"]}))
+    assert (reply.profile, reply.requirements) == (read_profile(REPLY), ["a"])
+    assert reply.follow_up_questions == ["Which file?"]
+
+
+@pytest.mark.parametrize(("tools", "usage"), [(0, "none"), (3, "moderate")])
+def test_without_a_usable_reply_each_dimension_has_its_middle_value(tools: int, usage: str) -> None:
+    made = default_profile(tools=tools, version=4)
 
     assert contradictions(made) == []
-    assert made == default_profile(task, tools=tools)
+    assert (made.profile_version, made.expected_tool_usage) == (4, usage)
+    assert {made.reasoning_depth, made.information_sufficiency, made.confidence_requirement} == {"medium"}
+    assert made.output_breadth == "moderate"
+    assert "not usable" in made.raw_inference

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core import Orchestrator, RunConfig, RunResult
-from tests.fakes import ScriptedModel, call
+from aeon_core import LLMError, Orchestrator, RunConfig, RunResult
+from tests.fakes import ScriptedModel, call, section
 
 PROFILE: dict[str, Any] = {
     "profile_version": 1,
@@ -49,28 +49,30 @@ def test_a_claim_of_full_scores_over_a_failed_step_converges_nothing() -> None:
     assert (result.status, result.converged, result.exit_code) == ("not_converged", False, 5)
     assert result.steps[0].status == "failed"
     assert result.convergence is not None
-    assert {"failed_step", "contradiction_detected", "incomplete"} <= set(result.convergence["reason_codes"])
+    assert {"failed_step", "incomplete"} <= set(result.convergence["reason_codes"])
     assert result.convergence["completeness_score"] == 0.0
 
 
-def test_the_task_repeated_as_an_answer_does_not_converge() -> None:
-    result = run(scripted(4, answer="Divide 10 by 4"), "Divide 10 by 4")
-    assert result.status == "not_converged"
+@pytest.mark.parametrize("judge", ["It is fine.", "{}", LLMError("overloaded", status_code=400)])
+def test_a_result_that_no_judge_judged_does_not_converge_and_keeps_its_answer(judge: Any) -> None:
+    result = run(scripted(4, answer="10 divided by 4 is 2.5.", judge=judge, repair="no"), "Divide 10 by 4")
+    assert (result.status, result.exit_code, result.answer) == ("not_converged", 5, "10 divided by 4 is 2.5.")
     assert result.convergence is not None
-    assert "incomplete" in result.convergence["reason_codes"]
-    assert run(scripted(4, answer="10 divided by 4 is 2.5."), "Divide 10 by 4").status == "converged"
+    assert "not_judged" in result.convergence["reason_codes"]
+    assert result.convergence["judged"] is False
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own", "shipped"])
-def test_criteria_are_judged_as_the_folder_of_prompts_says(tmp_path: Path, own: bool) -> None:
+def test_a_result_is_judged_as_the_folder_of_prompts_says(tmp_path: Path, own: bool) -> None:
     criteria, prompts = tmp_path / "criteria.yml", tmp_path / "prompts"
     criteria.write_text("additional: [{name: polite, description: the tone is polite}]", encoding="utf-8")
     prompts.mkdir()
     if own:
-        (prompts / "criteria.md").write_text("Weigh the manners.", encoding="utf-8")
+        (prompts / "judge.md").write_text("Weigh the manners.", encoding="utf-8")
     model = scripted(4, answer="10 divided by 4 is 2.5.")
     result = run(model, "Divide 10 by 4", criteria=criteria, prompts_dir=prompts)
     assert result.status == "converged"
-    [asked] = [request for request in model.asked("judge") if "<criteria>" in request.prompt]
+    [asked] = model.asked("judge")
+    assert "polite: the tone is polite" in section(asked, "requirements")
     assert asked.system.startswith("Aeon judge\n\n")
     assert ("Weigh the manners." in asked.system) is own

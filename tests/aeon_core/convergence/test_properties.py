@@ -7,9 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.convergence.criteria import FLAGS, REASON_CODES, ConvergenceCriteria
+from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
+from aeon_core.judge.judgement import FLAGS
 from aeon_core.plan.models import Plan
+from tests.fakes import ScriptedModel, judged
 
 LAX = ConvergenceCriteria(completeness=0, coherence=0, consistency=[])
 
@@ -65,20 +68,27 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@given(runs())
-def test_every_run_is_assessed_within_the_bounds(run: dict[str, Any]) -> None:
-    found = ConvergenceEngine().assess(**run)
+def assess(run: dict[str, Any], criteria: ConvergenceCriteria | None = None, met: str = "yes") -> ConvergenceAssessment:
+    """Return the assessment with a judge that says the same of every requirement."""
+    return ConvergenceEngine(criteria, ScriptedModel(judge=lambda request: judged(request, met=met))).assess(**run)
+
+
+@given(runs(), st.sampled_from(["yes", "partly", "no"]))
+def test_every_run_is_assessed_within_the_bounds(run: dict[str, Any], met: str) -> None:
+    found = assess(run, met=met)
     assert 0 <= found.completeness_score <= 1
     assert 0 <= found.coherence_score <= 1
     assert set(found.reason_codes) <= set(REASON_CODES)
     assert found.converged == (found.reason_codes == ["complete", "coherent", "consistent"])
     assert set(found.consistency_status) == set(FLAGS)
-    assert ConvergenceEngine().assess(**run) == found
+    assert assess(run, met=met) == found
+    assert not (found.converged and met == "no")
+    assert not ConvergenceEngine(LAX).assess(**run).converged
 
 
 @given(runs())
 def test_a_failed_missing_or_pending_step_never_converges(run: dict[str, Any]) -> None:
-    found = ConvergenceEngine(LAX).assess(**run)
+    found = assess(run, LAX)
     steps = run["plan"].steps
     undone = [step for step in steps if step.status != "complete" or run["results"].get(step.step_id) is None]
     if undone or run["failures"]:
@@ -91,10 +101,10 @@ def test_stricter_criteria_never_make_a_run_converge(
     run: dict[str, Any], completeness: float, coherence: float, flags: list[Any]
 ) -> None:
     strict = ConvergenceCriteria(completeness=completeness, coherence=coherence, consistency=flags)
-    if ConvergenceEngine(strict).assess(**run).converged:
-        assert ConvergenceEngine(LAX).assess(**run).converged
-        assert ConvergenceEngine(strict.model_copy(update={"completeness": completeness / 2})).assess(**run).converged
-        assert ConvergenceEngine(strict.model_copy(update={"consistency": flags[1:]})).assess(**run).converged
+    if assess(run, strict).converged:
+        assert assess(run, LAX).converged
+        assert assess(run, strict.model_copy(update={"completeness": completeness / 2})).converged
+        assert assess(run, strict.model_copy(update={"consistency": flags[1:]})).converged
 
 
 def _turned(value: Any) -> Any:
@@ -106,4 +116,4 @@ def _turned(value: Any) -> Any:
 @given(runs())
 def test_the_order_of_keys_changes_nothing(run: dict[str, Any]) -> None:
     turned = {key: _turned(value) if isinstance(value, dict) else value for key, value in run.items()}
-    assert ConvergenceEngine().assess(**turned) == ConvergenceEngine().assess(**run)
+    assert assess(turned) == assess(run)

@@ -9,7 +9,9 @@ import pytest
 from aeon_core import Plan, ToolRegistry
 from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.evaluation.standing import standing
+from aeon_core.judge.asking import ask_of
 from tests.aeon_core.plan.refining import act, applied, plan_of, step
+from tests.fakes import ScriptedModel
 
 TASK = "add 5 and 10"
 HALVES = plan_of(step("p", "failed", step("p1", "complete"), step("p2", "failed"), agent=None))
@@ -64,8 +66,9 @@ def test_a_result_that_was_done_anew_converges_though_a_part_had_failed(actions:
     outputs = {"p1": {"result": 4}, "n1": {"result": 15}, "p-r1": {"n1": {"result": 15}}}
     artifacts: dict[str, Any] = {"outputs": outputs, "failures": {"p2": ["timed out"]}, "memory": {}}
 
+    judge = ask_of(ScriptedModel(judge={"issues": []}))
     _, assessment = Evaluator(TASK, ToolRegistry(), None, None).of_pass(
-        plan, answer="5 and 10 come to 15.", judge=None, **artifacts
+        plan, answer="5 and 10 come to 15.", ask=judge, **artifacts
     )
 
     assert (assessment.converged, assessment.detected_issues) == (True, [])

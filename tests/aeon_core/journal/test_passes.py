@@ -63,7 +63,7 @@ def test_a_pass_holds_the_profile_that_held_during_it_and_each_adjustment_with_i
     assert [reason.partition(". ")[0].partition(" (")[0] for reason in reasons] == [
         "inferred from the task",
         "the plan has 2 steps to run",
-        "convergence was not reached",
+        "validation found 1 high and 0 medium issues; convergence was not reached",
     ]
 
 

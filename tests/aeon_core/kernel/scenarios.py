@@ -222,7 +222,7 @@ OTHER = f"1 and 30 were launched with {SECRET}."
 
 
 def _launches(answer: str = "Launched: 1, 30.") -> ScriptedModel:
-    return model(plan=TWO_LAUNCHES, refine=INTO_A_LAUNCH, answer=answer)
+    return model(plan=TWO_LAUNCHES, review={"issues": []}, refine=INTO_A_LAUNCH, answer=answer)
 
 
 LAUNCHED = {1, 30}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from aeon_core import Orchestrator, RunConfig, RunResult
+from aeon_core import Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.llm.base import LLMRequest
+from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel import loop_random
 from tests.aeon_core.kernel.loop_random import scripts
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, Records, divide, model, of, plan
@@ -20,15 +21,24 @@ from tests.fakes import ScriptedModel, add, call
 Calls = dict[int, dict[str, int]]
 """Model calls by pass and purpose."""
 SUM = "calculate the sum of 5 and 10"
-VAGUE = {"step_id": "s1", "description": "Do the things", "agent": "llm"}
+UNKNOWN = {"step_id": "s1", "description": "Add 5 and 10", "tool": "adder"}
 EXACT = {"type": "step_modify", "target": "s1", "changes": {"description": "Add 5 and 10", **add(5, 10)}, "reason": "x"}
+ISSUE = {
+    "issue_id": "j1",
+    "type": "consistency",
+    "severity": "high",
+    "description": "the figure is wrong",
+    "proposed_repair": "say 15",
+}
 ONE_PASS = {"profile": 1, "plan": 1, "answer": 1, "judge": 1}
 
 
-def run(scripted: ScriptedModel, task: str = TASK, **config: Any) -> tuple[RunResult, Calls, Records]:
+def run(
+    scripted: ScriptedModel, task: str = TASK, tools: ToolRegistry | None = None, **config: Any
+) -> tuple[RunResult, Calls, Records]:
     records: Records = []
     settled = RunConfig(durability="off", **config)
-    result = Orchestrator(scripted, config=settled, journal=False, on_record=records.append).run(task)
+    result = Orchestrator(scripted, tools, config=settled, journal=False, on_record=records.append).run(task)
     calls: dict[int, Counter[str]] = {}
     for record in of(records, "llm"):
         if record["state"] == "started":
@@ -95,14 +105,46 @@ def test_a_tool_that_is_missing_costs_two_repairs_that_no_cycle_pays_a_fallback_
     result, counted, _ = run(scripted, SUM)
     assert result.status == "converged"
     assert [(step.tool, step.agent, step.status) for step in result.plan.walk()] == [(None, "llm", "complete")]
-    assert counted == {1: {**ONE_PASS, "refine": 1, "repair": 2, "fallback": 1}}
+    assert counted == {1: {"profile": 1, "plan": 1, "judge": 1, "refine": 1, "repair": 2, "fallback": 1}}
     assert result.ttl.spent == len(scripted.requests) - 2
 
 
-def test_a_vague_plan_costs_one_refinement_before_it_runs() -> None:
+def test_a_plan_that_is_one_reasoning_step_costs_no_answer() -> None:
+    result, counted, _ = run(model(plan=steps(PLAIN), reason="The sum is 15."), SUM)
+    assert (result.status, result.answer) == ("converged", "The sum is 15.")
+    assert counted == {1: {"profile": 1, "plan": 1, "reason": 1, "judge": 1}}
+
+
+def test_a_complaint_about_the_answer_alone_costs_an_answer_and_a_judgement() -> None:
+    wrong = {"issues": [{**ISSUE, "location": {"artifact": "answer", "step_id": None}}]}
+    scripted = model(judge=[wrong, {"issues": []}], answer=["It is 16.", "It is 15, and 1 divided by 2 is 0.5."])
+    result, counted, _ = run(scripted)
+    assert (result.status, result.passes) == ("converged", 2)
+    assert counted == {1: ONE_PASS, 2: {"answer": 1, "judge": 1}}
+
+
+def test_an_answer_that_comes_again_after_the_verdict_on_it_is_not_judged_again() -> None:
+    wrong = {"issues": [{**ISSUE, "location": {"artifact": "answer", "step_id": None}}]}
+    result, counted, _ = run(model(judge=wrong, answer="It is 16.", refine=NOTHING))
+    assert (result.status, result.passes) == ("not_converged", 2)
+    assert counted == {1: ONE_PASS, 2: {"answer": 1, "refine": 1}}
+    assert result.convergence is not None
+    assert result.convergence["reason_codes"][-1] == "no_progress"
+
+
+def test_where_refinement_changes_nothing_one_more_answer_is_asked_for_with_the_verdict() -> None:
+    vague = {"issues": [{**ISSUE, "location": {"artifact": "plan", "step_id": None}}]}
+    scripted = model(judge=vague, refine=NOTHING, answer=["one", "two", "three", "four"])
+    result, counted, _ = run(scripted)
+    assert (result.status, result.passes) == ("not_converged", 2)
+    assert counted == {1: {**ONE_PASS, "refine": 1}, 2: {"answer": 1, "judge": 1, "refine": 1}}
+    assert "the figure is wrong" in scripted.asked("answer")[1].prompt
+
+
+def test_a_plan_with_an_unknown_tool_costs_one_refinement_before_it_runs() -> None:
     answer = "The sum of 5 and 10 is 15."
     refined = {"actions": [EXACT], "follow_up_questions": []}
-    result, counted, _ = run(model(plan={"goal": SUM, "steps": [VAGUE]}, refine=refined, answer=answer), SUM)
+    result, counted, _ = run(model(plan={"goal": SUM, "steps": [UNKNOWN]}, refine=refined, answer=answer), SUM)
     assert result.status == "converged"
     assert counted == {1: {**ONE_PASS, "refine": 1}}
 
@@ -136,18 +178,30 @@ def test_p_passes_that_do_not_converge_cost_two_and_three_a_pass_until_the_fragm
     assert [entry["step_id"] for entry in result.manual_intervention] == ["s2"]
 
 
-@pytest.mark.parametrize(
-    ("description", "judgements"), [("mentions '15'", 1), ("The answer is friendly", 2)], ids=["computed", "judged"]
-)
-def test_a_criterion_of_ones_own_costs_a_call_a_pass_only_where_no_rule_decides_it(
-    tmp_path: Path, description: str, judgements: int
-) -> None:
+def test_a_criterion_of_ones_own_costs_no_call(tmp_path: Path) -> None:
     criteria = tmp_path / "criteria.yml"
-    criteria.write_text(f'additional:\n  - name: wish\n    description: "{description}"\n', encoding="utf-8")
+    criteria.write_text("additional:\n  - {name: wish, description: The answer is friendly}\n", encoding="utf-8")
     result, counted, _ = run(model(), criteria=criteria)
     assert result.status == "converged"
-    assert counted == {1: {**ONE_PASS, "judge": judgements}}
-    assert result.ttl.spent == 3 + judgements
+    assert counted == {1: ONE_PASS}
+
+
+class Deletes:
+    name, description, effect = "delete", "Deletes a file for good.", "unsafe"
+    input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {"path": {"type": "string"}}}
+    output_schema: ClassVar[dict[str, Any]] = {"type": "object"}
+
+    def invoke(self, path: str) -> dict[str, Any]:
+        return {"deleted": path}
+
+
+def test_a_plan_that_acts_costs_a_review() -> None:
+    registry: ToolRegistry = default_registry()
+    registry.register(Deletes())
+    acts = steps({"tool": "delete", "arguments": {"path": "old.log"}})
+    result, counted, _ = run(model(plan=acts, review={"issues": []}), SUM, tools=registry)
+    assert result.status == "converged"
+    assert counted == {1: {**ONE_PASS, "review": 1}}
 
 
 def test_single_pass_costs_a_plan_an_answer_and_the_steps() -> None:

@@ -125,20 +125,19 @@ def test_a_refinement_that_cannot_be_read_leaves_the_plan_and_gets_one_more_pass
     assert [record["cause"] for record in of(records, "plan")] == ["generated"]
 
 
-def test_a_vague_step_is_refined_before_it_runs() -> None:
-    vague = {"goal": TASK, "steps": [{"step_id": "s1", "description": "Do the things", "agent": "llm"}]}
+def test_a_step_with_an_unknown_tool_is_refined_before_it_runs() -> None:
+    unknown = {"goal": TASK, "steps": [{"step_id": "s1", "description": "Do the things", "tool": "doer"}]}
     changes = {"description": "Add 5 and 10", **add(5, 10)}
     action = {"type": "step_modify", "target": "s1", "changes": changes, "reason": "it says nothing"}
     scripted = model(
-        plan=vague,
+        plan=unknown,
         refine=[{"actions": [action], "follow_up_questions": []}, NOTHING],
-        reason="nothing",
         answer="The sum of 5 and 10 is 15.",
     )
     result, _ = run(scripted, task="calculate the sum of 5 and 10")
     assert result.status == "converged"
     assert result.steps[0].output == {"result": 15}
-    assert "reason" not in asked(scripted)
+    assert "fallback" not in asked(scripted)
 
 
 def test_the_ttl_is_allocated_by_the_profile_within_the_limit_and_says_why() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry, connect, tool
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork, starting_plan
+from aeon_core.forking import Fork, starting_edit
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest
@@ -341,7 +341,7 @@ def test_a_fork_asks_the_parents_calls_again(tmp_path: Path) -> None:
     config = RunConfig(durability="off")
     uses = Uses(gives=KEY)
     Orchestrator(model(plan=written, refine=MENDED), uses.tools(), config=config, journal=parent).run("t")
-    assert starting_plan(parent, 2) is not None
+    assert starting_edit(parent, 2).plan is not None
     again = model(plan=written, refine=MENDED)
     Fork(parent, 2, again, uses.tools(), journal=fork).run()
     assert KEY not in parent.read_text() + fork.read_text()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry, tool
-from aeon_core.forking import Fork, starting_plan
+from aeon_core.forking import Fork, starting_edit
 from aeon_core.policy import PolicyRules
 from aeon_core.resuming import resume
 from aeon_core.tools.base import Effect
@@ -134,7 +134,7 @@ def test_a_fork_of_a_later_pass_asks_about_it_again(tmp_path: Path) -> None:
     config = RunConfig(durability="off", approve=("tool",))
     Orchestrator(model(**scripts), tools(called), config=config, approver=approves, journal=parent).run(TASK)
     assert called == ["a"]
-    start = starting_plan(parent, 2)
+    start = starting_edit(parent, 2).plan
     assert start is not None
     edited = start.model_dump(exclude_none=True)
     next(step for step in edited["steps"] if step["step_id"] == "s9")["status"] = "pending"

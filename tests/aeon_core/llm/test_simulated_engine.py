@@ -21,7 +21,9 @@ def run(task: str, name: str = "default", ttl: int = 50) -> tuple[RunResult, Rec
 
 
 def test_a_vague_task_gets_follow_up_questions_and_a_clear_one_none() -> None:
-    assert run("make it better")[0].follow_up_questions[0] == "What does 'it' stand for?"
+    assert run("make it better")[0].follow_up_questions[:1] == [
+        "What exactly is meant by 'better' in “make it better”?"
+    ]
     assert run("add 5 and 10")[0].follow_up_questions == []
 
 
@@ -46,7 +48,9 @@ def test_a_step_that_gave_nothing_becomes_invalid_and_another_stands_in_for_it()
 def test_a_stubborn_planner_refines_three_times_then_a_person_is_asked_for(task: str) -> None:
     result, records = run(task, "stubborn")
     accepted = [record for record in records if record["type"] == "refinement" and record["accepted"]]
-    assert (result.status, result.passes, len(accepted)) == ("not_converged", 4, 3)
+    of_plan = [record for record in accepted if record["action"]["target"] != "answer"]
+    assert (result.status, len(of_plan)) == ("not_converged", 3)
+    assert result.passes == 1 + len(accepted) <= 5
     (left,) = result.manual_intervention
     assert (left["step_id"], left["cause"], left["attempts"]) == (result.steps[-4].step_id, "refinement_limit", 3)
 
@@ -66,7 +70,7 @@ def test_without_a_judge_that_can_be_read_nothing_converges(task: str) -> None:
     assert result.convergence["reason_codes"][-1] == "not_judged"
 
 
-def test_a_wrong_figure_in_the_answer_is_found_by_the_rules() -> None:
+def test_a_wrong_figure_in_the_answer_is_found_by_the_judge() -> None:
     result, _ = run("add 5 and 10", "careless")
     assert (result.status, result.answer) == ("not_converged", "The sum of 5 and 10 is 16.")
     assert result.convergence is not None

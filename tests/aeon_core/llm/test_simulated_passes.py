@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core import Orchestrator, RunConfig, RunResult
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, contradictions
-from aeon_core.adaptive.profiling import PROFILE_SCHEMA
-from aeon_core.convergence.additional import REPLY_SCHEMA
+from aeon_core.adaptive.profile import DIMENSIONS, contradictions
+from aeon_core.adaptive.profiling import PROFILE_SCHEMA, read_profile
 from aeon_core.effects.line import Line
+from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refining.asking import refine_schema
 from aeon_core.tools.schema import Schema
-from aeon_core.validation.judge import JUDGE_SCHEMA
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines
 
 REFINE_SCHEMA = refine_schema(["echo", "calculator", "read_file"])
 API = "design a REST API for invoices"
 TOOLS = lines(CALCULATOR_AND_ECHO)
+RULE = "simulated judge, a plain rule"
 VAGUE = {"step_id": "s1", "description": "Do the things", "agent": "llm"}
 
 
@@ -40,10 +40,17 @@ def profile_of(task: str, tools: str = TOOLS) -> dict[str, Any]:
     return said
 
 
-def judged(**sections: str) -> list[dict[str, Any]]:
-    report = json.loads(ask(SimulatedModel(), "judge", **sections).text)
-    assert not Schema(REPLY_SCHEMA if "criteria" in sections else JUDGE_SCHEMA).errors(report)
-    issues: list[dict[str, Any]] = report["issues"]
+def judged(*requirements: str, **sections: str) -> dict[str, Any]:
+    sections["requirements"] = lines([{"n": n, "text": text} for n, text in enumerate(requirements or ["do it"], 1)])
+    said: dict[str, Any] = json.loads(ask(SimulatedModel(), "judge", **sections).text)
+    assert not Schema(JUDGE_SCHEMA).errors(said)
+    return said
+
+
+def issues_of(**sections: str) -> list[dict[str, Any]]:
+    said = judged(**sections)
+    assert all(entry["met"] == ("no" if said["issues"] else "yes") for entry in said["requirements"])
+    issues: list[dict[str, Any]] = said["issues"]
     return issues
 
 
@@ -95,7 +102,7 @@ def test_the_expected_tool_usage_is_that_of_the_plan_that_the_tools_allow(task: 
 def test_every_profile_is_coherent_and_more_to_do_lowers_neither_depth_nor_breadth(parts: list[str]) -> None:
     profiles = [profile_of(", then ".join(parts[:count])) for count in range(1, len(parts) + 1)]
     for said in profiles:
-        assert contradictions(TaskProfile.model_validate(said)) == []
+        assert contradictions(read_profile(said)) == []
     for dimension in ("reasoning_depth", "output_breadth"):
         tiers = [DIMENSIONS[dimension].index(said[dimension]) for said in profiles]
         assert tiers == sorted(tiers)
@@ -104,7 +111,7 @@ def test_every_profile_is_coherent_and_more_to_do_lowers_neither_depth_nor_bread
 def test_a_result_that_only_repeats_the_task_is_an_issue_of_its_step() -> None:
     plan = lines([{"goal": API}, {"step_id": "s1", "description": "Put together a REST API", "status": "complete"}])
     text = "Put together a REST API. The points are REST, API, invoices."
-    (issue,) = judged(goal=json.dumps(API), plan=plan, results=lines([{"step_id": "s1", "output": {"text": text}}]))
+    (issue,) = issues_of(goal=json.dumps(API), plan=plan, results=lines([{"step_id": "s1", "output": {"text": text}}]))
     assert (issue["type"], issue["severity"], issue["location"]["step_id"]) == ("specificity", "high", "s1")
 
 
@@ -117,25 +124,35 @@ def test_a_step_that_says_it_was_not_done_is_an_issue_and_superseded_ones_are_no
         {"step_id": step["step_id"], "output": {"text": "No tool is there to read it, so nothing was read."}}
         for step in steps
     ]
-    issues = judged(goal='"read a.txt"', plan=lines(steps), results=lines(results))
+    issues = issues_of(goal='"read a.txt"', plan=lines(steps), results=lines(results))
     assert [(issue["type"], issue["location"]["step_id"]) for issue in issues] == [("do_say_mismatch", "s1")]
 
 
 def test_a_part_of_the_goal_that_no_step_serves_is_an_issue() -> None:
     plan = lines([{"step_id": "s1", "description": "Add 5 and 10", "tool": "calculator", "status": "complete"}])
     results = lines([{"step_id": "s1", "output": {"result": 15}}])
-    (issue,) = judged(goal=json.dumps("add 5 and 10 and design a logo"), plan=plan, results=results)
-    assert issue["description"] == "the plan leaves out a part of the goal: 'design a logo'"
-    assert judged(goal=json.dumps("add 5 and 10"), plan=plan, results=results) == []
+    (issue,) = issues_of(goal=json.dumps("add 5 and 10 and design a logo"), plan=plan, results=results)
+    assert issue["description"] == f"{RULE}: the plan leaves out a part of the goal: 'design a logo'"
+    assert issues_of(goal=json.dumps("add 5 and 10"), plan=plan, results=results) == []
 
 
 def test_criteria_are_judged_by_the_words_and_figures_that_the_answer_shows() -> None:
-    criteria = lines([
-        {"name": "total", "description": 'The answer names the total "15"'},
-        {"name": "currency", "description": "The answer names the currency"},
-    ])  # fmt: skip
-    issues = judged(criteria=criteria, goal="add", plan="", answer="The total is 15.")
-    assert [issue["location"]["artifact"] for issue in issues] == ["currency"]
+    criteria = ('total: The answer names the total "15"', "currency: The answer names the currency")
+    said = judged("add", *criteria, goal="add", plan="", answer="The total is 15.")
+    assert [entry["met"] for entry in said["requirements"]] == ["yes", "yes", "no"]
+    shown = f"{RULE}: currency: the answer does not show 'currency'"
+    assert [issue["description"] for issue in said["issues"]] == [shown]
+
+
+def test_a_suspicion_is_confirmed_where_the_answer_lacks_the_last_result() -> None:
+    plan = lines([{"step_id": "s1", "description": "Add 5 and 10", "tool": "calculator", "status": "complete"}])
+    shown = {"goal": '"add 5 and 10"', "plan": plan, "results": lines([{"step_id": "s1", "output": {"result": 15}}])}
+    shown["suspicions"] = lines([{"n": 1, "text": "the answer says '16'"}])
+    for answer, stands in (("The sum is 16.", True), ("The sum is 15, not 16.", False)):
+        said = judged(answer=json.dumps(answer), **shown)
+        assert [entry["stands"] for entry in said["suspicions"]] == [stands]
+        assert said["consistent"]["answer"]["ok"] is not stands
+        assert all(entry["evidence"] == answer for entry in said["requirements"])
 
 
 def test_a_vague_step_is_rewritten_in_the_words_of_the_task() -> None:
@@ -196,26 +213,24 @@ entries = st.fixed_dictionaries(
 
 @settings(max_examples=150)
 @given(
-    purpose=st.sampled_from(["profile", "judge", "refine"]),
+    purpose=st.sampled_from(["profile", "judge", "review", "refine"]),
     sections=st.fixed_dictionaries(
         {
             name: st.lists(entries, min_size=1, max_size=3).map(lines)
-            for name in ("plan", "results", "fragments", "criteria")
+            for name in ("plan", "results", "fragments", "requirements", "suspicions")
         }
     ),
     task=st.text(max_size=40) | st.sampled_from([API, "add 5 and 10", "divide 1 by 2"]),
 )
 def test_whatever_is_shown_the_reply_has_its_form(purpose: Purpose, sections: dict[str, str], task: str) -> None:
-    schemas = {"profile": PROFILE_SCHEMA, "judge": JUDGE_SCHEMA, "refine": REFINE_SCHEMA}
+    schemas = {"profile": PROFILE_SCHEMA, "judge": JUDGE_SCHEMA, "review": REVIEW_SCHEMA, "refine": REFINE_SCHEMA}
     reply = json.loads(ask(SimulatedModel(), purpose, task=task, tools=TOOLS, **sections).text)
-    problems = Schema(schemas[purpose]).errors(reply)
-    # The artifact of a criterion's issue is its name, which the judge of a plan does not know.
-    assert [problem for problem in problems if "artifact" not in str(problem)] == []
+    assert Schema(schemas[purpose]).errors(reply) == []
 
 
 def test_a_message_without_sections_is_answered_too() -> None:
     request = LLMRequest("judge", "Aeon judge", [{"role": "user", "content": "x"}])
-    assert SimulatedModel().complete(request).text == '{"issues": []}'
+    assert not Schema(JUDGE_SCHEMA).errors(json.loads(SimulatedModel().complete(request).text))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +254,7 @@ def test_an_open_task_is_worked_out_in_a_second_pass(name: str, monkeypatch: pyt
     assert (result.status, result.passes) == ("converged", 2)
     assert "Operations: GET lists or reads, POST adds" in (result.answer or "")
     assert [step.step_id for step in result.steps if step.status == "invalid"] == ["s5"]
-    assert len(result.follow_up_questions) >= 2
+    assert len(result.follow_up_questions) >= 1
 
 
 @pytest.mark.parametrize("task", ["divide 1 by 0", "explain how TLS works", "write a poem about autumn", "do it"])
@@ -257,7 +272,7 @@ def test_under_a_small_ttl_an_open_task_expires(ttl: int) -> None:
 
 def test_a_part_that_was_left_out_is_added_and_stays_undone_honestly() -> None:
     result = run(f"{API}, then write a poem about it")
-    assert (result.status, result.passes) == ("not_converged", 3)
+    assert (result.status, result.passes) == ("not_converged", 4)
     assert result.steps[-1].description == "Write a poem about it"
     assert (result.answer or "").startswith("The task was not completed: s5-r1-1 only repeats")
     assert "Resources: the collection /invoices" in (result.answer or "")
@@ -273,9 +288,10 @@ def test_a_failed_calculation_is_mended_from_the_task_and_only_from_it() -> None
 
 @pytest.mark.parametrize("name", ["broken", "malformed", "bad-arguments"])
 def test_a_refinement_that_has_to_be_repaired_keeps_its_arguments(name: str) -> None:
-    result = run("multiply 3 by 4 and add 2", name, steps=[VAGUE, {**VAGUE, "step_id": "s2"}])
-    assert result.status == "converged"
-    assert [step.output for step in result.steps[1:]] == [{"result": 12}, {"result": 14}]
+    failing = {"tool": "calculator", "arguments": {"operation": "divide", "a": 1, "b": 0}}
+    result = run("divide 1 by 2", name, steps=[{"step_id": "s1", "description": "Divide 1 by 0", **failing}])
+    assert (result.status, result.passes) == ("converged", 2)
+    assert result.steps[-1].output == {"result": 0.5}
 
 
 def test_a_model_that_insists_on_an_unknown_tool_reasons_instead_and_its_plan_names_no_such_tool() -> None:

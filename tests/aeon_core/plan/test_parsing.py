@@ -191,14 +191,21 @@ def test_at_most_twenty_problems_are_listed() -> None:
 
 
 @pytest.mark.parametrize("depth", [6, 30, 5000])
-def test_nesting_deeper_than_five_subplans_is_a_problem_and_no_recursion(depth: int) -> None:
+def test_of_deeper_nesting_five_levels_are_kept_and_the_rest_is_named(depth: int) -> None:
     chain = [flat(str(n), str(n - 1) if n else None) for n in range(depth + 1)]
-    assert problems(plan(*chain))[0] == "steps[5]: nested deeper than 5 levels of subplans"
-    assert len(list(parse_plan(plan(*chain[:6])).walk())) == 6
+    cut = parse_plan(plan(*chain))
+    assert [each.step_id for each in cut.walk()] == ["0", "1", "2", "3", "4", "5"]
+    assert cut.cut == ("5",)
+    assert parse_plan(plan(*chain[:6])).cut == ()
     nested = step("x")
     for n in range(depth):
         nested = step(f"n{n}", subplan={"parent_step_id": f"n{n}", "subplan_goal": "g", "substeps": [nested]})
-    assert any("nested deeper than 5 levels of subplans" in line for line in problems(plan(nested)))
+    if depth > 100:
+        assert problems(plan(nested))[0].endswith("nested deeper than 100 levels")
+        return
+    made = parse_plan(plan(nested))
+    assert [each.step_id for each in made.walk()] == [f"n{depth - n}" for n in range(1, 7)]
+    assert made.cut == (f"n{depth - 6}",)
 
 
 def test_depth_levels_left_out_are_filled_in() -> None:

@@ -48,7 +48,7 @@ def test_the_request_shows_the_fragments_with_their_reasons_and_what_is_left() -
     assert asked.system.startswith("Aeon refine\n")
     assert "<task>\nthe task\n</task>" in asked.prompt
     assert '"reasons": ["the step failed: timed out"]' in asked.prompt
-    assert '"step_id": "b", "status": "pending", "reasons": ["the description is vague' in asked.prompt
+    assert '"step_id": "b", "status": "pending", "reasons"' not in asked.prompt
     assert '<assessment>\n{"reason_codes": ["failed_step"]}\n</assessment>' in asked.prompt
     assert "10 refinements of the plan, 3 of one fragment in all; subplans nest at most 5 deep" in asked.prompt
     assert "7 cycles remaining of 20" in asked.prompt
@@ -86,7 +86,7 @@ def test_the_prompt_is_short_and_says_that_what_it_shows_is_data(purpose: Any) -
     text = system_prompt(purpose)
 
     assert text.startswith(f"Aeon {purpose}\n\n")
-    assert len(text) < 2100
+    assert len(text) < 2300
     assert max(map(len, text.splitlines())) <= 125
     assert "never an instruction" in " ".join(text.split())
 
@@ -159,20 +159,14 @@ def test_concrete_and_finished_steps_need_no_refinement() -> None:
     assert fragments(step("a", description=CONCRETE), step("b", "complete"), step("c", "invalid")) == {}
 
 
-def test_vague_steps_failed_ones_and_those_with_several_actions_do() -> None:
-    several = "download sales.csv, clean it, compute the totals, plot a chart and email it to Ann"
+def test_failed_steps_do_and_no_wording_of_a_step_does() -> None:
     found = fragments(
         step("a", description="handle it"),
         step("b", "failed"),
-        step("c", description=several),
-        step("d", description="do stuff", tool="echo", agent=None, arguments={"message": "hi"}),
+        step("c", description="download sales.csv, clean it, plot a chart and email it to Ann"),
         failures={"b": ["no such file"]},
     )
-    assert found == {
-        "a": ("the description is vague: it does not say what exactly is done, and with what",),
-        "b": ("the step failed: no such file",),
-        "c": ("the step holds several actions: download, clean, compute, plot, email",),
-    }
+    assert found == {"b": ("the step failed: no such file",)}
 
 
 def test_issues_of_weight_make_a_fragment() -> None:

@@ -45,15 +45,11 @@ def test_the_answer_is_no_reason_while_a_step_may_still_be_refined() -> None:
 
 
 def test_what_convergence_misses_is_the_plans_where_no_step_is_wanting() -> None:
-    unmet = [
-        "the answer leaves out a part of the goal: 'a chart'",
-        "validation, high relevance: the answer is empty",
-        "step 'a' failed: no such file",
-    ]
+    unmet = ["requirement 2 is not met: a chart is there", "step 'a' failed: no such file"]
     failed = plan_of(step("a", "failed"))
     spent = RefinementLedger(total=3, fragments={"a": 3})
 
-    assert fragments(unmet=unmet[:2]) == {"plan": (unmet[0],)}
+    assert fragments(unmet=unmet[:1]) == {"plan": (unmet[0],)}
     assert fragments(failed, unmet=unmet) == {"a": ("the step failed: no reason is known",)}
     assert "plan" not in fragments(failed, unmet=unmet, ledger=spent)
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, RunResult
+from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import PlanStep
-from tests.fakes import ScriptedModel, add, call
+from tests.fakes import ScriptedModel, add, call, lines_of, section
 
 Records = list[dict[str, Any]]
 TASK = "calculate the sum of 5 and 10, and 1 divided by 2"
@@ -43,6 +44,23 @@ def refined(*replies: list[dict[str, Any]]) -> list[Any]:
     return [{"actions": actions, "follow_up_questions": []} for actions in (*replies, [])]
 
 
+def reviewed(request: LLMRequest) -> dict[str, Any]:
+    """Return the review of a plan: each step that says too little has an issue."""
+    plan = [json.loads(line) for line in lines_of(section(request, "plan"))]
+    vague = [step["step_id"] for step in plan if step.get("description") == VAGUE and step["status"] == "pending"]
+    issue = {
+        "type": "specificity",
+        "severity": "medium",
+        "description": "vague",
+        "proposed_repair": "Say what is done.",
+    }
+    return {
+        "issues": [
+            {**issue, "issue_id": f"r-{each}", "location": {"artifact": "plan", "step_id": each}} for each in vague
+        ]
+    }
+
+
 def run(steps: dict[str, Any], refine: list[Any], **scripts: Any) -> tuple[RunResult, Records, ScriptedModel]:
     told: dict[str, Any] = {
         "profile": PROFILE,
@@ -50,6 +68,7 @@ def run(steps: dict[str, Any], refine: list[Any], **scripts: Any) -> tuple[RunRe
         "refine": refine,
         "answer": "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5.",
         "judge": {"issues": []},
+        "review": reviewed,
         "reason": "15 and 0.5",
         "fallback": "15 and 0.5",
         "repair": "no",

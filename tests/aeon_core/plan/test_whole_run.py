@@ -63,7 +63,7 @@ def test_an_answer_that_stays_wrong_ends_after_three_more_and_is_left_to_a_perso
     )
 
     assert (result.status, result.passes) == ("not_converged", 4)
-    assert [len(scripted.asked(each)) for each in ("answer", "refine")] == [4, 3]
+    assert [len(scripted.asked(each)) for each in ("answer", "refine", "judge")] == [4, 2, 1]
     assert [(entry["step_id"], entry["attempts"]) for entry in result.manual_intervention] == [("plan", 3)]
 
 
@@ -76,7 +76,8 @@ def test_a_step_that_fails_three_stand_ins_is_left_to_a_person_though_the_model_
     )
 
     assert [(entry["step_id"], entry["attempts"]) for entry in result.manual_intervention] == [("s2", 3)]
-    assert result.manual_intervention[0]["reason"].startswith("refined 3 times and still wanting: the step failed: ")
+    reason = result.manual_intervention[0]["reason"]
+    assert reason.startswith("refined 3 times and still wanting: step 's2-r3' failed: ")
     assert result.status == "not_converged"
 
 
@@ -91,9 +92,11 @@ def test_the_substeps_that_were_complete_still_count_for_the_stand_in() -> None:
     assert found(result, "s1").status == "invalid"
 
 
-def test_a_step_that_was_made_concrete_before_it_ran_is_not_asked_about() -> None:
+def test_only_the_questions_of_the_model_are_asked() -> None:
     steps = plan({"step_id": "s1", "description": VAGUE})
     settled: Any = refined([act("subplan_create", "s1", SUM, divide("s1.2", 2))])
 
     assert run(steps, settled)[0].follow_up_questions == []
-    assert run(steps, refined([]))[0].follow_up_questions == ["What does step 's1' mean by 'Do the things'?"]
+    assert run(steps, refined([]))[0].follow_up_questions == []
+    asks = {"actions": [], "follow_up_questions": ["Which things?"]}
+    assert run(steps, [asks])[0].follow_up_questions == ["Which things?"]

@@ -102,7 +102,7 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "high",
                 "s1",
                 'steps[0].depends_on: "s2": that step does not end before this one runs',
-                'Remove "s2" from steps[0].depends_on, or move this step behind it.',
+                'Remove "s2" from steps[0].depends_on, or move this step after it.',
             ),
         ),
         (
@@ -126,7 +126,7 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "high",
                 "s1",
                 'steps[0].depends_on: "s1": that step does not end before this one runs',
-                'Remove "s1" from steps[0].depends_on, or move this step behind it.',
+                'Remove "s1" from steps[0].depends_on, or move this step after it.',
             ),
         ),
         (
@@ -218,37 +218,42 @@ def test_nesting_without_end_is_an_issue() -> None:
     assert lint(deep, REGISTRY).overall_severity == "high"
 
 
-def judged(step_id: str | None, kind: str = "relevance", description: str = "beside the point") -> dict[str, Any]:
+def reviewed(step_id: str | None, kind: str = "relevance") -> dict[str, Any]:
     return {
-        "issue_id": "j1",
+        "issue_id": "r1",
         "type": kind,
         "severity": "medium",
-        "description": description,
+        "description": "beside the point",
         "location": {"artifact": "plan", "step_id": step_id},
         "proposed_repair": "r",
     }
 
 
-def test_a_judge_adds_what_the_rules_did_not_find_once_for_each_place() -> None:
-    replies = [judged("s1"), judged("s1", description="again"), judged("s1", "hallucination"), judged(None)]
-    judge = ScriptedModel(judge={"issues": replies})
+def test_what_a_review_finds_comes_after_what_was_proved() -> None:
+    judge = ScriptedModel(review={"issues": [reviewed("s1"), reviewed("s9", "hallucination"), reviewed(None)]})
     report = lint_report(plan({"tool": "calculater"}), REGISTRY, judge=judge)
     alone = lint_report(plan({"tool": "calculater"}), REGISTRY)
-    added = [(issue.type, issue.location.step_id, issue.description) for issue in report.issues[len(alone.issues) :]]
-    assert added == [("relevance", "s1", "beside the point"), ("relevance", None, "beside the point")]
     assert report.issues[: len(alone.issues)] == alone.issues
+    assert [(issue.type, issue.location.step_id) for issue in report.issues[len(alone.issues) :]] == [
+        ("relevance", "s1"),
+        ("hallucination", None),
+        ("relevance", None),
+    ]
     assert len(judge.requests) == 1
 
 
-def test_what_cannot_be_read_as_a_plan_is_not_judged() -> None:
-    judge = ScriptedModel(judge={"issues": []})
+def test_what_cannot_be_read_as_a_plan_is_not_reviewed() -> None:
+    judge = ScriptedModel(review={"issues": []})
     assert lint_report([1, 2], REGISTRY, judge=judge).issues
     assert judge.requests == []
 
 
-def test_a_judge_that_fails_finds_nothing_and_what_ends_a_run_is_raised() -> None:
+@pytest.mark.parametrize("reply", [LLMError("busy"), RuntimeError("broken adapter"), "prose", {"issues": 5}, {}])
+def test_a_review_that_fails_or_cannot_be_read_finds_nothing(reply: Any) -> None:
     sound = plan(ADD, {"agent": "llm", "depends_on": ["s1"]})
-    alone = lint_report(sound, REGISTRY)
-    assert lint_report(sound, REGISTRY, judge=ScriptedModel(judge=LLMError("busy"))) == alone
+    assert lint_report(sound, REGISTRY, judge=ScriptedModel(review=reply)) == lint_report(sound, REGISTRY)
+
+
+def test_what_ends_a_run_ends_a_review() -> None:
     with pytest.raises(RunAborted):
-        lint_report(sound, REGISTRY, judge=ScriptedModel(judge=RunAborted("by a person")))
+        lint_report(plan(ADD), REGISTRY, judge=ScriptedModel(review=RunAborted("by a person")))

@@ -9,15 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from aeon_core.plan.models import Plan
-from aeon_core.plan.wording import wording
 from aeon_core.validation.validator import SemanticValidator
 from tests.aeon_core.validation.labelled.large import large_plan
 from tests.aeon_core.validation.labelled.tools import registry
-from tests.aeon_core.validation.semantic.plans import VALIDATOR, plan
+from tests.aeon_core.validation.plans import VALIDATOR, plan
 
 LONG = 100_000
 SECONDS = 1.0
@@ -33,7 +30,7 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def worst_plan(steps: int) -> Plan:
-    """Every step builds on an unknown and on a later step, repeats another's verb, and contradicts it."""
+    """Every step builds on an unknown and on a later step."""
     made = [
         {
             "step_id": f"s{n}",
@@ -70,24 +67,23 @@ HOSTILE = {
     "paths": "a/" * (LONG // 2),
     "dots": "a." * (LONG // 2),
     "hyphens": "a-" * (LONG // 2),
+    "at signs": "a@" * (LONG // 2),
+    "addresses": "a@b.c" * (LONG // 5),
+    "links": "http://" * (LONG // 7),
     "quotes": "' a" * (LONG // 3),
-    "templates": "{{" * (LONG // 2),
+    "openings": "„" * LONG,
+    "ticks": "`a" * (LONG // 2),
     "digits": "1," * (LONG // 2),
+    "number": "1" * LONG,
+    "figures": "1 kg " * (LONG // 5),
+    "names": "a-1" * (LONG // 3),
+    "dates": "2026-01-01 " * (LONG // 11),
     "blanks": " " * LONG + "x",
     "lines": "\n" * LONG + "x",
-    "stray signs": "\t€" * (LONG // 2),
     "emoji": "🙂" * LONG,
     "japanese": "データ" * (LONG // 3),
-    "tools": "use the a_b tool " * (LONG // 17),
-    "units": "from abcd to " * (LONG // 13),
-    "dates": "3 May " * (LONG // 6),
-    "bans": "without " * (LONG // 8),
-    "verbs": "and then " * (LONG // 9),
     "code": 'def f(x):\n    return {"a": [1, 2]}\n' * (LONG // 36),
     "controls": "\x00\x1b[2J\u202e" * (LONG // 6),
-    "sql": "update " * (LONG // 7),
-    "together": "come a " * (LONG // 7),
-    "names": "Aa " * (LONG // 3),
 }
 
 
@@ -103,7 +99,6 @@ def test_a_long_text_anywhere_takes_no_time(text: str) -> None:
     began = time.process_time()
     VALIDATOR.validate_plan(made)
     VALIDATOR.validate_execution(goal=made.goal, plan=made, answer=text, **given)
-    wording(text)
     assert time.process_time() - began < SECONDS
 
 
@@ -123,11 +118,3 @@ def test_a_long_text_anywhere_takes_no_time(text: str) -> None:
 )
 def test_a_clean_plan_in_another_language_or_in_code_stays_clean(steps: list[str]) -> None:
     assert VALIDATOR.validate_plan(plan("Report the sales of 2025 by month", *steps)).issues == []
-
-
-@given(st.lists(st.text(min_size=1, max_size=60).filter(str.strip), min_size=1, max_size=6))
-def test_no_text_makes_a_rule_fail(texts: list[str]) -> None:
-    made = plan(texts[0], *texts, ("Run it", "Bash", {"command": texts[-1]}))
-    report = VALIDATOR.validate_plan(made)
-    assert report.proposed_repairs == list(dict.fromkeys(issue.proposed_repair for issue in report.issues))
-    assert sum(report.issue_summary.values()) == len(report.issues)

@@ -1,4 +1,4 @@
-"""The semantic validator: reports on plans, steps and executions, by rules alone."""
+"""The semantic validator: reports on plans, steps and executions, by exact checks alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.lint import lint, lint_report
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.validator import SemanticValidator
-from tests.aeon_core.validation.semantic.plans import plan
+from tests.aeon_core.validation.plans import plan
 
 VALIDATOR = SemanticValidator(default_registry())
 SUM = plan(
@@ -29,7 +29,8 @@ RESULTS: dict[str, Any] = {"s1": {"result": 5}, "s2": {"result": 20}}
 
 
 def judged(**changed: Any) -> list[tuple[str, str, str, str | None]]:
-    given = {"goal": SUM.goal, "plan": SUM, "results": RESULTS, **changed}
+    done = [step.model_copy(update={"status": "complete"}) for step in SUM.steps]
+    given = {"goal": SUM.goal, "plan": Plan(goal=SUM.goal, steps=done), "results": RESULTS, **changed}
     report = VALIDATOR.validate_execution(**given)
     return [(i.type, i.severity, i.location.artifact, i.location.step_id) for i in report.issues]
 
@@ -38,16 +39,11 @@ def test_a_report_adds_up() -> None:
     faulty = plan("Add 2 and 3", "Do stuff", ("Add 2 and 3", "adder"), ("Say the sum aloud", None, None, ["s9"]))
     report = VALIDATOR.validate_plan(faulty)
     assert [(i.issue_id, i.type, i.location.step_id) for i in report.issues] == [
-        ("issue-1", "specificity", "s1"),
-        ("issue-2", "hallucination", "s2"),
-        ("issue-3", "consistency", "s3"),
+        ("issue-1", "hallucination", "s2"),
+        ("issue-2", "consistency", "s3"),
     ]
     assert (report.artifact_type, report.overall_severity) == ("plan", "high")
-    assert {kind: n for kind, n in report.issue_summary.items() if n} == {
-        "specificity": 1,
-        "hallucination": 1,
-        "consistency": 1,
-    }
+    assert {kind: n for kind, n in report.issue_summary.items() if n} == {"hallucination": 1, "consistency": 1}
     assert report.proposed_repairs == [issue.proposed_repair for issue in report.issues]
     assert SemanticValidationReport.model_validate_json(report.model_dump_json()) == report
 
@@ -58,13 +54,6 @@ def test_the_plan_stays_as_it_was_and_the_same_plan_gets_the_same_report() -> No
     assert SUM.model_dump() == before
     assert first == SemanticValidator(default_registry()).validate_plan(Plan.model_validate(before))
     assert first.validation_id != VALIDATOR.validate_plan(SUM, task="another task").validation_id
-
-
-def test_the_task_counts_as_part_of_the_goal() -> None:
-    steps = ["Read the query plan of the orders table", "Bake bread", "Create the index"]
-    odd = plan("Add an index to the orders table", *steps)
-    assert [i.type for i in VALIDATOR.validate_plan(odd).issues] == ["relevance"]
-    assert VALIDATOR.validate_plan(odd, task="Add an index, and bake bread").issues == []
 
 
 def test_a_tool_that_is_registered_later_is_known() -> None:
@@ -78,7 +67,8 @@ def test_a_tool_that_is_registered_later_is_known() -> None:
 
 
 def test_a_step_that_has_run_is_not_blamed() -> None:
-    done = plan("Read parcels.csv", "Read parcels.csv", "Do stuff")
+    done = plan("Read parcels.csv", "Read parcels.csv", ("Weigh them", "scales"))
+    assert len(VALIDATOR.validate_plan(done).issues) == 1
     step = done.steps[1]
     step.status = "running"
     step.status = "complete"
@@ -86,71 +76,49 @@ def test_a_step_that_has_run_is_not_blamed() -> None:
 
 
 def test_one_step_is_reported_on_within_its_plan() -> None:
-    whole = plan("Count the rows", "Do stuff", "Handle it")
+    whole = plan("Count the rows", ("Weigh them", "scales"), ("Measure them", "ruler"))
     report = VALIDATOR.validate_step(whole.steps[1], whole)
-    assert [(i.type, i.location.artifact, i.location.step_id) for i in report.issues] == [("specificity", "step", "s2")]
+    assert [(i.type, i.location.artifact, i.location.step_id) for i in report.issues] == [
+        ("hallucination", "step", "s2")
+    ]
     assert report.artifact_type == "step"
 
 
 @pytest.mark.parametrize("step_id", ["s2", "s3"])
 def test_a_step_that_is_only_proposed_is_looked_at_in_its_place(step_id: str) -> None:
     whole = plan("Count the rows", "Read rows.csv", "Count the rows of rows.csv")
-    proposed = PlanStep(step_id=step_id, description="Do stuff", depends_on=["s8"])
+    proposed = PlanStep(step_id=step_id, description="Weigh them", tool="scales", depends_on=["s8", "s1"])
     report = VALIDATOR.validate_step(proposed, whole)
-    assert {(i.type, i.location.step_id) for i in report.issues} == {("specificity", step_id), ("consistency", step_id)}
+    assert [(i.type, i.location.step_id) for i in report.issues] == [
+        ("hallucination", step_id),
+        ("consistency", step_id),
+    ]
     assert [step.step_id for step in whole.steps] == ["s1", "s2"]
 
 
-@pytest.mark.parametrize(
-    "answer", [None, "20", "The result is 20.", "(2 + 3) * 4 = 20.0", "The sum is 5; times 4 that makes 20."]
-)
-def test_an_answer_that_agrees_has_no_issue(answer: str | None) -> None:
+@pytest.mark.parametrize("answer", [None, "20", "Es sind 42.", "Bananas grow in warm countries."])
+def test_what_an_answer_means_is_not_for_exact_checks(answer: str | None) -> None:
     assert judged(answer=answer, memory=RESULTS) == []
 
 
-HIGH = ("consistency", "high")
-
-
 @pytest.mark.parametrize(
-    ("changed", "issue"),
+    ("changed", "artifact", "step_id"),
     [
-        ({"answer": "It comes to 42."}, (*HIGH, "answer", None)),
-        ({"answer": " "}, ("relevance", "high", "answer", None)),
-        ({"answer": "Bananas grow in warm countries."}, ("relevance", "high", "answer", None)),
-        ({"answer": "As step 7 shows, 20"}, ("hallucination", "medium", "answer", None)),
-        ({"memory": {"s1": {"result": 6}}}, (*HIGH, "memory", "s1")),
-        ({"results": {**RESULTS, "s9": {"result": 1}}}, ("consistency", "medium", "results", None)),
-        ({"results": {**RESULTS, "s1": {"result": 6}}}, (*HIGH, "results", "s1")),
-        ({"results": {**RESULTS, "s2": {"product": 20}}}, (*HIGH, "results", "s2")),
-        ({"failures": {"s2": ["boom"]}, "answer": "All steps succeeded: 20"}, (*HIGH, "answer", None)),
-        ({"results": {"s2": {"result": 20}}, "failures": {"s1": ["x"]}}, ("consistency", "medium", "results", "s2")),
+        ({"answer": " "}, "answer", None),
+        ({"memory": {"s1": {"result": 6}}}, "memory", "s1"),
+        ({"results": {**RESULTS, "s9": {"result": 1}}}, "execution_artifact", None),
+        ({"failures": {"s2": ["boom"]}}, "execution_artifact", "s2"),
+        ({"results": {**RESULTS, "s2": {"success": False}}, "answer": "20"}, "cross_phase", "s2"),
+        ({"results": {"s1": {"result": 5}}, "answer": "20"}, "cross_phase", "s2"),
     ],
 )
-def test_what_contradicts_across_phases_is_found(changed: dict[str, Any], issue: tuple[str, ...]) -> None:
-    assert issue in judged(**changed)
+def test_what_can_be_proved_of_an_execution_is_found(changed: Any, artifact: str, step_id: str | None) -> None:
+    assert judged(**changed) == [("consistency", "high", artifact, step_id)]
 
 
-@pytest.mark.parametrize(
-    ("output", "answer", "contradicts"),
-    [
-        ({"text": "Paris"}, "The capital is Lyon.", True),
-        ({"text": "Paris"}, "The capital is Paris.", False),
-        ({"population": 2_148_271}, "The population is 3,400,000.", True),
-        ({"population": 2_148_271}, "The capital has 2.1 million people; the population is 2,148,271.", False),
-        ({"valid": False}, "The capital is valid.", True),
-        ({"valid": False}, "The capital is not valid.", False),
-        ({"share": 0.437}, "The share is 43.7% of the capital.", False),
-    ],
-)
-def test_labelled_values_and_names_are_compared(output: dict[str, Any], answer: str, contradicts: bool) -> None:
-    asked = plan("Find the capital of France", "Recall the capital of France")
-    report = VALIDATOR.validate_execution(goal=asked.goal, plan=asked, results={"s1": output}, answer=answer)
-    assert [i.type for i in report.issues] == (["consistency"] if contradicts else [])
-
-
-def test_an_honest_answer_on_a_failure_has_no_issue() -> None:
-    honest = "The sum is 5; the multiplication failed, so there is no product."
-    assert judged(results={"s1": {"result": 5}}, failures={"s2": ["boom"]}, answer=honest) == []
+def test_without_an_answer_none_is_missed() -> None:
+    assert judged(answer=None) == []
+    assert judged(answer="") == [("consistency", "high", "answer", None)]
 
 
 def test_the_kind_of_report_says_what_was_compared() -> None:
@@ -162,19 +130,15 @@ def test_the_kind_of_report_says_what_was_compared() -> None:
     assert (across.artifact_type, across.overall_severity) == ("cross_phase", "high")
 
 
-def test_lint_report_holds_structure_and_meaning_each_once() -> None:
+def test_lint_report_holds_structure_and_literals_each_once() -> None:
+    wrong = {"operation": "x", "a": 1, "b": 2}
     data = {
         "goal": "Add 2 and 3",
         "steps": [
             {"step_id": "a", "description": "Add 2 and 3", "tool": "adder", "depends_on": ["z"]},
             {"step_id": "b", "description": "Do stuff"},
-            {"step_id": "c", "description": "Do things", "agent": "llm"},
-            {
-                "step_id": "d",
-                "description": "Add",
-                "tool": "calculator",
-                "arguments": {"operation": "x", "a": 1, "b": 2},
-            },
+            {"step_id": "c", "description": "Add", "tool": "calculator", "arguments": wrong},
+            {"step_id": "d", "description": 'Say "good day"', "tool": "echo", "arguments": {"text": "good may"}},
         ],
     }
     issues = [(i.type, i.severity, i.location.step_id) for i in lint_report(data, default_registry()).issues]
@@ -182,15 +146,16 @@ def test_lint_report_holds_structure_and_meaning_each_once() -> None:
         ("hallucination", "high", "a"),
         ("consistency", "high", "a"),
         ("specificity", "medium", "b"),
-        ("hallucination", "high", "d"),
-        ("specificity", "high", "c"),
+        ("consistency", "high", "c"),
+        ("do_say_mismatch", "high", "d"),
     ]
 
 
 def test_lint_report_reads_what_can_be_read_of_a_broken_plan() -> None:
-    data = {"steps": [{"step_id": "a", "description": "Do stuff", "agent": "llm"}, 7]}
+    say = {"step_id": "a", "description": "Add 20 and 30", "tool": "calculator"}
+    data = {"steps": [{**say, "arguments": {"operation": "add", "a": 20, "b": 35}}, 7]}
     kinds = [i.type for i in lint_report(data, default_registry()).issues]
-    assert kinds == ["consistency", "consistency", "specificity"]
+    assert kinds == ["consistency", "consistency", "do_say_mismatch"]
 
 
 @given(st.recursive(st.none() | st.text(max_size=8), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=5), x)))
@@ -201,7 +166,8 @@ def test_lint_report_of_any_data_begins_with_that_of_lint(data: Any) -> None:
 
 def test_the_report_does_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from tests.aeon_core.validation.labelled.score import labelled_plans, registry\n"
+        "from tests.aeon_core.validation.labelled.plans import labelled_plans\n"
+        "from tests.aeon_core.validation.labelled.tools import registry\n"
         "from aeon_core.plan.models import Plan\n"
         "from aeon_core.validation.validator import SemanticValidator\n"
         "validator = SemanticValidator(registry())\n"

@@ -23,7 +23,7 @@ SIMULATED_MODELS: dict[str, str] = {
     "stubborn": "replaces what was found wanting by the same again: after three times it is left to a person",
     "unrefinable": "leaves its refinements unclosed, and their repairs too: the plan stays, the second ends the run",
     "muddled": "judges in prose that nobody can read: the result is not judged",
-    "careless": "gets the last figure of its answer wrong: the rules find the contradiction",
+    "careless": "gets the last figure of its answer wrong: the judge finds the contradiction",
     "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
 }
 """What `connect("simulated:NAME")` takes as NAME, and what that model does."""

@@ -99,6 +99,8 @@ class SimulatedModel(LLMAdapter):
             return written_profile(self.name, profile(prompt))
         if request.purpose == "judge":
             return written_report(self.name, judgement(prompt))
+        if request.purpose == "review":
+            return json.dumps({"issues": []})
         if request.purpose == "refine":
             made = insisting(prompt) if self.name == "stubborn" else refinement(prompt)
             return written_refinement(self.name, made, [tool["name"] for tool in prompt.tools])

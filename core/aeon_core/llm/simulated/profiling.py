@@ -9,8 +9,7 @@ from aeon_core.llm.simulated.prompt import Prompt
 from aeon_core.llm.simulated.substance import is_exact
 from aeon_core.llm.simulated.texts import clauses
 from aeon_core.llm.simulated.vocabulary import listed
-from aeon_core.plan.questions import is_vague
-from aeon_core.plan.wording import Wording, wording
+from aeon_core.llm.simulated.wording import Wording, is_vague, wording
 
 _HARD = listed(
     "analyse analyze architect compare debug derive design evaluate investigate migrate optimise optimize prove"
@@ -20,6 +19,7 @@ _CAREFUL = listed(
     "backup contract dosage financial invoice invoices legal medical migrate patient patients payment payments payroll"
     " production safety salary security tax taxes"
 )
+_REQUIREMENTS = 8
 _MUCH = 30
 """Words of content from which a task is long."""
 
@@ -42,7 +42,27 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     said = {"reasoning_depth": _depth(words, len(parts), known, needs_thought), **said}
     values: dict[str, Any] = {name: value for name, (value, _) in said.items()}
     inference = "; ".join(f"{name} is {value}: {why}" for name, (value, why) in said.items())
-    return {"profile_version": 1, **values, "raw_inference": f"{inference}."}
+    return {
+        "profile_version": 1,
+        "requirements": requirements(parts) or [task],
+        **values,
+        "raw_inference": f"{inference}.",
+        "follow_up_questions": questions(words, task),
+    }
+
+
+def requirements(parts: list[str]) -> list[str]:
+    """Return a requirement for each part of the task, at most eight."""
+    said = dict.fromkeys(" ".join(part.split()).strip(" .") for part in parts)
+    return [f"The answer shows the result of: {part}" for part in said if part][:_REQUIREMENTS]
+
+
+def questions(words: Wording, task: str) -> list[str]:
+    """Return what to ask about a task that names little more than a kind of thing; nothing for any other."""
+    if not is_vague(words):
+        return []
+    vague = [*words.vague, *words.pronouns] or [*words.generic] or [task[:60]]
+    return [f"What exactly is meant by {vague[0]!r} in “{task[:60]}”?"]
 
 
 def _depth(words: Wording, parts: int, known: bool, needs_thought: tuple[str, str, str]) -> tuple[str, str]:

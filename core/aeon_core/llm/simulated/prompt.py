@@ -13,6 +13,10 @@ from aeon_core.plain import clean_text, parse_json
 _SECTIONS = (
     "task",
     "goal",
+    "requirements",
+    "suspicions",
+    "known",
+    "doubts",
     "tools",
     "plan",
     "results",
@@ -26,7 +30,6 @@ _SECTIONS = (
     "fragments",
     "limits",
     "reasoning",
-    "criteria",
     "errors",
     "original",
     "schema",
@@ -97,9 +100,14 @@ class Prompt:
         return list(self._objects("fragments"))
 
     @cached_property
-    def criteria(self) -> list[dict[str, Any]]:
-        """The criteria that a person has set for the result."""
-        return list(self._objects("criteria"))
+    def requirements(self) -> list[str]:
+        """What a finished answer must satisfy."""
+        return [str(entry.get("text")) for entry in self._objects("requirements")]
+
+    @cached_property
+    def suspicions(self) -> list[str]:
+        """What a program found odd about the result."""
+        return [str(entry.get("text")) for entry in self._objects("suspicions")]
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:

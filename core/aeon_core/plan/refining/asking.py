@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +12,14 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement import RefinementLedger, RefinementLimits, RefinementType
 from aeon_core.plan.wire import changed_step_items, closed
 from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import plan_section, results_section, to_line, tools_section, ttl_section
+from aeon_core.prompts.sections import (
+    plan_section,
+    requirements_section,
+    results_section,
+    to_line,
+    tools_section,
+    ttl_section,
+)
 
 
 def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
@@ -40,6 +47,7 @@ def refinement_request(
     fragments: Iterable[Fragment],
     *,
     tools: Iterable[dict[str, Any]],
+    requirements: Sequence[str] = (),
     outputs: Mapping[str, dict[str, Any]],
     failures: Mapping[str, list[str]],
     assessment: Mapping[str, Any] | None = None,
@@ -64,6 +72,7 @@ def refinement_request(
     )
     sections = {
         "task": task,
+        "requirements": requirements_section(requirements),
         "tools": tools_section(known),
         "plan": plan_section(plan),
         "arguments": _arguments_section(plan, {str(fragment["step_id"]) for fragment in open_ones}),

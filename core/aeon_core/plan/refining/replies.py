@@ -10,10 +10,9 @@ import pydantic
 
 from aeon_core.errors import ValidationError
 from aeon_core.plan.fields import object_in, shown
-from aeon_core.plan.refinement import RefinementAction
+from aeon_core.plan.refinement import MAX_QUESTIONS, RefinementAction
 
 _MAX_PROBLEMS = 20
-_MAX_QUESTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def read_refinement(reply: Any) -> RefinementReply:
             problems.append(f"actions[{index}]: {error}")
     if problems and not actions:
         raise _invalid(problems)
-    return RefinementReply(actions, _questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
+    return RefinementReply(actions, read_questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
 
 
 def _object(reply: Any) -> dict[str, Any]:
@@ -87,10 +86,10 @@ def _cited(value: Any) -> list[dict[str, Any]]:
     return [*ids, *(item for item in cited if isinstance(item, dict))]
 
 
-def _questions(value: Any) -> list[str]:
+def read_questions(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else []
     said = [" ".join(item.split()) for item in listed if isinstance(item, str) and item.strip()]
-    return list(dict.fromkeys(said))[:_MAX_QUESTIONS]
+    return list(dict.fromkeys(said))[:MAX_QUESTIONS]
 
 
 def _invalid(problems: list[str]) -> ValidationError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aeon_core.plan.models import Plan
-from tests.aeon_core.validation.labelled.score import labelled_plans
+from tests.aeon_core.validation.labelled.plans import labelled_plans
 
 
 def large_plan(steps: int, *, first: int = 0) -> Plan:

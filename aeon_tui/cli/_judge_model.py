@@ -1,4 +1,4 @@
-"""The model behind `lint --judge`: asked without a run, with the house's attempts, prices and budget."""
+"""The model behind `lint --judge` and `calibrate`: asked without a run, with a run's attempts, prices and budget."""
 
 from __future__ import annotations
 
@@ -22,42 +22,68 @@ from aeon_tui.cli._diagnostics import logged_to
 from aeon_tui.cli._output import Output
 
 
-class LintJudge:
-    """Asks the configured model, or the next of a chain when one has failed for good, and counts what it costs.
+class JudgeModel:
+    """Asks the configured judge, else the model or the next of a chain, and counts what it costs.
 
-    `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name.
+    `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name. `failures` are the
+    errors since the last reply; `calls` counts attempts, `usage` tokens.
     """
 
     def __init__(self, llm: LLMAdapter, config: RunConfig, out: Output) -> None:
-        self._models = list(zip(adapters_of(llm), known_models(llm, config), strict=True))
+        models = list(zip(adapters_of(llm), known_models(llm, config), strict=True))
+        self._models = [each for each in models if each[1].judges] or models
         self._budget = Budget(config.budget)
         self._out = out
-        self._usage = {"input_tokens": 0, "output_tokens": 0}
-        self._cost: float | None = 0.0
+        self.calls = 0
+        self.usage = {"input_tokens": 0, "output_tokens": 0}
+        self.cost_usd: float | None = 0.0
+        """Of all calls; None where one was of a model without a known price."""
         self._asked: KnownModel | None = None
         self.refusal: LLMError | None = None
+        self.failures: list[LLMError] = []
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first reply that a model gives. Raises LLMError, CostCeilingReached before a call (exit 4)."""
         last = len(self._models) - 1
         for place, (adapter, known) in enumerate(self._models):
             try:
-                return self._with_attempts(adapter, known, request)
+                response = self._with_attempts(adapter, known, request)
             except LLMError as error:
                 if place == last:
+                    self.failures.append(error)
                     self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
                     raise
                 self._warn(f"{known.model} failed: {error.message}; going on with {self._models[place + 1][1].model}")
+            else:
+                self.failures.clear()
+                return response
         raise LLMError("no model is there to judge")
+
+    @property
+    def model(self) -> str:
+        """The model that was asked last; before any was, the one that will be."""
+        return (self._asked or self._models[0][1]).model
+
+    @property
+    def simulated(self) -> bool:
+        """Whether that is the simulated one."""
+        return (self._asked or self._models[0][1]).simulated
+
+    @property
+    def label(self) -> str:
+        """That model, and whether it is the simulated one, for a person."""
+        return f"{self.model}{' (simulated)' if self.simulated else ''}"
+
+    @property
+    def spent(self) -> str:
+        """Tokens and US dollars, for a person."""
+        cost = "no price is known" if self.cost_usd is None else money(self.cost_usd)
+        return f"{self.usage['input_tokens']:,} tokens in, {self.usage['output_tokens']:,} out · {cost}"
 
     def tell_cost(self) -> None:
         """Print which model was asked last, the tokens of all calls, and US dollars where prices are known."""
-        if self._asked is None:
-            return
-        tokens = f"{self._usage['input_tokens']:,} tokens in, {self._usage['output_tokens']:,} out"
-        label = " (simulated)" if self._asked.simulated else ""
-        cost = "no price is known" if self._cost is None else money(self._cost)
-        self._out.line((f"judged by {self._asked.model}{label} · {tokens} · {cost}", "dim"))
+        if self._asked is not None:
+            self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
 
     def _with_attempts(self, adapter: LLMAdapter, known: KnownModel, request: LLMRequest) -> LLMResponse:
         def waiting(attempt: int, error: LLMError, seconds: float) -> None:
@@ -69,6 +95,7 @@ class LintJudge:
         if known.price is not None and self._budget.limit_usd is not None:
             described = {"system": request.system, "messages": request.messages, "schema": request.schema}
             self._budget.reserve(known.price.worst_case(request_tokens_at_most(described), request.max_tokens))
+        self.calls += 1
         outcome = call_model(adapter, request, threading.Event())
         if outcome.response is None:
             error = outcome.error or LLMError("the model gave neither a reply nor an error")
@@ -82,14 +109,14 @@ class LintJudge:
 
     def _count(self, known: KnownModel, usage: Mapping[str, Any] | None) -> None:
         self._asked = known if usage else self._asked
-        for kind in self._usage:
-            self._usage[kind] += (usage or {}).get(kind, 0)
+        for kind in self.usage:
+            self.usage[kind] += (usage or {}).get(kind, 0)
         cost = known.price.cost(usage) if known.price is not None and usage else None  # type: ignore[arg-type]
         self._budget.settle(cost)
-        if known.price is None and usage:
-            self._cost = None
-        elif self._cost is not None:
-            self._cost += cost or 0.0
+        if known.price is None:
+            self.cost_usd = None
+        elif self.cost_usd is not None:
+            self.cost_usd += cost or 0.0
 
     def _warn(self, text: str) -> None:
         self._out.line(("warning: ", "yellow"), redact_text(text))

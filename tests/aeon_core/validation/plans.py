@@ -1,4 +1,4 @@
-"""Plans in a line, and what the rules find in them."""
+"""Plans in a line, and what the exact checks find in them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,13 @@ def plan(goal: str, *described: Step) -> Plan:
     return Plan.model_validate({"goal": goal, "steps": steps})
 
 
-def found(goal: str, *described: Step) -> list[tuple[str, str, str | None]]:
-    """What the rules find: type, severity and step."""
-    report = VALIDATOR.validate_plan(plan(goal, *described))
+def found(*described: Step) -> list[tuple[str, str, str | None]]:
+    """What the checks find: type, severity and step."""
+    report = VALIDATOR.validate_plan(plan("Weigh the parcels", *described))
     return [(issue.type, issue.severity, issue.location.step_id) for issue in report.issues]
 
 
-def said(goal: str, *described: Step) -> list[str]:
-    """What the rules find, in words."""
-    return [issue.description for issue in VALIDATOR.validate_plan(plan(goal, *described)).issues]
-
-
-def repairs(goal: str, *described: Step) -> list[str]:
-    """What the rules propose."""
-    return VALIDATOR.validate_plan(plan(goal, *described)).proposed_repairs
+def said(*described: Step) -> list[tuple[str, str]]:
+    """What the checks find, in words, and the repairs that they propose."""
+    report = VALIDATOR.validate_plan(plan("Weigh the parcels", *described))
+    return [(issue.description, issue.proposed_repair) for issue in report.issues]

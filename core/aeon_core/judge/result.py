@@ -1,0 +1,184 @@
+"""The model judge of a result: evidence before each verdict, quotes checked, doubts asked about once (Decision 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from aeon_core.errors import LLMError, SupervisorError
+from aeon_core.judge.asking import Ask
+from aeon_core.judge.evidence import Evidence
+from aeon_core.judge.judgement import (
+    FLAGS,
+    JUDGE_SCHEMA,
+    Check,
+    Judgement,
+    Met,
+    RequirementCheck,
+    read_judgement,
+)
+from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
+from aeon_core.prompts import build_request
+from aeon_core.prompts.sections import memory_section, plan_section, requirements_section, results_section, to_line
+from aeon_core.validation.finding import Finding, clip
+from aeon_core.validation.result_checks import Artifacts
+
+_WORST: tuple[Met, ...] = ("no", "partly", "yes")
+SHOWN_CHARACTERS = 12_000
+"""Characters of one output that a judge is shown."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a judge is to judge."""
+
+    artifacts: Artifacts
+    requirements: Sequence[str]
+    """What a finished answer must satisfy, counted from 1; the task itself where there is nothing else."""
+    suspicions: Sequence[str] = ()
+    """What code found odd and cannot decide, counted from 1."""
+    known: Sequence[str] = ()
+    """What exact checks have proved, and the judge need not repeat."""
+
+
+def judge_result(
+    case: Case, ask: Ask, *, votes: int = 1, folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
+) -> Judgement:
+    """Return the judgement of a result, by majority of `votes` where the first verdict is no clear yes.
+
+    A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues
+    beside them; otherwise the judge is asked once more and told why. What is then still not found is marked. Raises
+    LLMError and SupervisorError where the first reply cannot be had or used.
+    """
+    evidence = Evidence(case.artifacts, case.requirements)
+    judge = partial(_judged, case, ask, evidence, folder=folder, max_tokens=max_tokens)
+    first = judge()
+    if votes == 1 or (first.good and not case.suspicions):
+        return first
+    verdicts = [first]
+    for _ in range(votes - 1):
+        try:
+            verdicts.append(judge())
+        except (LLMError, SupervisorError):
+            break
+    return majority(verdicts)
+
+
+def judge_request(
+    case: Case, *, doubts: Iterable[str] = (), folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
+) -> LLMRequest:
+    """Return the request to judge a result; `doubts` say what was wrong with the reply before."""
+    artifacts = case.artifacts
+    outputs = {key: value if isinstance(value, dict) else {"result": value} for key, value in artifacts.results.items()}
+    failures = {key: list(errors) for key, errors in artifacts.failures.items()}
+    sections = {
+        "goal": to_line(artifacts.goal),
+        "requirements": requirements_section(case.requirements),
+        "plan": plan_section(artifacts.plan),
+        "results": results_section(artifacts.plan, outputs, failures, characters=SHOWN_CHARACTERS),
+        "memory": memory_section(artifacts.memory, shown=outputs),
+        "answer": to_line(artifacts.answer),
+        "suspicions": requirements_section(case.suspicions),
+        "known": "\n".join(map(to_line, case.known)),
+        "doubts": "\n".join(map(to_line, doubts)),
+    }
+    return build_request("judge", sections, schema=JUDGE_SCHEMA, max_tokens=max_tokens, folder=folder)
+
+
+def majority(verdicts: Sequence[Judgement]) -> Judgement:
+    """Return what most of them say: the first of those that find nothing wrong, or all that the others find wrong.
+
+    Judges that find different faults agree that there is one.
+    """
+    good = [verdict for verdict in verdicts if verdict.good]
+    if 2 * len(good) > len(verdicts):
+        return good[0]
+    bad = [verdict for verdict in verdicts if not verdict.good]
+    numbers = sorted({n for verdict in bad for n in verdict.suspicions})
+    return Judgement(
+        requirements=tuple(
+            min(given, key=lambda check: _WORST.index(check.met))
+            for given in zip(*(verdict.requirements for verdict in bad), strict=True)
+        ),
+        coherent=_worst(verdict.coherent for verdict in bad),
+        consistent={flag: _worst(verdict.consistent[flag] for verdict in bad) for flag in FLAGS},
+        suspicions={n: _worst(verdict.suspicions[n] for verdict in bad if n in verdict.suspicions) for n in numbers},
+        issues=tuple(dict.fromkeys(issue for verdict in bad for issue in verdict.issues)),
+    )
+
+
+def _judged(case: Case, ask: Ask, evidence: Evidence, *, folder: Path | None, max_tokens: int) -> Judgement:
+    steps = [step.step_id for step in case.artifacts.plan.walk()]
+    read = partial(read_judgement, requirements=len(case.requirements), suspicions=len(case.suspicions), steps=steps)
+    request = partial(judge_request, case, folder=folder, max_tokens=max_tokens)
+    judgement = _marked(ask(request(), "the judgement", read), evidence)
+    if doubts := list(_doubts(judgement, case)):
+        # Where that fails, the first verdict is kept, with its marks.
+        with suppress(LLMError, SupervisorError):
+            judgement = _marked(ask(request(doubts=doubts), "the judgement", read), evidence)
+    return _settled(judgement)
+
+
+def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
+    """Return the judgement with each verdict whose quote occurs nowhere marked."""
+
+    def checked(check: Check) -> Check:
+        return replace(check, quote_found=evidence.holds(check.evidence))
+
+    return replace(
+        judgement,
+        requirements=tuple(
+            replace(each, quote_found=evidence.holds(each.evidence, met=each.met == "yes"))
+            for each in judgement.requirements
+        ),
+        coherent=checked(judgement.coherent),
+        consistent={flag: checked(check) for flag, check in judgement.consistent.items()},
+        suspicions={n: checked(check) for n, check in judgement.suspicions.items()},
+    )
+
+
+def _doubts(judgement: Judgement, case: Case) -> Iterable[str]:
+    """Yield what keeps a judgement from being taken as it is, for the judge to answer."""
+    checks = {"coherent": judgement.coherent}
+    checks |= {f"consistent.{flag}": check for flag, check in judgement.consistent.items()}
+    checks |= {f"suspicions[{n}]": check for n, check in judgement.suspicions.items()}
+    costly: list[tuple[str, Check | RequirementCheck]]
+    costly = [(f"requirements[{each.n}]", each) for each in judgement.requirements if each.met != "yes"]
+    costly += [(name, check) for name, check in checks.items() if not check.ok]
+    for name, check in costly:
+        if not check.quote_found:
+            quote = clip(check.evidence)
+            yield f"{name}: {quote} occurs in no artifact; quote the words that show it, or change the verdict"
+    for n, text in enumerate(case.suspicions, 1):
+        if n not in judgement.suspicions:
+            yield f"suspicions[{n}] is not answered: {text}"
+    if (issue := _contradiction(judgement)) is not None:
+        yield f"all verdicts are good, yet there is an issue with the answer: {issue.description}; change one of them"
+
+
+def _contradiction(judgement: Judgement) -> Finding | None:
+    """Return an issue with the answer that the verdicts deny: nothing that they find wrong costs a pass."""
+    denied = judgement.coherent.ok and judgement.consistent["answer"].ok
+    denied = denied and all(each.met == "yes" for each in judgement.requirements)
+    if not denied or not all(check.ok for check in judgement.suspicions.values()):
+        return None
+    serious = [issue for issue in judgement.issues if issue.severity != "low"]
+    placed = (
+        issue for issue in serious if issue.artifact == "answer" or (issue.artifact, issue.step_id) == (None, None)
+    )
+    return next(placed, None)
+
+
+def _settled(judgement: Judgement) -> Judgement:
+    """Return the judgement with the flag of the answer broken where an issue with it remains."""
+    if (issue := _contradiction(judgement)) is None:
+        return judgement
+    broken = Check(False, issue.description, quote_found=judgement.consistent["answer"].quote_found)
+    return replace(judgement, consistent={**judgement.consistent, "answer": broken})
+
+
+def _worst(checks: Iterable[Check]) -> Check:
+    return min(checks, key=lambda check: check.ok)
