@@ -15,7 +15,7 @@ from aeon_core.judge.judgement import FLAGS
 from aeon_core.plain import clean_text
 from aeon_core.plan.models import NonBlank
 from aeon_core.regular_file import read_text
-from aeon_core.validation.result_checks import Flag as Flag
+from aeon_core.validation.result_checks import Flag
 from aeon_core.yaml_file import load_yaml
 
 ReasonCode = Literal[
