@@ -8,8 +8,9 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from aeon_core.app_settings import AppSettings
     from aeon_core.config_files import LoadedConfig
+    from aeon_core.judge.agreement import LabelledRuns
     from aeon_core.trust import ProjectTrust
     from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
 
@@ -94,6 +96,13 @@ class AeonApp(Navigation):
         open_with_theme(self, self.own.said)
         self._quitting = False
         self._running_loop: asyncio.AbstractEventLoop | None = None
+
+    @cached_property
+    def labelled_runs(self) -> LabelledRuns:
+        """The labelled passes of the runs directory, kept as long as their journals do not change."""
+        from aeon_core.judge.agreement import LabelledRuns
+
+        return LabelledRuns(self.runs_dir)
 
     def wear(self, settings: AppSettings) -> None:
         """Take on the settings of the app that a configuration holds. Before it opens."""
@@ -253,10 +262,16 @@ class AeonApp(Navigation):
             return getattr(self.shown_screen, "chosen_run", None) is not None
         return super().check_action(action, parameters)
 
-    def action_past_run(self, what: Literal["resume", "replay", "fork"]) -> None:
+    def action_past_run(self, what: Literal["resume", "replay", "fork", "label"]) -> None:
         """Do something with the run that is chosen."""
         if (run := self._past_run(self.screen)) is not None:
             getattr(self.actions, what)(run)
+
+    def note_record(self, path: Path, record: dict[str, Any]) -> None:
+        """Show a record that this app has written to the journal of a run that has ended, where that run is open."""
+        for screen in self.screen_stack:
+            if getattr(screen, "journal", None) == path and (note := getattr(screen, "note_record", None)) is not None:
+                note(record)
 
     async def action_quit(self) -> None:
         """Quit; in the middle of a run only after a question, as it is aborted then."""

@@ -60,6 +60,10 @@ class Feed(Protocol):
     def ended(self) -> bool:
         """Whether all there is has been taken, and no more comes."""
 
+    @property
+    def follows(self) -> bool:
+        """Whether records come that are written to the journal from now on."""
+
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
 
@@ -86,6 +90,7 @@ class WholeViews:
     notice = ""
     waiting = False
     reading = ""
+    follows = False
 
     def take_view(self) -> RunView | None:
         """Return None: no view but that of the records."""
@@ -220,6 +225,11 @@ class LiveFeed:
         if self._followed is not None:
             return self._finished and (self._followed.ended or self._followed.waiting)
         return self._finished and not self._lines and self._first is None
+
+    @property
+    def follows(self) -> bool:
+        """Whether the journal is followed, also once the kernel puts no more."""
+        return self._followed is not None or not self._finished
 
     def finish(self) -> None:
         """Say that the kernel puts no more."""

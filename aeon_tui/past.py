@@ -42,7 +42,7 @@ class PastFeed:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         """Empty: the views hold what cannot be read."""
-        self.live = False
+        self.live = self.follows = False
         self.notice = ""
         self.waiting = False
         self.journal = path

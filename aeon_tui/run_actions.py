@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aeon_tui.new_run import NewRun
     from aeon_tui.resumed import ResumeRun
     from aeon_tui.screens.fork import ForkAnswer, Parent
+    from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.work import StartRun
     from aeon_tui.workflow import WorkflowRequest
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 RUN_ACTIONS: list[BindingType] = [
     Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
     Binding("P", "app.past_run('replay')", "Replay", tooltip="Show it once more from its journal", id="run.replay"),
+    Binding("L", "app.past_run('label')", "Label", show=False, tooltip="Say if its result is good", id="run.label"),
     Binding("F", "app.past_run('fork')", "Fork", tooltip="Start anew where one of its passes started", id="run.fork"),
 ]
 """The keys of a screen that has a `chosen_run`."""
@@ -63,6 +65,10 @@ class RunActions:
         """Ask from which pass on and how, and run the fork."""
         if not self._busy():
             self._errands.do(partial(self._ask_for_fork, path))
+
+    def label(self, path: Path) -> None:
+        """Ask whether the result of a run is good, and keep the answer in its journal."""
+        self._errands.do(partial(self._ask_for_label, path))
 
     async def new_run(self) -> None:
         """Ask for a task and how it is to be run, and run it."""
@@ -259,6 +265,33 @@ class RunActions:
         refuse_workflow(path, "replayed")
         make_sure_it_is_over(path)
         self._errands.in_app(lambda: self.app.show_run(replay_screen(path)))
+
+    def _ask_for_label(self, path: Path) -> None:
+        from aeon_core.journal.labels import last_label, make_sure_it_has_a_result
+        from aeon_tui.screens.label import LabelAnswer, LabelDialog
+
+        make_sure_it_has_a_result(path)
+        known = last_label(path)
+        before = LabelAnswer(*known) if known is not None else None
+
+        def ask() -> None:
+            # The key may have been pressed more than once.
+            if not self.app.screen.is_modal:
+                self.app.clear_notifications()
+                self.app.push_screen(LabelDialog(path.stem, before), partial(self._label, path))
+
+        self._errands.in_app(ask)
+
+    def _label(self, path: Path, answer: LabelAnswer | None) -> None:
+        if answer is not None:
+            self._errands.do(partial(self._write_label, path, answer))
+
+    def _write_label(self, path: Path, answer: LabelAnswer) -> None:
+        from aeon_core.journal.labels import label_run
+
+        record = label_run(path, answer.verdict, answer.why or None)
+        self._errands.in_app(partial(self.app.note_record, path, record))
+        self._errands.tell(f"Labelled {answer.verdict}: {path.stem}")
 
     def _ask_for_fork(self, path: Path) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of

@@ -17,9 +17,11 @@ from aeon_core.config_values import EXPECTED, MAPPINGS
 from aeon_core.places import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
 from aeon_tui.approvals import approvals
+from aeon_widgets.text import count, one_line
 
 if TYPE_CHECKING:
     from aeon_core.config_files import LoadedConfig
+    from aeon_core.judge.agreement import Comparison
 
 MEANINGS = {
     "model": "The model that plans, acts and judges; of several the next is used when one has failed for good.",
@@ -27,6 +29,9 @@ MEANINGS = {
     "ttl": "The most cycles a run may use. A cycle is one processed reply of the model.",
     "single_pass": "One pass without evaluation and refinement, instead of passes until the result converges.",
     "criteria": "A file that says when a result counts as converged.",
+    "requirements": "A file with what a finished answer must satisfy, one a line, in place of inferred ones.",
+    "judge_model": "Another model that judges results and reviews plans, cheaper or stronger; else the model judges.",
+    "judge_votes": "3 has two more verdicts asked for where the first is no clear yes; the majority counts.",
     "tools": "What a run may use: built-in tools, MCP servers, Python of your own.",
     "project_root": "The folder that files and commands are kept to.",
     "approve": "What you are asked about: the plan before it runs, a pass when it has ended, a tool's call.",
@@ -104,6 +109,17 @@ def _trust(loaded: LoadedConfig) -> Setting:
     source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
     how = "T here, or `aeon-tui trust`"
     return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your consent", how)
+
+
+def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return for each model how often its verdict was the person's, the most results first."""
+    from aeon_core.judge.agreement import agreement_by_group
+
+    found = sorted(agreement_by_group(comparisons).items(), key=lambda each: -each[1].results)
+    return [
+        f"{one_line(model, 60)} as judge agreed with you in {each.agreed} of {count(each.results, 'result')}"
+        for model, each in found
+    ]
 
 
 def matching(settings: Sequence[Setting], text: str) -> list[Setting]:

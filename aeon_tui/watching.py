@@ -49,6 +49,8 @@ class WatchFeed:
     its records to be taken one by one.
     """
 
+    follows = True
+
     def __init__(self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []

@@ -89,6 +89,9 @@ def _options(parser: Parser) -> None:
         metavar="FILE",
         help="criteria of convergence, YAML: completeness, coherence, consistency, additional",
     )
+    add("--requirements", metavar="FILE", help="what a finished answer must satisfy, one a line, instead of inferred")
+    _judge_model(parser)
+    add("--judge-votes", metavar="1|3", help="verdicts of which the majority counts (default: 1)")
     add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
     add("--wait", metavar="SECONDS", help=WAIT)
     _tools(parser)
@@ -120,6 +123,11 @@ def _batch(parser: Parser) -> None:
     text = "run anew what ended without a result to use; the old journals get other names"
     add("--retry-failed", action="store_true", help=text)
     _options(parser)
+
+
+def _judge_model(parser: Parser) -> None:
+    text = "another model that judges results and reviews plans (default: the model)"
+    parser.add_argument("--judge-model", metavar="PROVIDER:NAME", help=text)
 
 
 def _model(parser: Parser) -> None:
@@ -161,6 +169,7 @@ def _resume(parser: Parser) -> None:
     _headless(parser)
     add = parser.add_argument
     _model(parser)
+    _judge_model(parser)
     add("--ttl", metavar="N", help="the most cycles the run may use, those that are spent included")
     add("--budget", metavar="USD", help="what the run may cost, what is spent included")
     text = (
@@ -173,7 +182,7 @@ def _resume(parser: Parser) -> None:
     _tools(parser)
     _trust_project(parser)
     # Said in one line to be fork's, rather than to be unknown.
-    for name in ("--plan", "--criteria"):
+    for name in ("--plan", "--criteria", "--requirements", "--judge-votes"):
         add(name, help=argparse.SUPPRESS)
     add("--allow", action="append", help=argparse.SUPPRESS)
     add("--single-pass", action="store_true", default=None, help=argparse.SUPPRESS)
@@ -283,6 +292,37 @@ def _lint(parser: Parser) -> None:
     _common(parser)
 
 
+def _calibrate(parser: Parser) -> None:
+    parser.epilog = (
+        "LABELS.jsonl has a labelled outcome a line, at least "
+        '{"id", "label": "good" or "bad", "goal", "answer"}; without it, those that ship with Aeon are judged, in '
+        "several languages. Exit code: 5 where less than --least agrees, 3 no usable model, 4 the budget is reached, "
+        "1 interrupted; what was judged by then is printed."
+    )
+    add = parser.add_argument
+    add("labels", nargs="?", metavar="LABELS.jsonl", help="labelled outcomes of your own")
+    add("--history", action="store_true", help="compare the judge with your own labels instead; no model is called")
+    _model(parser)
+    _judge_model(parser)
+    add("--judge-votes", metavar="1|3", help="verdicts of which the majority counts (default: 1)")
+    add("--limit", metavar="N", help="judge N of the outcomes, taken evenly from all of them")
+    add("--least", metavar="X", help="exit 5 where the share that agrees, 0 to 1, is below this")
+    add("--budget", metavar="USD", help="what it may cost; no call is made that might cost more")
+    _json(parser, "the figures and the disagreements as JSON, alone on stdout")
+    _common(parser)
+
+
+def _label(parser: Parser) -> None:
+    parser.epilog = (
+        "The last label of a result counts. `aeon-tui calibrate --history` shows how often the judge said the same."
+    )
+    add = parser.add_argument
+    add("run", metavar="RUN", help=RUN)
+    add("verdict", metavar="good|bad", choices=("good", "bad"), help="what you think of the result")
+    add("--why", metavar="TEXT", help="the reason, kept with the label")
+    _common(parser)
+
+
 def _serve(parser: Parser) -> None:
     parser.epilog = "Each tab is an app of its own. Ctrl-C ends them all; runs that are going on are aborted."
     add = parser.add_argument
@@ -313,6 +353,8 @@ _COMMANDS = {
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a public entity; without NAME, the list of names", _schema),
     "lint": ("lint", "check a plan file by rules, with --judge by a model too", _lint),
+    "calibrate": ("calibrate", "measure how far the judge agrees with labels, or with yours", _calibrate),
+    "label": ("label", "record your own verdict on a result", _label),
     "serve": ("serve", "the app in a browser, on this machine", _serve),
     "doctor": ("doctor", "show what is configured, what is missing, and which model would be used", _doctor),
 }

@@ -44,7 +44,12 @@ def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | N
         cut = number in begun and number not in whole and view.status != "running"
         passes += _pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number))
     patterns = list(_patterns(history)) if pass_number is None else []
-    return _filled(Section("Passes" if pass_number is None else "Pass", passes), Section("Across passes", patterns))
+    wanted = [Note("text", brief(each, 400)) for each in view.requirements]
+    return _filled(
+        Section("Requirements", wanted),
+        Section("Passes" if pass_number is None else "Pass", passes),
+        Section("Across passes", patterns),
+    )
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
@@ -107,10 +112,20 @@ def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> It
     flags = adaptive_text.flags(assessment)
     told = ", ".join(text for _, text in flags) or "no consistency was recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
-    yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
+    if flags or assessment.completeness_score is not None:
+        yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
+    for each in assessment.requirements:
+        yield Note("info" if each.met == "yes" else "warning", f"requirement {adaptive_text.requirement(each)}", 1)
+    for suspect in assessment.suspicions:
+        yield Note("warning" if suspect.stands else "info", f"suspicion {adaptive_text.suspicion(suspect)}", 1)
+    for check in assessment.checks:
+        yield Note("info" if check.ok else "warning", f"evidence {adaptive_text.check(check)}", 1)
+    if assessment.not_judged:
+        yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
     if not assessment.converged:
-        for reason in adaptive_text.scored_reasons(assessment):
-            yield Note("warning", f"because: {reason}", 1)
+        for code, reason in zip(assessment.reason_codes, adaptive_text.scored_reasons(assessment), strict=False):
+            if code != "not_judged":
+                yield Note("warning", f"because: {reason}", 1)
 
 
 def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
@@ -136,7 +151,9 @@ def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Ite
     if assessment is not None:
         # An assessment tells once more, with its place before it, what validation found.
         known = tuple(issue.description for issue in issues if issue.description)
-        found += [brief(text, 400) for text in assessment.detected_issues if not text.endswith(known)]
+        told = adaptive_text.told_by_verdicts(assessment)
+        new = (text for text in assessment.detected_issues if text not in told and not text.endswith(known))
+        found += [brief(text, 400) for text in new]
     yield from _shown(found, 1)
 
 

@@ -27,6 +27,8 @@ def review_lines(request: ApprovalRequest, view: RunView) -> Iterator[Block]:
         yield from score_blocks(subject, number, view.assessments)
         yield from _cut(_answer(str_of(subject.get("answer"))), _ANSWER_LINES, "line")
     else:
+        wanted = strs_of(subject.get("requirements"))
+        yield from _cut([("", f"must satisfy: {one_line(each)}") for each in wanted], _FEW, "requirement")
         yield from _cut(list(step_blocks(dict_of(subject.get("plan")) or {})), _STEP_LINES, "line")
     found = [issue_of(each) for each in dicts_of(subject.get("issues"))]
     yield from _cut([(each.severity, f"issue: {issue(each)}") for each in found], _FEW, "issue")

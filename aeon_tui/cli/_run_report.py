@@ -50,11 +50,17 @@ class Report:
             ),
             ("passes", f"{passes}{view.cycles} cycles{'' if view.whole_from else f', {len(view.repairs)} repairs'}"),
             *([("scores", trend)] if trend else []),
+            *self._labels(),
             ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
             ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
             *self._forks(),
             *([("read", ITS_END)] if view.whole_from else []),
         ]
+
+    def _labels(self) -> Iterator[tuple[str, str]]:
+        """Yield the verdict of a person on each pass that has one: the last one counts."""
+        for number, each in {each.pass_number: each for each in self.view.labels}.items():
+            yield "label", f"pass {number} {brief(each.verdict, 10)}{f': {brief(each.why, 1_000)}' if each.why else ''}"
 
     def _parent(self) -> Iterator[tuple[str, str]]:
         family = self._family

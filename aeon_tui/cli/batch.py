@@ -12,7 +12,7 @@ from typing import Any
 from aeon_core.assemble import NO_MODEL, assembled_tools, connected_model
 from aeon_core.batch import Batch, BatchTask, Pool, ProcessPool, check_journals, dask_pool, exit_code, read_tasks
 from aeon_core.config import RunConfig, runs_directory
-from aeon_core.convergence.criteria import load_criteria
+from aeon_core.convergence.criteria import load_criteria, load_requirements
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.regular_file import open_regular
 from aeon_tui.cli import _settings
@@ -119,9 +119,11 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
 
 def _checks(config: RunConfig) -> list[tuple[Any, str]]:
     """Return what is to be checked, and for which values: of many lines with the same ones the first is enough."""
-    model = f"model {config.models} {config.base_url} {config.bedrock!r} {config.budget is None} {config.prices!r}"
+    model = f"model {config.models} {config.judge_model} {config.base_url} {config.bedrock!r}"
+    model = f"{model} {config.budget is None} {config.prices!r}"
     tools = f"tools {config.tools} {config.project_root} {config.policy!r}"
-    return [(_check_model, model), (_check_tools, tools), (_check_criteria, f"criteria {config.criteria}")]
+    files = f"files {config.criteria} {config.requirements}"
+    return [(_check_model, model), (_check_tools, tools), (_check_files, files)]
 
 
 def _check_model(config: RunConfig) -> None:
@@ -137,6 +139,8 @@ def _check_tools(config: RunConfig) -> None:
         assembled_tools(config).close()
 
 
-def _check_criteria(config: RunConfig) -> None:
+def _check_files(config: RunConfig) -> None:
     if config.criteria is not None:
         load_criteria(config.criteria)
+    if config.requirements is not None:
+        load_requirements(config.requirements)

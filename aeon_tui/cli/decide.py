@@ -10,7 +10,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.effects.approval import REVIEWED, ApprovalDecision, ApprovalRequest
+from aeon_core.effects.review import takes_requirements
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
 from aeon_core.journal.history import find_run
@@ -138,6 +139,8 @@ def _what(request: ApprovalRequest) -> str:
 
 
 def _file_of(request: ApprovalRequest) -> str:
-    if request.point in ("plan", "pass"):
+    if takes_requirements(request.point, request.pass_number):
+        return "a plan as JSON or YAML, with `requirements` beside it or alone"
+    if request.point in REVIEWED:
         return "a plan as JSON or YAML"
     return "`limit_usd: USD`" if request.point == "budget" else "the arguments of the call as JSON or YAML"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from textual import on
 from textual.events import Key, Paste
@@ -16,6 +17,7 @@ from aeon_tui.screens.asking import Asking, desk_of
 from aeon_tui.screens.frames import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, Frames
 from aeon_tui.screens.notices import Notices
 from aeon_tui.screens.opened_step import OpenedStep
+from aeon_tui.screens.quote_finder import QuoteFinder
 from aeon_tui.screens.run_layout import CSS
 from aeon_tui.screens.run_status import (
     WAITING,
@@ -31,6 +33,7 @@ from aeon_tui.screens.run_status import (
 from aeon_tui.screens.time_travel import TimeTravel
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import fit_footer
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane
@@ -77,6 +80,7 @@ class RunScreen(TimeTravel):
         self._desk = desk if desk is not None else desk_of(feed, runner)
         self._asking = Asking(self, self._desk, guard)
         self._opened = OpenedStep(self, self.show_step)
+        self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
 
     def begin(self) -> None:
         """Show what there is, and from now on what comes."""
@@ -113,6 +117,12 @@ class RunScreen(TimeTravel):
     def goes_on(self) -> bool:
         """Whether the run goes on, here or in another process, or is still being read."""
         return is_live(self.view, self._feed) or is_being_read(self.view, self._feed)
+
+    def note_record(self, record: dict[str, Any]) -> None:
+        """Fold in a record that was written behind the end of the run; a feed that follows brings it itself."""
+        if self.made and self._feed.ended and not self._feed.follows:
+            self.view.apply(record)
+            self._show(frozenset({str(record["type"])}))
 
     def tick(self) -> None:
         """Fold what has come, and repaint the panes that it concerns."""
@@ -220,6 +230,19 @@ class RunScreen(TimeTravel):
         event.stop()
         self._asking.edit(event.panel)
 
+    @on(ConvergencePane.Opened)
+    def _find_quote(self, event: ConvergencePane.Opened) -> None:
+        event.stop()
+        record_of = self.travel.record if self.travel.moment is not None else self._feed.record
+        self._quotes.find(event.verdict, self.shown_view, self.query_one(PlanTree), record_of)
+
+    def _show_quote(self, key: RowKey, quote: str) -> None:
+        """Show the words that the judge quotes where they are."""
+        self.query_one(PlanTree).select(key)
+        self.query_one(StepPane).show_quote(key, quote)
+        self.action_pane(2)
+        self.show_step()
+
     def show_step(self) -> None:
         """Show in the step pane what the selected row stands for."""
         if not self.made:
@@ -250,7 +273,9 @@ class RunScreen(TimeTravel):
         if is_being_read(self.view, self._feed):
             return f"{count(self.view.last_seq + 1, 'record')} read"
         damaged = self._damage_told + len(self.view.damage)
-        return f"⚠ {count(damaged, 'problem')} in the journal" if damaged else ""
+        if damaged:
+            return f"⚠ {count(damaged, 'problem')} in the journal"
+        return "not judged" if (last := self.shown_view.assessment) is not None and last.not_judged else ""
 
     def show_header(self) -> None:
         """Show status, cost and time of the moment that is shown."""

@@ -11,6 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
+from textual.worker import get_current_worker
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
@@ -66,6 +67,7 @@ class SettingsScreen(NarrowedScreen):
     HELP_TITLE = "Settings"
     DEFAULT_CSS = """
     SettingsScreen TextView { height: 7; padding: 0 2; border-top: solid $aeon-border; }
+    SettingsScreen #agreement { height: auto; max-height: 3; padding: 0 1; color: $aeon-muted; display: none; }
     SettingsScreen TextView:focus { border-top: solid $aeon-accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -85,6 +87,7 @@ class SettingsScreen(NarrowedScreen):
 
     def compose(self) -> ComposeResult:
         yield Static("Settings", id="head", markup=False)
+        yield Static("", id="agreement", markup=False)
         yield ListFilter("a key, a value, a file, a word of the meaning")
         yield SettingsList()
         yield TextView()
@@ -92,6 +95,7 @@ class SettingsScreen(NarrowedScreen):
 
     def on_screen_resume(self) -> None:
         self._read()
+        self._read_agreement()
 
     @property
     def _app(self) -> AeonApp:
@@ -107,6 +111,25 @@ class SettingsScreen(NarrowedScreen):
             self.app.call_from_thread(self._show_problem, error.message)
             return
         self.app.call_from_thread(self._take, loaded, settings_of(loaded))
+
+    @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
+    def _read_agreement(self) -> None:
+        """Look through the journals for labels; those that have not changed since are not read again."""
+        from aeon_tui.settings_text import agreement_lines
+
+        worker = get_current_worker()
+        try:
+            found = self._app.labelled_runs.comparisons(lambda: not worker.is_cancelled)
+        except (AeonError, OSError):
+            return
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._show_agreement, agreement_lines(found))
+
+    def _show_agreement(self, lines: Sequence[str]) -> None:
+        if self.is_attached:
+            shown = self.query_one("#agreement", Static)
+            shown.display = bool(lines)
+            shown.update(visible("\n".join(lines), keep="\n"))
 
     def _take(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
         if self.is_attached:

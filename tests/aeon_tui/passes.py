@@ -9,6 +9,12 @@ from tests.aeon_tui.recordings import HOSTILE, Recording
 TASK = "design a REST API for invoices"
 QUESTION = "Which constraints hold: audience, technology, size?"
 REASON = "inferred from the task: details are missing, so it reasons deeply"
+WANTED = [
+    "The answer names the resources of the API.",
+    "Each error reply has a code and a sentence.",
+    "The design fits on one page.",
+]
+NOT_JUDGED = "the judge gave no usable verdict: the reply is no object"
 REVISED = "completeness 0.40 was too low; more cycles for another pass"
 
 
@@ -26,6 +32,31 @@ def issue(step_id: str | None, severity: str = "high", kind: str = "specificity"
 
 def step(step_id: str, description: str, status: str = "pending", **fields: Any) -> dict[str, Any]:
     return {"step_id": step_id, "description": description, "status": status, "agent": "llm", **fields}
+
+
+def judgement(*, good: bool) -> dict[str, Any]:
+    """What a judge says of the answer of `converged_run`, else of `first_pass`, in the fields of a record."""
+    quotes = ["invoices as its resources", "a code and a sentence for every error", "the result of s3"]
+    told = ["yes", "yes", "yes"] if good else ["partly", "no", "yes"]
+    evidence = quotes if good else ["Not finished.", "", "it is half a page long"]
+    flags = {name: {"ok": True, "evidence": "the result of s1", "quote_found": True} for name in ("coherent", "plan")}
+    flags["answer"] = {"ok": good, "evidence": quotes[0] if good else "Not finished.", "quote_found": True}
+    suspicion = {"n": 1, "text": "the answer says 3, which no output has", "stands": not good, "evidence": evidence[0]}
+    return {
+        "judged": True,
+        "requirements": [
+            {"n": n, "text": text, "met": met, "evidence": words, "quote_found": "half" not in words}
+            for n, (text, met, words) in enumerate(zip(WANTED, told, evidence, strict=True), start=1)
+        ],
+        "detected_issues": []
+        if good
+        else [f"requirement 2 is not met: {WANTED[1]}", "the answer says that it is not done"],
+        "metadata": {
+            "criteria": {"completeness": 0.8, "coherence": 0.8},
+            "evidence": flags,
+            "suspicions": [{**suspicion, "quote_found": True}],
+        },
+    }
 
 
 class Passes(Recording):
@@ -50,13 +81,17 @@ class Passes(Recording):
             reasoning_depth="high",
             information_sufficiency="low",
             raw_inference="it names little more than a kind of thing",
+            requirements=WANTED,
         )
 
     def report(self, *issues: dict[str, Any], artifact: str = "cross_phase") -> None:
         name = f"v{len(self.records)}"
         self.add("validation", **{"pass": self.number}, validation_id=name, artifact_type=artifact, issues=list(issues))
 
-    def assess(self, completeness: float, coherence: float, *codes: str, answer: bool = True) -> None:
+    def assess(
+        self, completeness: float, coherence: float, *codes: str, answer: bool = True, judged: bool = True
+    ) -> None:
+        good = codes[0] == "complete"
         self.add(
             "convergence",
             **{"pass": self.number},
@@ -65,8 +100,7 @@ class Passes(Recording):
             completeness_score=completeness,
             coherence_score=coherence,
             consistency_status={"plan": True, "step": True, "answer": answer, "memory": True},
-            detected_issues=[],
-            metadata={"criteria": {"completeness": 0.8, "coherence": 0.8}},
+            **(judgement(good=good) if judged else {"detected_issues": [NOT_JUDGED]}),
         )
 
     def refine(self, target: str, *, accepted: bool = True, **fields: Any) -> None:
@@ -183,6 +217,16 @@ def given_up_run() -> Passes:
     run.phase("refine", "finished")
     run.add("pass", pass_number=1, phases=[])
     run.finish("not_converged", answer="Not finished.", manual_intervention=[left], follow_up_questions=[QUESTION])
+    return run
+
+
+def unjudged_run() -> Passes:
+    """A run whose first pass nothing judged; it asks a person, or ends."""
+    run = first_pass()
+    run.assess(0.0, 1.0, "not_judged", judged=False)
+    run.phase("refine", "finished")
+    run.add("pass", pass_number=1, phases=[])
+    run.finish("not_converged", answer="Not finished.", follow_up_questions=[QUESTION])
     return run
 
 

@@ -64,6 +64,46 @@ def test_a_plan_that_the_run_did_not_take_is_opened_as_it_was_typed(
     assert second.edited == {"goal": "all sums", "steps": [STEPS[0], {**STEPS[1], "description": "Sing it"}]}
 
 
+WANTED = ["The sum is given.", "It is short."]
+
+
+def first(**more: Any) -> ApprovalRequest:
+    steps = [{**step, "status": "pending"} for step in STEPS]
+    return request(requirements=WANTED, plan={"goal": "sums", "steps": steps}, **more).model_copy(
+        update={"pass_number": 1}
+    )
+
+
+def test_requirements_are_edited_beside_the_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(tmp_path, monkeypatch, "sed -i 's/It is short/It is long/' \"$1\"")
+    decision = Edits().edit(first())
+    assert decision is not None
+    assert decision.edited is not None
+    assert decision.edited["requirements"] == ["The sum is given.", "It is long."]
+    assert [step["step_id"] for step in decision.edited["steps"]] == ["s1", "s2"]
+    assert "\n# `requirements`: a list of what a finished answer must satisfy;" in seen(tmp_path)
+    assert "\nrequirements:\n- The sum is given.\n" in seen(tmp_path)
+
+
+def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edits, asked = Edits(), first()
+    editor(tmp_path, monkeypatch, "sed -i 's/^- It is short.$/- [mine]/' \"$1\"")
+    with pytest.raises(UsageError, match=r"requirements\[1\]: expected a sentence, got an array of 1; edit it again"):
+        edits.edit(asked)
+    editor(tmp_path, monkeypatch, "sed -i 's/^- .mine.$/- mine/' \"$1\"")
+    decision = edits.edit(asked)
+    assert decision is not None
+    assert decision.edited is not None
+    assert decision.edited["requirements"] == ["The sum is given.", "mine"]
+
+
+def test_behind_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(tmp_path, monkeypatch, "echo 'requirements: [mine]' >> \"$1\"")
+    with pytest.raises(UsageError, match="the requirements were settled with the first plan; leave them out"):
+        Edits().edit(request(requirements=WANTED))
+    assert "equirements" not in seen(tmp_path)
+
+
 def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews = Edits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goals: sums/' \"$1\"")

@@ -39,7 +39,14 @@ SIZE = (200, 90)
 """Room for every pane with all that it says."""
 ICONS = {"pending": "○", "running": "▶", "complete": "✔", "failed": "✖", "invalid": "⊘", "stopped": "◼"}
 SEVERITY = {"high": "✖", "medium": "⚠", "low": "·"}
-LOOSE = {"profile": "judge the task", "plan": "make the plan", "judge": "evaluate", "refine": "refine the plan"}
+LOOSE = {
+    "profile": "judge the task",
+    "plan": "make the plan",
+    "review": "review the plan",
+    "judge": "evaluate",
+    "refine": "refine the plan",
+}
+MET = {"yes": "✔", "partly": "◐", "no": "✖"}
 
 
 class Panes:
@@ -174,8 +181,11 @@ def check_assessment(told: str, last: Record) -> None:
         assert floored(last[f"{name}_score"]) in told
     for name, ok in last["consistency_status"].items():
         assert f"{'✔' if ok else '✖'}{name}" in told
+    for each in last["requirements"]:
+        assert packed(f"{MET[each['met']]} {each['text']} “{each['evidence']}”") in told
+    unmet = [f"requirement {each['n']} is " for each in last["requirements"] if each["met"] != "yes"]
     for found in last["detected_issues"]:
-        assert packed(found) in told
+        assert packed(found) in told or found.startswith(tuple(unmet)), found
 
 
 def check_repairs(panes: Panes, run: OwnFold) -> None:

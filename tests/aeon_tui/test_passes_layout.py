@@ -24,6 +24,7 @@ from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
 from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.test_approval import until
 from tests.aeon_tui.test_passes_screen import lower_border, rows
 from tests.aeon_tui.test_run_screen import Shown, shown
 
@@ -123,8 +124,8 @@ async def test_the_footer_always_has_the_ways_to_the_help_and_out(width: int, pa
         assert "q Quit" in footer(run)
         assert "? Keys" in footer(run)
         await run.pilot.resize_terminal(120, 20)
-        await run.pilot.pause()
-        assert all(key in footer(run) for key in ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette"))
+        wanted = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
+        await until(run.pilot, lambda: all(key in footer(run) for key in wanted))
 
 
 async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_pane() -> None:

@@ -97,13 +97,13 @@ async def test_the_convergence_pane_shows_trend_flags_and_reasons() -> None:
     async with shown(first_pass(), live=True) as run:
         pane = run.screen.query_one(ConvergencePane)
         assert pane.pane_title == "Convergence · pass 1 not yet"
-        assert pane.text.splitlines()[:4] == [
+        assert pane.text.splitlines()[:3] == [
             "✖ complete ▃ 0.40",
             "✖ coherent ▅ 0.60",
-            "✔ plan ✔ step ✖ answer ✔ memory",
-            "disagreeing: answer",
+            "◐ The answer names the resources",
         ]
         assert "✖ the goal is not covered," in pane.text.splitlines()
+        assert "✔ plan ✔ step ✖ answer ✔ memory\ndisagreeing: answer\n" in pane.text
         await run.go_on(converged_run().records[len(first_pass().records) :])
         assert pane.text.splitlines()[0] == "✔ complete ▃█ 1.00 +0.60"
         assert "✔ complete, coherent, consistent" in pane.text.splitlines()

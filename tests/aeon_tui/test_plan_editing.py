@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
 from aeon_core.plain import clean_text
-from aeon_core.plan.models import Plan
+from aeon_core.plan.edit import PlanEdit
 from aeon_core.plan.parsing import parse_plan
 from aeon_tui.plan_editing import edit_plan, load_edited_plan, plan_yaml
 from tests.fakes import add, steps
 
-PLAN = parse_plan(
+STEPS = parse_plan(
     {
         "goal": "sums",
         "steps": [
@@ -26,6 +26,7 @@ PLAN = parse_plan(
     },
     fresh=False,
 )
+PLAN = PlanEdit(STEPS, ["The sum is given.", "2"])
 
 
 @pytest.fixture(autouse=True)
@@ -64,28 +65,35 @@ def test_what_is_written_is_read_as_the_same_plan(goal: str, descriptions: list[
         {"step_id": f"s{number}", "description": text, "tool": "t", "arguments": {"value": value}}
         for number, text in enumerate(descriptions)
     ]
-    plan = parse_plan({"goal": goal, "steps": described})
+    wanted = [" ".join(text.split()) for text in descriptions]
+    plan = PlanEdit(parse_plan({"goal": goal, "steps": described}), list(dict.fromkeys(wanted)))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.yml"
         path.write_text(plan_yaml(plan), encoding="utf-8")
         assert load_edited_plan(path) == plan
+        path.write_text(plan_yaml(PlanEdit(plan.plan)), encoding="utf-8")
+        assert load_edited_plan(path) == PlanEdit(plan.plan)
 
 
 @pytest.mark.parametrize("text", ["1e3", "010", "on", "2026-01-31", "null", "True", "~", "- a", "a: b", "x # y", " x "])
 def test_a_text_that_looks_like_something_else_stays_a_text(tmp_path: Path, text: str) -> None:
     plan = parse_plan(steps({"description": text, "agent": "llm"}))
     path = tmp_path / "plan.yml"
-    path.write_text(plan_yaml(plan))
-    assert load_edited_plan(path).steps[0].description == plan.steps[0].description
+    path.write_text(plan_yaml(PlanEdit(plan, [text.strip()])))
+    edit = load_edited_plan(path)
+    assert edit.plan is not None
+    assert (edit.plan.steps[0].description, edit.requirements) == (plan.steps[0].description, [text.strip()])
 
 
 def test_an_edited_plan_comes_back_with_what_was_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'cp "$1" shown; sed -i \'s/in two lines/in three/\' "$1"')
     monkeypatch.chdir(tmp_path)
     edited = edit_plan(PLAN, "The plan of r\x1b[2J")
-    assert edited.plan is not None
-    assert [step.description for step in edited.plan.steps] == ["do part 1", "say it\nin three"]
-    assert edited.plan.steps[0].status == "complete"
+    assert edited.edit is not None
+    assert edited.edit.plan is not None
+    assert [step.description for step in edited.edit.plan.steps] == ["do part 1", "say it\nin three"]
+    assert edited.edit.plan.steps[0].status == "complete"
+    assert edited.edit.requirements == PLAN.requirements
     first, *_, last = (tmp_path / "shown").read_text().splitlines()
     assert first == "# The plan of r\\x1b[2J."
     assert last == "  agent: llm"
@@ -98,7 +106,7 @@ def test_an_edited_plan_comes_back_with_what_was_executed(tmp_path: Path, monkey
 def test_visual_comes_before_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "false")
     editor(tmp_path, monkeypatch, "true")
-    assert edit_plan(PLAN, "x").plan is None, "nothing was changed"
+    assert edit_plan(PLAN, "x").edit is None, "nothing was changed"
 
 
 def test_a_plan_with_a_mistake_is_kept_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +156,17 @@ def test_without_an_editor_it_is_said_what_to_set(
 def test_a_file_with_a_fresh_plan_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"goal": "g", "steps": [{"step_id": "a", "description": "d", "agent": "llm"}]}')
-    plan = load_edited_plan(path)
-    assert isinstance(plan, Plan)
-    assert plan.steps[0].status == "pending"
+    edit = load_edited_plan(path)
+    assert edit.plan is not None
+    assert (edit.plan.steps[0].status, edit.requirements) == ("pending", None)
+
+
+def test_requirements_alone_leave_the_plan_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "wanted.yml"
+    path.write_text("requirements:\n  - Each figure\n    is sourced.\n  - It fits on a page.\n")
+    assert load_edited_plan(path) == PlanEdit(None, ["Each figure is sourced.", "It fits on a page."])
+    path.write_text("requirements:\n  - [x]\n")
+    with pytest.raises(
+        UsageError, match=r"is no valid plan: requirements\[0\]: expected a sentence, got an array of 1$"
+    ):
+        load_edited_plan(path)

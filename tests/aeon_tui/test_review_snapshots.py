@@ -12,7 +12,19 @@ from aeon_core.config import RunConfig
 from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.runner import Runner
 from aeon_tui.work import StartRun
-from tests.aeon_tui.passes import FIRST, QUESTION, REPLACED, WORDED, Passes, first_pass, issue, second_pass
+from tests.aeon_tui.passes import (
+    FIRST,
+    NOT_JUDGED,
+    QUESTION,
+    REPLACED,
+    WANTED,
+    WORDED,
+    Passes,
+    first_pass,
+    issue,
+    judgement,
+    second_pass,
+)
 from tests.aeon_tui.recordings import HOSTILE
 from tests.aeon_tui.test_snapshots import looks_so_when_asked
 
@@ -38,6 +50,7 @@ def assessment(completeness: float, coherence: float, **fields: Any) -> dict[str
         "coherence_score": coherence,
         "consistency_status": AGREEING,
         "detected_issues": ["the error replies are named and not described"],
+        **{key: value for key, value in judgement(good=False).items() if key in ("requirements", "metadata")},
         **fields,
     }
 
@@ -54,12 +67,23 @@ def subject(**fields: Any) -> dict[str, Any]:
     }
 
 
-PLAN = subject(issues=[issue("s2", "medium")], refinements=[])
+PLAN = subject(issues=[issue("s2", "medium")], refinements=[], requirements=WANTED)
 PASS = subject(answer="Not finished.", convergence=assessment(0.6, 0.85), ended=None)
 CONVERGED = subject(
     answer="A REST API with invoices as its resources, and a code and a sentence for every error.",
-    convergence=assessment(1.0, 0.95, converged=True, reason_codes=["complete", "coherent", "consistent"]),
+    convergence=assessment(
+        1.0, 0.95, converged=True, reason_codes=["complete", "coherent", "consistent"], **judgement(good=True)
+    ),
     ended="converged",
+    issues=[],
+    refinements=[],
+)
+
+UNJUDGED = subject(
+    answer="Not finished.",
+    convergence={**assessment(0.0, 1.0), "reason_codes": ["not_judged"], "detected_issues": [NOT_JUDGED]}
+    | {"requirements": [], "metadata": {}, "judged": False},
+    ended="not_converged",
     issues=[],
     refinements=[],
 )
@@ -79,6 +103,7 @@ def second_pass_assessed() -> Passes:
         pytest.param(second_pass_assessed, "pass", PASS, (), id="pass"),
         pytest.param(second_pass_assessed, "pass", PASS, ("z",), id="zoomed"),
         pytest.param(second_pass_assessed, "pass", CONVERGED, (), id="converged"),
+        pytest.param(first_pass, "pass", UNJUDGED, (), id="unjudged"),
         pytest.param(first_pass, "plan", {**PLAN, "problem": "steps[0]: unknown key"}, ("e",), id="problem"),
     ],
 )

@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
+from aeon_core import Orchestrator
 from aeon_core.app_settings import APP_KEYS, AppSettings
 from aeon_core.config import RunConfig
 from aeon_core.config_files import LoadedConfig, read_config_file
 from aeon_core.config_values import KEYS
+from aeon_core.journal.labels import label_run
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.key_settings import KeySettingsScreen
@@ -24,6 +27,8 @@ from aeon_tui.screens.settings import SettingsList, SettingsScreen
 from aeon_tui.settings_text import MEANINGS, matching, settings_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.text_view import TextView
+from tests.aeon_core.kernel.test_passes import TASK
+from tests.aeon_core.kernel.test_passes import model as scripted_model
 from tests.aeon_tui.test_commands import until
 
 
@@ -125,6 +130,39 @@ async def test_a_setting_is_explained_where_the_cursor_is(own: Path) -> None:
         await pilot.pause()
         assert explained(app).startswith("ttl\nThe most cycles a run may use.")
         assert "AEON_TTL" in explained(app)
+
+
+def agreement(app: AeonApp) -> str:
+    shown = app.screen_stack[-1].query_one("#agreement", Static)
+    return str(shown.content) if shown.display else ""
+
+
+async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: Path) -> None:
+    folder = Path("runs")
+    named = dict.fromkeys(("one", "two"), "scripted:test") | {"three": "scripted:[b]other[/b]"}
+    for name, model in named.items():
+        scripted = scripted_model()
+        scripted.model = model
+        Orchestrator(scripted, config=RunConfig(durability="off"), journal=folder / f"{name}.jsonl").run(TASK)
+    async with open_settings() as (app, pilot):
+        await app.workers.wait_for_complete()
+        assert agreement(app) == ""
+        for name, verdict in (("one", "good"), ("two", "bad"), ("three", "good")):
+            label_run(folder / f"{name}.jsonl", verdict)  # type: ignore[arg-type]
+        await pilot.press("escape", "comma")
+        await until(pilot, lambda: agreement(app))
+        assert agreement(app) == (
+            "scripted:test as judge agreed with you in 1 of 2 results\n"
+            "scripted:[b]other[/b] as judge agreed with you in 1 of 1 result"
+        )
+
+
+async def test_settings_are_read_without_the_labels_where_runs_cannot_be_read(own: Path) -> None:
+    Path("runs").write_text("no folder")
+    async with open_settings() as (app, _):
+        await app.workers.wait_for_complete()
+        assert agreement(app) == ""
+        assert value_of(app, "ttl") == "50"
 
 
 async def test_a_filter_narrows_and_escape_gives_all_back_and_then_goes_back(own: Path) -> None:

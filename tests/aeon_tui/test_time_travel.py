@@ -15,8 +15,9 @@ from textual.pilot import Pilot
 from aeon_core.journal.view import RunView, fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import RunScreen
-from aeon_widgets.convergence import ConvergencePane, convergence_blocks
+from aeon_widgets.convergence import ConvergencePane, convergence_parts
 from aeon_widgets.issues import IssuesPane
+from aeon_widgets.judgement_text import Verdict
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.moment_line import MomentLine
 from aeon_widgets.outcome import Outcome
@@ -145,7 +146,7 @@ async def test_every_pane_shows_the_moment(path: Path) -> None:
             assert [step.status for step in screen.shown_view.steps.values()] == [
                 step.status for step in view.steps.values()
             ]
-            assert screen.query_one(ConvergencePane).text.split() == _words(convergence_blocks(view))
+            assert screen.query_one(ConvergencePane).text.split() == _words(convergence_parts(view))
             assert screen.query_one(IssuesPane).pane_title.startswith(f"Issues {len(view.issues)}")
             assert screen.query_one(Outcome).display == bool(view.result or view.follow_up_questions)
             assert screen.query_one(LogPane)._log == view.log
@@ -155,7 +156,8 @@ async def test_every_pane_shows_the_moment(path: Path) -> None:
             assert f"record {seq} of {LAST}" in run.line
 
 
-def _words(blocks: Any) -> list[str]:
+def _words(parts: Any) -> list[str]:
+    blocks = [block for part in parts for block in (part.blocks if isinstance(part, Verdict) else [part])]
     return " ".join(text for _, text in blocks).split()
 
 

@@ -12,7 +12,7 @@ from aeon_core.journal.adaptive_text import reasons
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view import RunView, fold
 from aeon_themes import fallback_variables
-from aeon_widgets.convergence import ConvergencePane, change, convergence_blocks, score_level, trend
+from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.lines import LinesView
 from aeon_widgets.marks import SCORE_ICONS, VARIABLES
@@ -106,7 +106,7 @@ async def test_foreign_text_stays_text_on_one_line() -> None:
 
 
 def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
-    assert list(convergence_blocks(view_of(*two_adaptive_passes()))) == [
+    assert list(convergence_parts(view_of(*two_adaptive_passes()))) == [
         ("", "  complete ▄█ 1.00 +0.50"),
         ("", "  coherent ██ 1.00 ±0"),
         ("complete", "✔ plan ✔ step ✔ answer ✔ memory"),
@@ -116,7 +116,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
 
 
 def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> None:
-    blocks = list(convergence_blocks(view_of(*two_adaptive_passes()[:12])))
+    blocks = list(convergence_parts(view_of(*two_adaptive_passes()[:12])))
     assert blocks[2:] == [
         ("high", "✔ plan ✔ step ✖ answer ✔ memory"),
         ("high", "disagreeing: answer"),
@@ -130,7 +130,7 @@ def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> Non
 def test_a_score_is_told_by_icon_and_style_and_what_was_asked_stands_with_the_reason() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
-    blocks = list(convergence_blocks(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
+    blocks = list(convergence_parts(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
     assert blocks[:2] == [("score-poor", "✖ complete ▄ 0.50"), ("score-fair", "~ coherent ▅ 0.69")]
     assert [text for style, text in blocks if style == "medium"] == [
         "✖ the goal is not covered, completeness is 0.50 of 0.80",
@@ -182,7 +182,7 @@ def test_a_change_is_that_of_the_numbers_that_are_shown(scores: list[float | Non
 
 def test_additional_criteria_are_told_by_name_once() -> None:
     told = {"additional": {"tone_of_voice": {"met": False, "by": "judge"}, "length": {"met": True, "by": "rule"}}}
-    blocks = list(convergence_blocks(view_of(assessment(1, 0.5, "incomplete", "tone_of_voice", metadata=told))))
+    blocks = list(convergence_parts(view_of(assessment(1, 0.5, "incomplete", "tone_of_voice", metadata=told))))
     assert blocks[3:6] == [
         ("medium", "✖ tone of voice: not met"),
         ("complete", "✔ length"),
@@ -197,7 +197,7 @@ def test_additional_criteria_are_told_by_name_once() -> None:
 def test_a_trend_of_any_length_fits_one_line_of_the_narrowest_column(passes: int) -> None:
     asked = {"criteria": {"completeness": 0.8}}
     records = (assessment(number, number % 2, "incomplete", metadata=asked) for number in range(1, passes + 1))
-    blocks = convergence_blocks(view_of(*records))
+    blocks = convergence_parts(view_of(*records))
     assert all(len(text) <= 33 for _, text in (next(blocks), next(blocks)))
 
 
@@ -208,11 +208,11 @@ def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
 
 
 def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
-    assert list(convergence_blocks(RunView())) == [("muted", "No pass was assessed yet.")]
+    assert list(convergence_parts(RunView())) == [("muted", "No pass was assessed yet.")]
 
 
 def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> None:
-    blocks = list(convergence_blocks(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
+    blocks = list(convergence_parts(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
     assert blocks[0][1] == f"  complete …{'▄' * 8} 0.50 ±0"
     told = [text.split()[1] for style, text in blocks if style == "muted"]
     assert told == ["11", "10", "9", "8", "7", "6", "5"]
@@ -241,12 +241,12 @@ async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> 
 
 def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
     blocks = [
-        *convergence_blocks(view_of(*two_adaptive_passes())),
-        *convergence_blocks(view_of(*two_adaptive_passes()[:12])),
+        *convergence_parts(view_of(*two_adaptive_passes())),
+        *convergence_parts(view_of(*two_adaptive_passes()[:12])),
     ]
     assert {style for style, _ in blocks} - {""} <= VARIABLES.keys()
 
 
 def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
     assert {"validation", "refinement"} == IssuesPane.RECORDS
-    assert {"convergence", "run_finished", "run_resumed"} == ConvergencePane.RECORDS
+    assert {"convergence", "run_started", "run_finished", "run_resumed", "profile"} == ConvergencePane.RECORDS

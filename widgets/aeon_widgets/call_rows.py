@@ -12,6 +12,7 @@ _BEFORE_THE_PLAN = ("profile", "plan")
 CALL_LABELS = {
     "profile": "judge the task",
     "plan": "make the plan",
+    "review": "review the plan",
     "judge": "evaluate",
     "refine": "refine the plan",
     "answer": "write the answer",
@@ -70,9 +71,9 @@ class CallRows:
         self._rows.append(self._last)
 
     def _key(self, call: CallView) -> RowKey:
-        # A plan that is refined before anything was answered from it is refined before it runs.
+        # A plan that is reviewed or refined before anything was answered from it has not run.
         early = call.purpose in _BEFORE_THE_PLAN or (
-            call.purpose == "refine" and not any(key.pass_number for key in self._groups)
+            call.purpose in ("review", "refine") and not any(key.pass_number for key in self._groups)
         )
         return RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
 

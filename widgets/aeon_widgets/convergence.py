@@ -1,16 +1,31 @@
-"""Whether the run converges: scores from pass to pass, and why or why not."""
+"""Whether the run converges: scores from pass to pass, the judge's verdicts with what it quotes, and why not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from aeon_core.journal.adaptive_text import score, scored_reasons, verdict, words
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.reactive import reactive
+from typing_extensions import override
+
+from aeon_core.journal.adaptive_text import score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.values import number_of
 from aeon_core.journal.view import AssessmentView, RunView
+from aeon_widgets.judgement_text import (
+    Verdict,
+    checks,
+    requirement_blocks,
+    suspicions,
+    verdicts,
+)
 from aeon_widgets.marks import SCORE_ICONS
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import one_line
+from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
 
 PASSES_SHOWN = 8
@@ -23,35 +38,136 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 class ConvergencePane(TextView, Pane):
-    """The assessment of each pass, the last one whole."""
+    """The requirements; then the assessment of each pass, the last one whole. Enter leads to a verdict's quote."""
 
     HELP_TITLE = "Convergence"
-    RECORDS: ClassVar[frozenset[str]] = frozenset({"convergence", "run_finished", "run_resumed"})
+    RECORDS: ClassVar[frozenset[str]] = frozenset(
+        {"convergence", "run_started", "run_finished", "run_resumed", "profile"}
+    )
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "verdict(1)", "Next verdict", show=False, id="lines.down"),
+        Binding("up,k", "verdict(-1)", "Previous verdict", show=False, id="lines.up"),
+        Binding("enter", "quote", "Quote", key_display="⏎", id="convergence.quote"),
+    ]
 
     DEFAULT_CSS = pane_css("ConvergencePane")
 
+    selected: reactive[int] = reactive(0, repaint=False)
+    """Which of the verdicts is selected."""
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to see where the words are that the judge quotes for a verdict."""
+
+        pane: ConvergencePane
+        verdict: Verdict
+
+        @property
+        def control(self) -> ConvergencePane:
+            return self.pane
+
     def __init__(self) -> None:
         super().__init__()
+        self._verdicts: list[tuple[int, Verdict]] = []
+        """Each verdict, and the place of its first block."""
         self.pane_title = "Convergence"
 
     def update_view(self, view: RunView) -> None:
         """Show what is known of convergence by now."""
-        told = ""
-        if (last := view.assessment) is not None:
-            verdict_so_far = "yes" if last.converged else "not yet" if view.result is None else "no"
-            told = f" · pass {last.pass_number} {verdict_so_far}"
-        self.pane_title = f"Convergence{told}"
-        self.show(list(convergence_blocks(view)))
+        self.pane_title = f"Convergence{_title(view)}"
+        shown: list[Block] = []
+        found: list[tuple[int, Verdict]] = []
+        for part in convergence_parts(view):
+            if isinstance(part, Verdict):
+                found.append((len(shown), part))
+                shown += part.blocks
+            else:
+                shown.append(part)
+        if bool(found) != bool(self._verdicts):
+            self.refresh_bindings()
+        self._verdicts = found
+        self.selected = min(self.selected, max(0, len(found) - 1))
+        self.show(shown)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now."""
+        return bool(self._verdicts) if action == "quote" else super().check_action(action, parameters)
+
+    @override
+    def is_marked(self, index: int) -> bool:
+        return self.has_focus and index in self._lines_of(self.selected)
+
+    def _lines_of(self, number: int) -> range:
+        if number >= len(self._verdicts):
+            return range(0)
+        place, each = self._verdicts[number]
+        return range(self.line_of(place), self.line_of(place + len(each.blocks)))
+
+    def watch_selected(self) -> None:
+        self._draw_changed()
+
+    def action_verdict(self, by: int) -> None:
+        """Select a neighbouring verdict, or one that is in sight; scroll where there is no further one."""
+        top = self.scroll_offset.y
+        seen = range(top, top + self.size.height)
+        wanted = self.selected + by
+        if self._verdicts and not self._is_in(seen, self.selected):
+            order = range(len(self._verdicts)) if by > 0 else range(len(self._verdicts) - 1, -1, -1)
+            wanted = next((number for number in order if self._is_in(seen, number)), wanted)
+        lines = self._lines_of(wanted) if wanted >= 0 else range(0)
+        if not lines or (lines[0] not in seen and abs(lines[0] - top) > 2 * self.size.height):
+            self._scroll_by(by)
+            return
+        self.selected = wanted
+        region = Region(0, lines[0], 1, min(len(lines), self.size.height))
+        self.scroll_to_region(region, animate=False, immediate=True, x_axis=False, force=True)
+
+    def _is_in(self, seen: range, number: int) -> bool:
+        lines = self._lines_of(number)
+        return bool(lines) and lines[0] in seen
+
+    def action_quote(self) -> None:
+        """Ask for the place of the words that the judge quotes."""
+        self.post_message(self.Opened(self, self._verdicts[self.selected][1]))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        line = self.scroll_offset.y + offset.y
+        number = next((number for number in range(len(self._verdicts)) if line in self._lines_of(number)), None)
+        if number is not None:
+            again = number == self.selected and event.chain > 1
+            self.selected = number
+            if again:
+                self.action_quote()
 
 
-def convergence_blocks(view: RunView) -> Iterator[Block]:
+def _title(view: RunView) -> str:
+    last = view.assessment
+    if last is None:
+        return f" · {count(len(view.requirements), 'requirement')}" if view.requirements else ""
+    if last.not_judged:
+        return f" · pass {last.pass_number} not judged"
+    return f" · pass {last.pass_number} {'yes' if last.converged else 'not yet' if view.result is None else 'no'}"
+
+
+def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
     """Return what a person wants to know of how far the run has come, the newest first."""
     last = view.assessment
     if last is None:
-        yield "muted", "No pass was assessed yet."
+        if view.profile is None:
+            yield "muted", "No pass was assessed yet."
+        else:
+            yield from requirement_blocks(view.requirements)
         return
+    if last.not_judged:
+        yield "high", f"✖ not judged: {one_line(last.not_judged)}"
     yield from _trends(view.assessments[-PASSES_SHOWN:], left_out=len(view.assessments) - PASSES_SHOWN)
     yield from _assessment(last)
+    if view.requirements and not last.requirements:
+        yield from requirement_blocks(view.requirements)
     for earlier in view.assessments[-2 : -PASSES_SHOWN - 1 : -1]:
         yield "muted", f"pass {earlier.pass_number} {verdict(earlier)}"
 
@@ -93,27 +209,33 @@ def change(scores: Sequence[float | None]) -> str:
     return f" {by:+.2f}" if round(by, 2) else " ±0"
 
 
-def _assessment(shown: AssessmentView) -> Iterator[Block]:
+def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
+    judged = bool(shown.requirements)
+    yield from verdicts(shown)
     told = " ".join(f"{'✔' if ok else '✖'} {words(name)}" for name, ok in shown.consistency.items())
     if told:
         yield "complete" if all(shown.consistency.values()) else "high", told
     if disagreeing := ", ".join(words(name) for name, ok in shown.consistency.items() if not ok):
         yield "high", f"disagreeing: {disagreeing}"
-    for name, met in shown.additional.items():
+    for name, met in ({} if judged else shown.additional).items():
         yield ("complete", f"✔ {words(name)}") if met else ("medium", f"✖ {words(name)}: not met")
     own = [
         told
         for code, told in zip(shown.reason_codes, scored_reasons(shown), strict=False)
-        if code not in shown.additional
+        if code not in shown.additional and code != "not_judged"
     ]
     if shown.converged:
         yield "complete", f"✔ {', '.join(own) or 'converged'}"
     else:
         yield from (("medium", f"✖ {reason}") for reason in own)
-    for issue in shown.detected_issues[:ISSUES_SHOWN]:
+    yield from suspicions(shown)
+    known = told_by_verdicts(shown)
+    issues = [issue for issue in shown.detected_issues if issue not in known]
+    for issue in issues[:ISSUES_SHOWN]:
         yield "muted", f"· {one_line(issue)}"
-    if len(shown.detected_issues) > ISSUES_SHOWN:
-        yield "muted", f"… {len(shown.detected_issues) - ISSUES_SHOWN} more"
+    if len(issues) > ISSUES_SHOWN:
+        yield "muted", f"… {len(issues) - ISSUES_SHOWN} more"
+    yield from checks(shown)
 
 
 if __name__ == "__main__":

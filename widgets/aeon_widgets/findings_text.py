@@ -17,6 +17,7 @@ from aeon_core.journal.view import (
     RunView,
     StepView,
 )
+from aeon_widgets.judgement_text import requirement_blocks
 from aeon_widgets.marks import SEVERITY_ICONS
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block
@@ -130,5 +131,7 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
                 ("", f"{adaptive_text.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()
             ]
             blocks.append(("muted", f"inferred: {shown.raw_inference}"))
+        if shown is profiles[-1] and shown.requirements:
+            blocks += [GAP, *requirement_blocks(shown.requirements)]
         blocks.append(GAP)
     return blocks[:-1]

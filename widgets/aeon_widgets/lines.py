@@ -36,7 +36,7 @@ class LinesView(ScrollView, can_focus=True):
     While `following`, the end stays in sight as lines are added; scrolling away ends that, End resumes it.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"aeon--{name}" for name in VARIABLES} | {"aeon--bold", "aeon--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"aeon--{name}" for name in (*VARIABLES, "bold", "cursor", "quote")}
 
     DEFAULT_CSS = (
         """
@@ -47,6 +47,7 @@ class LinesView(ScrollView, can_focus=True):
         background: $background;
         color: $aeon-text;
         & > .aeon--bold { text-style: bold; }
+    & > .aeon--quote { text-style: reverse; }
         & > .aeon--cursor { background: $aeon-cursor-blurred; }
         &:focus > .aeon--cursor { background: $aeon-cursor; text-style: bold; }
     """
@@ -83,6 +84,10 @@ class LinesView(ScrollView, can_focus=True):
     def marked_line(self) -> int | None:
         """The line that is drawn as selected."""
         return None
+
+    def is_marked(self, index: int) -> bool:
+        """Return whether a line is drawn as selected."""
+        return index == self.marked_line
 
     @property
     def line_count(self) -> int:
@@ -186,7 +191,7 @@ class LinesView(ScrollView, can_focus=True):
         if not 0 <= index < self._count:
             told = self.where_empty[index : index + 1] if not self._count else []
             return _Line(False, [(f" {text}", "muted") for text in told])
-        return _Line(index == self.marked_line, list(self.pieces(index, width)))
+        return _Line(self.is_marked(index), list(self.pieces(index, width)))
 
     def _strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:
         segments: list[Segment] = []

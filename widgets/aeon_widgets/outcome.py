@@ -29,6 +29,9 @@ ADVICE = {
 }
 
 
+UNJUDGED = "The answer is available: check it yourself, or fork the run with another model or judge."
+
+
 class Outcome(TextView, Pane):
     """The final answer and error. While the run goes on, it is there only where a person is asked for something."""
 
@@ -76,7 +79,12 @@ def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) 
     elif result.status in ADVICE:
         blocks.append((style, f"{icon} {ADVICE[result.status]}"))
     if assessment is not None and not assessment.converged and result.status in UNFINISHED:
-        blocks.append((style, f"why: {'; '.join(scored_reasons(assessment))}"))
+        if assessment.not_judged:
+            blocks.append((style, f"not judged: {one_line(assessment.not_judged)}"))
+            blocks += [(style, UNJUDGED)] if result.answer else []
+        told = zip(assessment.reason_codes, scored_reasons(assessment), strict=False)
+        if why := [reason for code, reason in told if code != "not_judged"]:
+            blocks.append((style, f"why: {'; '.join(why)}"))
     if result.answer:
         blocks.append(("", result.answer))
     return [*blocks, *_step_blocks(result)] or [("muted", "No answer was given.")]

@@ -74,6 +74,11 @@ class PlanTree(RowsView, Pane):
         """Return the row of the call that was made last before a record; None where none was."""
         return self._calls.row_at(seq)
 
+    @property
+    def answers(self) -> list[RowKey]:
+        """The rows of the answers, the last one first."""
+        return [key for key in reversed(self._calls.after) if key.name == "answer"]
+
     def update_view(self, view: RunView) -> None:
         """Show the run as it is now."""
         if view is not self._calls.view:

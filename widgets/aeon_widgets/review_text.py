@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from aeon_core.journal.adaptive_fold import assessment_of, issue_of, refinement_of
-from aeon_core.journal.adaptive_text import flags, reasons, score
+from aeon_core.journal.adaptive_text import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view import AssessmentView
 from aeon_widgets.findings_text import GAP, issue_blocks, refinement_blocks
-from aeon_widgets.marks import STATUS_ICONS
+from aeon_widgets.judgement_text import checks, suspicions, verdicts
+from aeon_widgets.marks import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.text import MAX_SHOWN, count, one_line
 from aeon_widgets.text_view import Block
 
@@ -28,6 +29,8 @@ def review_title(point: str, subject: Subject) -> str:
     """Return what is asked about a plan or a pass, in a few words."""
     if point == "plan":
         return "May this plan run?"
+    if _not_judged(subject):
+        return "Not judged. Accept the answer?"
     return _TITLES.get(str_of(subject.get("ended")), "Not converged yet. Another pass?")
 
 
@@ -35,6 +38,12 @@ def plan_blocks(subject: Subject, pass_number: int) -> Iterator[Block]:
     """Yield a plan that is about to run: its steps and their calls, what is wrong with it, what was changed and why."""
     yield from problem_blocks(subject)
     yield "medium", f"approve: pass {pass_number} runs it; {cycles_left(subject)}"
+    yield from issue_count_blocks(subject)
+    if requirements := strs_of(subject.get("requirements")):
+        how = "; e changes them, for the last time" if pass_number == 1 else ""
+        yield "accent", f"A finished answer must satisfy{how}"
+        yield from (("", f"□ {one_line(each, MAX_SHOWN)}") for each in requirements)
+        yield GAP
     yield from _plan(subject)
     yield from _part("Issues", _issues(subject, pass_number), "No issue was found.")
     yield from _part("Changed", _changes(subject, pass_number))
@@ -44,13 +53,29 @@ def plan_blocks(subject: Subject, pass_number: int) -> Iterator[Block]:
 def pass_blocks(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
     """Yield how a pass went: what follows, its scores against the pass before, its answer, what was changed and why."""
     yield from problem_blocks(subject)
+    scores = score_blocks(subject, pass_number, assessments)
+    if _not_judged(subject):
+        yield next(scores)  # why nothing judged it
     yield "medium", follows(subject, pass_number)
-    yield from score_blocks(subject, pass_number, assessments)
+    yield from scores
     yield from _part("Answer", whole("", str_of(subject.get("answer"))), "No answer was given.")
     yield from _part("Changed in this pass", _changes(subject, pass_number), "Nothing was changed.")
     yield from _part("Issues", _issues(subject, pass_number), "No issue was found.")
     yield from _part("Open questions", _questions(subject))
     yield from _part("Plan", _plan(subject))
+
+
+def issue_count_blocks(subject: Subject) -> Iterator[Block]:
+    """Yield how many issues there are of each severity, the highest first; nothing where there are none."""
+    found = [str_of(issue.get("severity")) for issue in dicts_of(subject.get("issues"))]
+    told = [f"{icon} {found.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in found]
+    if told:
+        worst = next(name for name in SEVERITY_ICONS if name in found)
+        yield worst, f"{count(len(found), 'issue')} with this plan: {' · '.join(told)}"
+
+
+def _not_judged(subject: Subject) -> str:
+    return assessment_of(dict_of(subject.get("convergence")) or {}, pass_number=0).not_judged
 
 
 def problem_blocks(subject: Subject) -> Iterator[Block]:
@@ -62,6 +87,8 @@ def problem_blocks(subject: Subject) -> Iterator[Block]:
 def follows(subject: Subject, pass_number: int) -> str:
     """Return what an approval of a pass leads to."""
     ended = subject.get("ended")
+    if _not_judged(subject):
+        return "the answer is available: accept it, or reject it and say what is wrong; approve ends the run unjudged"
     if ended == "converged":
         return "approve: the run ends with this result, converged"
     if ended is not None:
@@ -85,6 +112,10 @@ def score_blocks(subject: Subject, pass_number: int, assessments: Sequence[Asses
     criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
     shown = replace(assessment_of(told, pass_number=pass_number), criteria=criteria)
     earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
+    if shown.not_judged:
+        yield "high", f"✖ not judged: {one_line(shown.not_judged, MAX_SHOWN)}"
+    for each in (*verdicts(shown), *suspicions(shown)):
+        yield from each.blocks
     yield _score("completeness", shown.completeness_score, earlier[0], criteria)
     yield _score("coherence", shown.coherence_score, earlier[1], criteria)
     agreeing = all(shown.consistency.values())
@@ -92,8 +123,12 @@ def score_blocks(subject: Subject, pass_number: int, assessments: Sequence[Asses
         told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
         yield "complete" if agreeing else "high", told_flags
     if not shown.converged:
-        yield from (("medium", f"✖ {reason}") for reason in reasons(shown))
-    yield from (("muted", f"· {one_line(issue, MAX_SHOWN)}") for issue in shown.detected_issues)
+        coded = zip(shown.reason_codes, reasons(shown), strict=False)
+        yield from (("medium", f"✖ {reason}") for code, reason in coded if code != "not_judged")
+    known = told_by_verdicts(shown)
+    yield from (("muted", f"· {one_line(issue, MAX_SHOWN)}") for issue in shown.detected_issues if issue not in known)
+    for each in checks(shown):
+        yield from () if each.ok else each.blocks
 
 
 def _score(name: str, reached: float | None, before: float | None, criteria: Mapping[str, Any]) -> Block:

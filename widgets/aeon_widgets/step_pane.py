@@ -28,7 +28,7 @@ from aeon_widgets.text_view import Block, TextView
 
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
 """The last one is there in a run that goes round in passes."""
-_READ_BY_THE_RUN = frozenset({"profile", "judge", "refine"})
+_READ_BY_THE_RUN = frozenset({"profile", "review", "judge", "refine"})
 """Calls whose replies are not meant for a person: what they came to is told before them."""
 _SHORTER: tuple[dict[str, str], ...] = (
     {},
@@ -128,6 +128,7 @@ class StepPane(Vertical, Pane):
         self._live = True
         self._instead: Sequence[Block] | None = None
         self._shown: tuple[object, ...] | None = None
+        self._quote: tuple[RowKey, str] | None = None
         self.pane_title = "Step"
 
     def compose(self) -> ComposeResult:
@@ -154,6 +155,11 @@ class StepPane(Vertical, Pane):
         self._opened = filled or opened(view, key, calls)
         self._show()
 
+    def show_quote(self, key: RowKey, quote: str) -> None:
+        """Highlight words in the output of a row, from when it is shown until another one is."""
+        self._quote = key, quote
+        self.tab = TABS.index("Output")
+
     def watch_tab(self, tab: int) -> None:
         if self.is_mounted:
             self.query_one(TabBar).active = tab
@@ -175,6 +181,9 @@ class StepPane(Vertical, Pane):
             self._shown = shown
             running = self._live and not came_back and (step is None or step.status == "running")
             text.start(blocks, follow=running and self.tab == 0)
+        if self._quote is not None and self._quote[0] != self._key:
+            self._quote = None
+        text.mark(self._quote[1] if self._quote is not None and self.tab == TABS.index("Output") else "")
 
     def _label(self, step: StepView | None) -> None:
         self.query_one(TabBar).labels = self._tabs(step)

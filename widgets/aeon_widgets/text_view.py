@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from textual.geometry import Size
 from typing_extensions import override
 
+from aeon_core.judge.quote import find_quote
 from aeon_widgets.lines import LinesView, Piece
 from aeon_widgets.text import block, wrap
 
@@ -27,9 +29,13 @@ class TextView(LinesView):
         self._blocks: list[Block] = []
         self._lines: list[Block] = []
         self._width = 0
-        self._measured: tuple[int, list[Block], list[Block]] = (0, self._blocks, [])
+        self._measured: tuple[int, list[Block], list[Block], list[int]] = (0, self._blocks, [], [])
         self._place = (0, 0)
         """Characters before the line that a resize put on top, and that line: until the person scrolls, it holds."""
+        self._quote = ""
+        self._quoted: dict[int, tuple[int, int]] = {}
+        """By line, from which character to which it is part of the quote."""
+        self._goes_to_quote = False
 
     @property
     def text(self) -> str:
@@ -49,22 +55,60 @@ class TextView(LinesView):
         self.scroll_home(animate=False, immediate=True)
         self.following = follow
         self._blocks = list(blocks)
+        self._quote = ""
         self._wrap()
+
+    def mark(self, quote: str) -> bool:
+        """Highlight words and scroll to them; none where they are empty. Return whether they are there."""
+        if quote != self._quote:
+            self._quote, self._goes_to_quote = quote, bool(quote)
+            self._find_quote()
+            self._draw_changed()
+            # The pane may be about to be shown.
+            self.call_after_refresh(self._go_to_quote)
+        return bool(self._quoted)
+
+    def _find_quote(self) -> None:
+        """Note on which lines the quote is."""
+        self._quoted = {}
+        if not self._quote:
+            return
+        starts = list(accumulate((len(text) + 1 for _, text in self._lines), initial=0))
+        for start, end in find_quote("\n".join(text for _, text in self._lines), self._quote):
+            for line in range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)):
+                length = len(self._lines[line][1])
+                self._quoted[line] = (max(0, start - starts[line]), min(length, end - starts[line]))
+
+    def _go_to_quote(self) -> None:
+        """Scroll to the quote, once, with a few of the lines before it."""
+        if self._goes_to_quote and self._quoted and self.size.height:
+            self._goes_to_quote = self.following = False
+            top = min(self._quoted) - self.size.height // 3
+            self.scroll_to(y=max(0, top), animate=False, immediate=True, force=True)
 
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0:
             self._lines = self._wrapped(width)
         self._width = width
+        self._find_quote()
         self.set_line_count(len(self._lines))
 
     def _wrapped(self, width: int) -> list[Block]:
         """Return the lines at that width. What is on screen stays as it is: measuring may come before drawing."""
-        known, blocks, lines = self._measured
+        known, blocks, lines, starts = self._measured
         if known != width or blocks is not self._blocks:
-            lines = [(style, line) for style, text in self._blocks for line in wrap(block(text), width)]
-            self._measured = (width, self._blocks, lines)
+            lines, starts = [], []
+            for style, text in self._blocks:
+                starts.append(len(lines))
+                lines += [(style, line) for line in wrap(block(text), width)]
+            self._measured = (width, self._blocks, lines, starts)
         return lines
+
+    def line_of(self, place: int) -> int:
+        """Return the first line of the block at that place, the number of lines for the place behind the last."""
+        starts = self._measured[3]
+        return starts[place] if place < len(starts) else self.line_count
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -77,6 +121,7 @@ class TextView(LinesView):
     def on_resize(self) -> None:
         width = self.scrollable_content_region.width
         if width == self._width:
+            self._go_to_quote()
             return
         if self.following or not width:
             self._wrap()
@@ -84,6 +129,7 @@ class TextView(LinesView):
         read = self._read_so_far()
         self._wrap()
         self._go_to(read)
+        self._go_to_quote()
 
     def _read_so_far(self) -> int:
         """Return the characters before the uppermost line, white space aside: it is not the same at each width."""
@@ -102,7 +148,10 @@ class TextView(LinesView):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         style, text = self._lines[index]
-        return [(text, style)]
+        if index not in self._quoted:
+            return [(text, style)]
+        start, end = self._quoted[index]
+        return [(text[:start], style), (text[start:end], f"{style} quote".strip()), (text[end:], style)]
 
 
 def _length(text: str) -> int:

@@ -84,6 +84,17 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     assert (late.code, late.err.count("has ended as accepted; it waits for no decision")) == (2, 1)
 
 
+def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) -> None:
+    process = run(tmp_path, "--approve", "plan", "--json")
+    process.waits()
+    (tmp_path / "wanted.json").write_text('{"requirements": ["The product is given."]}')
+    where = ("--runs-dir", str(process.runs), "--edited", str(tmp_path / "wanted.json"))
+    done = cli("decide", "last", "edit", *where)
+    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: edit; the run has taken it")
+    _, out, _ = process.ended()
+    assert [each["text"] for each in json.loads(out)["convergence"]["requirements"]] == ["The product is given."]
+
+
 def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
     process = run(tmp_path, "--approve", "pass")
     process.waits()
@@ -186,6 +197,8 @@ def test_a_standard_input_that_is_closed_is_said(
         ("tool", CALL, "[1]", "does not hold the arguments of 'erase': expected `name: value` lines"),
         ("budget", {"limit_usd": 2.0, "proposed_usd": 4.0}, "limit_usd: 1", "expected `limit_usd: USD`, more than 2.0"),
         ("plan", {"plan": PLAN}, "goals: x", 'is no valid plan: plan: unknown key "goals"'),
+        ("plan", {"plan": PLAN}, "requirements: 3", "requirements: expected a list of one sentence or more, got 3"),
+        ("pass", {"plan": PLAN}, "requirements: [x]", "the requirements were settled with the first plan"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(

@@ -56,12 +56,10 @@ def test_from_the_first_pass_it_is_the_whole_run_again(cli: Cli, parent: Path) -
 
 
 def test_an_edited_plan_is_what_it_starts_with(cli: Cli, parent: Path) -> None:
-    from aeon_core.forking import starting_plan
+    from aeon_core.forking import starting_edit
     from aeon_tui.plan_editing import plan_yaml
 
-    plan = starting_plan(parent, 2)
-    assert plan is not None
-    described = yaml.safe_load(plan_yaml(plan))
+    described = yaml.safe_load(plan_yaml(starting_edit(parent, 2)))
     described["steps"].append({"step_id": "extra", "description": "weigh it all once more", "agent": "llm"})
     Path("edited.yml").write_text(yaml.safe_dump(described))
     done = cli("fork", parent.stem, "--pass", "2", "--plan", "edited.yml", "--headless", "--json")
@@ -69,6 +67,39 @@ def test_an_edited_plan_is_what_it_starts_with(cli: Cli, parent: Path) -> None:
     assert steps["extra"]["description"] == "weigh it all once more"
     assert steps["extra"]["status"] == "complete"
     assert steps["s1"]["status"] == "complete"
+
+
+def requirements_of(out: str) -> list[str]:
+    return [each["text"] for each in json.loads(out)["convergence"]["requirements"]]
+
+
+def test_requirements_come_from_a_file_or_with_the_plan_and_the_plan_has_the_last_word(cli: Cli, parent: Path) -> None:
+    Path("wanted.txt").write_text("It names the resources.\n\nIt names the errors.\n")
+    wanted = ["It names the resources.", "It names the errors."]
+    fork = ("fork", parent.stem, "--pass", "2", "--headless", "--json")
+    done = cli(*fork, "--requirements", "wanted.txt")
+    assert requirements_of(done.out) == wanted
+    Path("edit.yml").write_text("requirements: [It is short.]\n")
+    done = cli(*fork, "--requirements", "wanted.txt", "--plan", "edit.yml")
+    assert requirements_of(done.out) == ["It is short."]
+    Path("edit.yml").write_text("requirements: []\n")
+    done = cli(*fork, "--plan", "edit.yml")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "'edit.yml' is no valid plan: requirements: expected a list of one sentence or more" in done.err
+    done = cli(*fork, "--requirements", "none.txt")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "none.txt' cannot be read: No such file or directory" in done.err
+
+
+def test_requirements_are_edited_with_the_plan(
+    cli: Cli, parent: Path, at_a_terminal: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("wanted.txt").write_text("It names the resources.\n")
+    Path("editor").write_text("#!/bin/sh\nsed -i 's/names the resources/is short/' \"$1\"\n")
+    Path("editor").chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(Path("editor").absolute()))
+    assert cli("fork", parent.stem, "--pass", "2", "--edit", "--requirements", "wanted.txt").code == 5
+    assert at_a_terminal[0][1].edit.requirements == ["It is short."]
 
 
 @pytest.mark.parametrize(
@@ -137,9 +168,9 @@ def test_a_plan_is_edited_first(
     monkeypatch.setenv("EDITOR", str(Path("editor").absolute()))
     assert cli("fork", parent.stem, "--pass", "2", "--edit").code == 5
     ((_, work),) = at_a_terminal
-    assert (work.plan is not None) is steps
+    assert (work.edit is not None) is steps
     if steps:
-        assert "a REST API for bills together" in str(work.plan)
+        assert "a REST API for bills together" in str(work.edit.plan)
     assert not list(Path(tempfile.gettempdir()).glob("aeon-plan-*"))
 
 

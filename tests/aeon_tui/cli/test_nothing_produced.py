@@ -17,6 +17,14 @@ from tests.aeon_tui.cli.conftest import Cli, process
 SORRY = "I'm sorry, but I can't help with that."
 FILE = {"step_id": "s1", "description": "write the notes", "tool": "Write"}
 THOUGHT = {"step_id": "s1", "description": "think of a name", "agent": "llm"}
+CHECK = {"evidence": "Heron", "ok": True}
+GOOD = {
+    "requirements": [{"n": 1, "evidence": "The name is Heron", "met": "yes"}],
+    "coherent": CHECK,
+    "consistent": dict.fromkeys(("plan", "step", "answer", "memory"), CHECK),
+    "suspicions": [],
+    "issues": [],
+}
 NOTES = {"file_path": "notes.md", "content": "hello"}
 
 
@@ -33,9 +41,9 @@ class ByPurpose(Server):
         super().__init__()
         self.by_purpose: dict[str, Reply] = {}
         self.purposes: list[str] = []
-        self.plan([THOUGHT])
+        self.plan([THOUGHT, {**THOUGHT, "step_id": "s2", "description": "think it over"}])
         self.says(profile=json.dumps(PROFILE), reason="Heron", answer="The name is Heron.")
-        self.says(judge='{"issues": []}', refine='{"actions": [], "follow_up_questions": []}')
+        self.says(judge=json.dumps(GOOD), refine='{"actions": [], "follow_up_questions": []}')
 
     def says(self, **replies: str | Reply) -> None:
         self.by_purpose |= {name: chat(said) if isinstance(said, str) else said for name, said in replies.items()}
@@ -136,7 +144,8 @@ def test_why_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
     done = process("run", "--headless", "--model", "openai:x", "--base-url", f"{server.url}/v1", "go")
     assert done.returncode == 5
     assert "aeon-tui: not converged after 1 pass: the judge gave no judgement (" in done.stderr
-    assert "the result was not judged: the judge failed: " in done.stderr
+    assert "warning: not judged: the judge gave no usable verdict: " in done.stderr
+    assert done.stderr.count("; the answer is available: accept it where you are asked, check it yourself, or ") == 1
     assert "The name is Heron." in done.stdout
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from tests.aeon_core.journal.adaptive import (
 from tests.aeon_core.journal.build import RUN_ID, pass_record, started, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli
 from tests.aeon_tui.cli.test_show import HOSTILE, RUNS, tags
+from tests.aeon_tui.passes import NOT_JUDGED, WANTED, given_up_run, unjudged_run
 
 PASSES = """
 Passes
@@ -199,3 +202,35 @@ def test_a_report_can_be_written_to_a_file(cli: Cli, tmp_path: Path) -> None:
     write(RUNS, *two_adaptive_passes())
     assert cli("show", "last", "-o", str(tmp_path / "r.txt")).out == ""
     assert (tmp_path / "r.txt").read_text(encoding="utf-8").endswith(PASSES)
+
+
+@pytest.mark.parametrize("form", ["text", "md", "html"])
+def test_requirements_verdicts_quotes_and_marks_are_in_every_form(cli: Cli, form: str) -> None:
+    path = Path("r.jsonl")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in given_up_run().records))
+    done = cli("show", str(path), *(() if form == "text" else ("--export", form)))
+    told = html.unescape(done.out).replace("\\", "")
+    lines = [line.strip(" -") for line in told.splitlines()]
+    for text in WANTED:
+        assert text in (lines if form != "html" else re.findall(r"<li[^>]*>([^<]*)</li>", told)), "before any verdict"
+    assert f"requirement ◐ {WANTED[0]} — “Not finished.”" in told
+    assert f"requirement ✖ {WANTED[1]}" in told
+    assert f"requirement ✔ {WANTED[2]} — “it is half a page long” (quote not found)" in told
+    assert told.count("quote not found") == 1
+    assert "suspicion ✖ confirmed: the answer says 3, which no output has — “Not finished.”" in told
+    assert "evidence ✖ answer — “Not finished.”" in told
+    assert "issue: requirement 2 is not met" not in told, "the verdict has told it"
+
+
+def test_json_has_the_requirements_and_the_verdicts(cli: Cli) -> None:
+    path = Path("r.jsonl")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in given_up_run().records))
+    assert json.loads(cli("show", str(path), "--json").out)["configuration"]["requirements"] == WANTED
+
+
+def test_a_run_that_was_not_judged_says_why_and_that_there_is_an_answer(cli: Cli) -> None:
+    path = Path("r.jsonl")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in unjudged_run().records))
+    told = cli("show", str(path)).out
+    assert told.count(f"not judged: {NOT_JUDGED}") == 1
+    assert "Not finished." in told

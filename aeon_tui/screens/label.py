@@ -1,0 +1,118 @@
+"""The dialog of a label: whether the result of a run is good or bad, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+from typing_extensions import override
+
+from aeon_core.journal.records import Verdict
+from aeon_core.visible import visible
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.lines import Piece, RowsView
+
+_VERDICTS: dict[Verdict, str] = {"good": "it does what was asked for", "bad": "it does not, or it is wrong"}
+_HINT = "Kept in the run's journal; the last label counts. Settings show how often the judge agreed with you."
+
+
+@dataclass(frozen=True)
+class LabelAnswer:
+    """What a person thinks of a result; `why` may be empty."""
+
+    verdict: Verdict
+    why: str
+
+
+class VerdictRows(RowsView):
+    """Good and bad, of which one is chosen."""
+
+    HELP_TITLE = "Verdict"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("g", "judge(0)", "Good", show=False, id="label.good"),
+        Binding("b", "judge(1)", "Bad", show=False, id="label.bad"),
+    ]
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__()
+        self._first = list(_VERDICTS).index(verdict)
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(_VERDICTS))
+        self.cursor = self._first
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one that is chosen."""
+        return list(_VERDICTS)[self.cursor]
+
+    def action_judge(self, row: int) -> None:
+        """Choose one by its first letter."""
+        self.cursor = row
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        verdict, words = list(_VERDICTS.items())[index]
+        return [(f" {'◉' if index == self.cursor else '○'} {verdict:<6}{words}", "")]
+
+
+class LabelDialog(ModalScreen[LabelAnswer | None]):
+    """Asks for the verdict. Enter keeps it; None where the dialog is left with escape. `before` is the last label."""
+
+    HELP_TITLE = "Label"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel", id="label.cancel"),
+        Binding("tab", "app.focus_next", "Next", show=False, id="label.next"),
+    ]
+    DEFAULT_CSS = """
+    LabelDialog {
+        align: center middle;
+        Vertical {
+            width: 64; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
+            border: round $aeon-accent; background: $background;
+            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
+        }
+        Input { background: $panel; color: $aeon-text; margin: 1 0 0 0; }
+        VerdictRows { height: 2; }
+        #hint { color: $aeon-muted; margin: 1 0 0 0; }
+    }
+    """
+
+    def __init__(self, run_id: str, before: LabelAnswer | None = None) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._before = before if before is not None else LabelAnswer("good", "")
+        self._guard = KeyGuard()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(f"Label {visible(self._run_id[:40])}")
+            box.border_subtitle = "enter keeps it · g/b choose · tab why · esc cancels"
+            yield VerdictRows(self._before.verdict)
+            yield Input(visible(self._before.why), placeholder="why (may be empty)", compact=True, id="why")
+            yield Static(_HINT, id="hint", markup=False)
+
+    def on_mount(self) -> None:
+        if not self.query("#why"):
+            return  # the app is ending before the dialog was made
+        self.query_one(VerdictRows).focus()
+        self._guard.arm()
+
+    @on(RowsView.Chosen)
+    @on(Input.Submitted)
+    def _keep(self, event: RowsView.Chosen | Input.Submitted) -> None:
+        event.stop()
+        if self._guard.is_open:
+            self.dismiss(LabelAnswer(self.query_one(VerdictRows).verdict, self.query_one("#why", Input).value.strip()))
+
+    def action_cancel(self) -> None:
+        """Label nothing."""
+        self.dismiss(None)

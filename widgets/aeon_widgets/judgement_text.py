@@ -1,0 +1,80 @@
+"""What the judge says of a result, as blocks of text: each requirement with its verdict and the words it quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aeon_core.journal.adaptive_text import MET_ICONS, QUOTE_NOT_FOUND, words
+from aeon_core.journal.view import AssessmentView, CheckView
+from aeon_widgets.text import MAX_SHOWN, one_line
+from aeon_widgets.text_view import Block
+
+MET_STYLES = {"yes": "complete", "partly": "medium", "no": "high"}
+_SUSPECTED = {
+    True: ("high", "✖ suspicion confirmed"),
+    False: ("complete", "✔ suspicion dismissed"),
+    None: ("medium", "? suspicion not settled"),
+}
+_QUOTED = 1_000
+"""Characters of a quote that are shown."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict as blocks: what is judged, then the quote, where there is one. `about` is what the quote is for; `ok`
+    says whether it is what a finished result needs.
+    """
+
+    blocks: list[Block]
+    quote: str
+    about: str
+    ok: bool
+
+
+def verdicts(shown: AssessmentView) -> Iterator[Verdict]:
+    """Yield the verdict on each requirement."""
+    for each in shown.requirements:
+        icon, style = MET_ICONS.get(each.met, "?"), MET_STYLES.get(each.met, "high")
+        head: Block = (style, f"{icon} {one_line(each.text, MAX_SHOWN)}")
+        yield Verdict(
+            [head, *quote_blocks(each.evidence, found=each.quote_found)],
+            each.evidence,
+            "requirement",
+            each.met == "yes",
+        )
+
+
+def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
+    """Yield what exact checks suspected, and what the judge says of it."""
+    for each in shown.suspicions:
+        style, said = _SUSPECTED[each.stands]
+        head: Block = (style, f"{said}: {one_line(each.text, MAX_SHOWN)}")
+        found = each.quote_found or each.stands is None
+        yield Verdict([head, *quote_blocks(each.evidence, found=found)], each.evidence, "suspicion", not each.stands)
+
+
+def checks(shown: AssessmentView) -> Iterator[Verdict]:
+    """Yield what the judge says of coherence and of each consistency flag, what is wrong first."""
+    for each in sorted(shown.checks, key=lambda check: check.ok):
+        head: Block = ("complete" if each.ok else "high", f"{'✔' if each.ok else '✖'} {_checked(each)}")
+        yield Verdict([head, *quote_blocks(each.evidence, found=each.quote_found)], each.evidence, each.name, each.ok)
+
+
+def _checked(check: CheckView) -> str:
+    if check.name == "coherent":
+        return "the parts hold together" if check.ok else "the parts do not hold together"
+    return f"{words(check.name)} {'agrees' if check.ok else 'disagrees'}"
+
+
+def quote_blocks(quote: str, *, found: bool) -> list[Block]:
+    """Return the words that a judge quotes, and a mark where they are nowhere."""
+    said: list[Block] = [("muted", f"  “{one_line(quote, _QUOTED)}”")] if quote else []
+    return said if found else [*said, ("medium", f"  ⚠ {QUOTE_NOT_FOUND}")]
+
+
+def requirement_blocks(requirements: list[str]) -> list[Block]:
+    """Return what a finished answer must satisfy, before anything is judged."""
+    if not requirements:
+        return [("muted", "A finished answer must do what the task says.")]
+    return [("accent", "A finished answer must satisfy"), *(("", f"□ {one_line(each)}") for each in requirements)]
