@@ -24,8 +24,8 @@ def check_prompts(folder: Path) -> None:
     """Read the prompts of a folder, which a run keeps from here on. Raises UsageError where it cannot be used."""
     if not folder.is_dir():
         raise UsageError(f"the prompts_dir {str(folder)!r} is no folder; make it, or leave the key out")
-    for name in (*get_args(Purpose), "criteria"):
-        prompt_text(name, folder)
+    for purpose in get_args(Purpose):
+        prompt_text(purpose, folder)
 
 
 def system_prompt(purpose: Purpose, folder: Path | None = None) -> str:
