@@ -165,6 +165,7 @@ def test_show_as_json_is_the_execution_history(cli: Cli) -> None:
         "passes",
         "final_result",
         "overall_statistics",
+        "labels",
     ]
     assert history["execution_id"] == RUN_ID
     assert history["final_result"]["answer"] == "The sum is 15."
@@ -235,18 +236,16 @@ def test_lint_passes_a_sound_plan(cli: Cli) -> None:
     assert (done.code, done.out, done.err) == (0, "plan.json: no issues\n", "")
 
 
-def test_lint_names_a_step_that_says_nothing_and_one_that_says_what_it_does_not_do(cli: Cli) -> None:
-    arguments = {"operation": "add", "a": 5, "b": 3}
+def test_lint_names_a_step_that_says_another_thing_than_it_does_and_one_with_nothing_to_do_it(cli: Cli) -> None:
     plan = {
-        "goal": "multiply 5 by 3",
+        "goal": "greet",
         "steps": [
-            {"step_id": "s1", "description": "Multiply 5 by 3", "tool": "calculator", "arguments": arguments},
-            {"step_id": "s2", "description": "Do the things", "agent": "llm"},
+            {"step_id": "s1", "description": "Echo notes.txt", "tool": "echo", "arguments": {"text": "diary.txt"}},
+            {"step_id": "s2", "description": "Do the things"},
         ],
     }
     Path("plan.json").write_text(json.dumps(plan))
     done = cli("lint", "plan.json")
-    assert done.code == 1
     assert "do_say_mismatch  s1: " in done.out
     assert "specificity  s2: " in done.out
 
