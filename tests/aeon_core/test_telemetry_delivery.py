@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -149,10 +148,19 @@ def test_a_silent_collector_holds_nothing_up(
     listener = otel_listener()
     for record in (begun(), called("started", 1), called("finished", 2, usage={"input_tokens": 1, "output_tokens": 1})):
         listener(record)
-    began = time.monotonic()
+    waited: list[float | None] = []
+
+    class Thread(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            waited.append(timeout)
+            super().join(timeout)
+
+    monkeypatch.setattr(telemetry.threading, "Thread", Thread)
     listener(finished())
     listener.close()
-    assert time.monotonic() - began < 0.9
+    assert len(waited) == 4
+    assert all(timeout is not None and timeout <= 0.2 for timeout in waited)
+    assert waited[2:] == [0, 0]
     told = [(record.levelname, record.message) for record in caplog.records if record.name == "aeon"]
     assert told == [("INFO", "telemetry: the collector did not answer in 0.2 s; not waiting for it again")]
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from textual.notifications import Notification
 
 
 @pytest.fixture(autouse=True)
@@ -26,3 +27,9 @@ def _collector() -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.set_threshold(*threshold)
+
+
+@pytest.fixture(autouse=True)
+def _lasting_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that looks at a notification may do so late: none expires."""
+    monkeypatch.setattr(Notification, "time_left", property(lambda notification: 600.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import time
 import tomllib
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from system2.connecting import connected
 from system2.converse import ToolUseRequest
 from system2.settings import WorkflowSettings
 from system2.toolbox import Toolbox
+from tests.cpu_limit import cpu_limit
 from tests.system2.kit import CONTRACT, Bench, agent, done, uses
 from tests.system2.workflows import TASK, Case
 
 ROOT = Path(__file__).parents[2]
 FILES = 10_000
-SECONDS = 5.0
+SECONDS = 30.0
 
 
 def _imported(path: Path) -> set[str]:
@@ -80,9 +80,8 @@ def test_ten_thousand_files_are_searched_in_time(tmp_path: Path) -> None:
         (folder / f"f{number}.py").write_text("needle\n" if number == FILES - 1 else "hay\n")
     toolbox = Toolbox(agent("Grep", "Glob"), Bench(tmp_path).workshop)
     for name, given in (("Grep", {"pattern": "need.e"}), ("Glob", {"pattern": f"**/f{FILES - 1}.py"})):
-        began = time.perf_counter()
-        result = toolbox.use(ToolUseRequest("u1", name, given))
-        assert time.perf_counter() - began < SECONDS
+        with cpu_limit(SECONDS):
+            result = toolbox.use(ToolUseRequest("u1", name, given))
         assert result.content == f"d{(FILES - 1) % 100}/f{FILES - 1}.py"
 
 

@@ -43,7 +43,7 @@ from system2.simulated import SimulatedAgents
 def complete(self, request):
     if not any(tool["name"] == "Bash" for tool in request.tools):
         return simulated(self, request)
-    call = {"id": "u", "name": "Bash", "arguments": {"command": "touch began; sleep 50; touch late"}}
+    call = {"id": "u", "name": "Bash", "arguments": {"command": f"touch began; sleep 300; touch {Path.cwd()}/late"}}
     return LLMResponse(tool_calls=[call], text="", usage=None, stop_reason="tool_use")
 
 simulated, SimulatedAgents.complete = SimulatedAgents.complete, complete
@@ -136,10 +136,9 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     code = f"import sys; from system2.__main__ import main; sys.exit(main({args!r}))"
     process = python(code, cwd=tmp_path)
     assert asked.wait(SECONDS)
-    began = time.monotonic()
     process.send_signal(number)
     _, shown = process.communicate(timeout=SECONDS)
-    assert (process.returncode, time.monotonic() - began < 10) == (1, True)
+    assert process.returncode == 1
     last = transcript(find_transcript("last", runs(tmp_path)))[-1]
     assert (last["status"], last["error"]) == ("aborted", "interrupted")
     assert f"go on with it: python -m system2 --resume {last['run']}" in shown
@@ -151,12 +150,11 @@ def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, 
     deadline = time.monotonic() + SECONDS
     while not (tmp_path / "began").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    began = time.monotonic()
     process.send_signal(number)
     process.communicate(timeout=SECONDS)
-    assert (process.returncode, time.monotonic() - began < 10) == (1, True)
+    assert process.returncode == 1
     assert transcript(find_transcript("last", runs(tmp_path)))[-1]["status"] == "aborted"
-    assert not any("touch late" in command for command in commands())
+    assert not any(f"touch {tmp_path}/late" in command for command in commands())
 
 
 def commands() -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from typing import Any
 
 import pytest
 
 from aeon_core.convergence.engine import ConvergenceEngine
 from aeon_core.plan.models import Plan
+from tests.cpu_limit import cpu_limit
 
 GOAL = "Measure the height of every tower and report them."
 
@@ -23,18 +24,29 @@ def run(count: int) -> dict[str, Any]:
     return {"goal": GOAL, "plan": Plan(goal=GOAL, steps=steps), "results": results, "answer": answer, "memory": results}
 
 
-def seconds(arguments: dict[str, Any], tries: int = 5) -> float:
-    """Return the processor time of this thread for the fastest of some assessments."""
-    found = []
-    for _ in range(tries):
-        began = time.thread_time()
-        ConvergenceEngine().assess(**arguments, tools=["scope"])
-        found.append(time.thread_time() - began)
-    return min(found)
+def assess(arguments: dict[str, Any]) -> None:
+    ConvergenceEngine().assess(**arguments, tools=["scope"])
 
 
-def test_four_times_the_steps_take_about_four_times_as_long() -> None:
-    assert seconds(run(400)) < 8 * seconds(run(100))
+def calls(arguments: dict[str, Any]) -> int:
+    """Return how many functions an assessment calls, those of C among them."""
+    counted = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        assess(arguments)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_four_times_the_steps_take_about_four_times_the_calls() -> None:
+    assess(run(10))
+    assert calls(run(400)) < 5 * calls(run(100))
 
 
 @pytest.mark.parametrize(
@@ -58,4 +70,5 @@ def test_no_text_takes_long(text: str, place: str) -> None:
         "results": {"s1": {"text": text if place == "output" else "The fox weighs 5 kg, its code is A-1."}},
         "answer": text if place == "answer" else "The fox weighs 5 kg, its code is A-2, by the x_y tool.",
     }
-    assert seconds(arguments, tries=1) < 2
+    with cpu_limit(20):
+        assess(arguments)

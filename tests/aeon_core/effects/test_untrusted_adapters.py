@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -93,10 +92,9 @@ class SlowToClose(LLMAdapter):
 def test_an_adapter_that_is_slow_to_close_does_not_hold_up_an_abort() -> None:
     model, abort = SlowToClose(), threading.Event()
     abort.set()
-    began = time.monotonic()
     with pytest.raises(RunAborted):
         call_model(model, LLMRequest("reason", "", []), abort)
-    assert time.monotonic() - began < 1
+    assert not model.closed.is_set()
     model.done.set()
     assert model.closed.wait(10)
 

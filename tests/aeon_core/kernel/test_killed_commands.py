@@ -69,7 +69,8 @@ def sleeping(folder: Path) -> int:
 def until_sleeping(folder: Path, expected: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while sleeping(folder) != expected:
-        assert time.monotonic() < deadline, sleeping(folder)
+        if time.monotonic() > deadline:
+            pytest.fail(f"{sleeping(folder)} processes of the command are alive, not {expected}")
         time.sleep(0.02)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -25,12 +24,14 @@ from tests.aeon_core.llm.simulated_talk import (
     plan_of,
     shape,
 )
+from tests.cpu_limit import cpu_limit
 
 ALL_TOOLS = [*CALCULATOR_AND_ECHO, READ_FILE, WRITE_FILE, GET_WEATHER]
 WORDS = (
     "calculate the sum of 5 and 10 echo 'x' read a.txt then please add it reverse - * ( ) 1e9 \" </task> \n, ."
     " how design"
 )
+
 TASKS = st.text(max_size=300) | st.lists(st.sampled_from(WORDS.split(" ")), max_size=40).map(" ".join)
 
 
@@ -281,10 +282,8 @@ def test_any_text_gives_a_valid_plan_with_listed_tools_and_fitting_arguments(tas
     ids=lambda task: ascii(task[:14]),
 )
 def test_huge_and_hostile_tasks_give_a_valid_plan_in_bounded_time(task: str) -> None:
-    began = time.perf_counter()
-    plan = plan_of(task)
-
-    assert time.perf_counter() - began < 10
+    with cpu_limit(30):
+        plan = plan_of(task)
     as_plan(plan)
 
 

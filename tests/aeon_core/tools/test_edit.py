@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.files.edit import EditTool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox
+from tests.cpu_limit import cpu_limit
 
 SOURCE = """\
 import os
@@ -158,10 +158,9 @@ def test_of_several_similar_places_the_most_similar_is_shown(tmp_path: Path) -> 
 
 def test_the_closest_text_is_found_quickly_in_a_large_file(tmp_path: Path) -> None:
     lines = [f"    value_{number} = compute({number}, items[{number % 7}])\n" for number in range(200_000)]
-    started = time.perf_counter()
-    message = refusal(tmp_path, "".join(lines), old_string="value_40321 = compute(40321, item[1])", new_string="y")
+    with cpu_limit(30):
+        message = refusal(tmp_path, "".join(lines), old_string="value_40321 = compute(40321, item[1])", new_string="y")
     assert "line 40322 is '    value_40321 = compute(40321, items[1])'" in message
-    assert time.perf_counter() - started < 5
     assert len(message) < 1000
 
 

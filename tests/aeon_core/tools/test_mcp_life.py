@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -157,9 +156,7 @@ def test_a_program_that_is_no_server_is_refused_in_one_line(
 def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     late = program("import time; time.sleep(60)", start_timeout=1.5)
-    began = time.monotonic()
     assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith("MCP server 'late'")
-    assert time.monotonic() - began < 10
     assert not any(map(is_alive, pids(notes)))
 
 

@@ -108,11 +108,9 @@ def test_the_page_is_served_and_ctrl_c_ends_it_at_once(served: Served) -> None:
     assert code == 200
     assert f'data-session-websocket-url="ws://127.0.0.1:{served.port}/ws"' in page
     assert "aeon-tui" in page
-    began = time.monotonic()
     os.killpg(served.process.pid, signal.SIGINT)
     out, err = served.process.communicate(timeout=SECONDS)
     assert (served.process.returncode, out, err) == (0, "", "")
-    assert time.monotonic() - began < 5
     assert served.alone
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from system2.agents.definition import AgentDefinition, AgentParseError
 from system2.agents.library import MAX_BYTES, SHIPPED, AgentLibrary, parse_agent
 from system2.agents.transforms import apply_transforms
 from system2.constants import DELEGATION_MAP
+from tests.cpu_limit import cpu_limit
 
 
 class Project:
@@ -201,7 +201,7 @@ def test_no_file_is_written(project: Project) -> None:
     assert project.state() == before
 
 
-def test_thirteen_agents_with_hooks_are_read_in_a_tenth_of_a_second(project: Project) -> None:
+def test_thirteen_agents_with_hooks_are_read_at_once(project: Project) -> None:
     hooks = "hooks:\n" + "".join(
         f"  {event}:\n    - matcher: 'Edit|Write'\n      hooks:\n        - type: command\n          command: >-\n"
         "            python3 \"$PROJECT/scripts/check.py\" --allow '.claude/allowlists/a.regex'\n"
@@ -209,11 +209,6 @@ def test_thirteen_agents_with_hooks_are_read_in_a_tenth_of_a_second(project: Pro
     )
     body = "Read Claude Code CLI files.\n- Add hooks for evals, then delegate to executor.\n" * 60
     paths = [project.add(f"{name}.md", name, body, tools=f"Read\n{hooks}") for name in DELEGATION_MAP]
-    # Of the processor's time, and the best of a few: a machine may be busy with something else.
-    seconds = []
-    for _ in range(5):
-        started = time.process_time()
+    with cpu_limit(1):
         agents = [parse_agent(path) for path in paths]
-        seconds.append(time.process_time() - started)
     assert [agent.name for agent in agents] == list(DELEGATION_MAP)
-    assert min(seconds) < 0.1

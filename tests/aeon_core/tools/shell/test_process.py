@@ -101,18 +101,15 @@ def test_there_is_no_input(tmp_path: Path, output: Output, supervised: bool) -> 
 def test_a_background_process_that_holds_the_pipe_does_not_hold_the_call(
     tmp_path: Path, output: Output, supervised: bool
 ) -> None:
-    began = time.monotonic()
-    assert run(job(tmp_path, "sleep 20 & echo $!", supervised=supervised), output).by == "itself"
-    assert time.monotonic() - began < 10
+    assert run(job(tmp_path, "sleep 90 & echo $!", supervised=supervised), output).by == "itself"
     until(lambda: not alive(int(output.text("stdout"))))
 
 
 def test_a_time_out_ends_the_group(tmp_path: Path, output: Output, supervised: bool) -> None:
-    command = "trap '' TERM INT; sleep 20 & echo $!; while :; do sleep 1; done"
-    began = time.monotonic()
+    command = "trap '' TERM INT; sleep 20 & echo $!; sleep 20; touch late"
     assert run(job(tmp_path, command, 1.5, supervised), output) == Ended(124, "timeout")
-    assert time.monotonic() - began < 10
     until(lambda: not alive(int(output.text("stdout"))))
+    assert not (tmp_path / "late").exists()
 
 
 def test_a_command_that_closed_its_streams_is_waited_for(tmp_path: Path, output: Output, supervised: bool) -> None:
@@ -137,11 +134,10 @@ def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: 
 def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
     tmp_path: Path, output: Output, number: str, by: str
 ) -> None:
-    began = time.monotonic()
-    ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 20", 2, supervised=True), output)
+    ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 20; touch late", 2, supervised=True), output)
     assert ended.by == by
-    assert time.monotonic() - began < 7
     until(lambda: not alive(int(output.text("stdout"))))
+    assert not (tmp_path / "late").exists()
 
 
 @ON_LINUX
