@@ -32,12 +32,18 @@ def review_lines(request: ApprovalRequest, view: RunView) -> Iterator[Block]:
         yield from _cut(list(step_blocks(dict_of(subject.get("plan")) or {})), _STEP_LINES, "line")
     found = [issue_of(each) for each in dicts_of(subject.get("issues"))]
     yield from _cut([(each.severity, f"issue: {issue(each)}") for each in found], _FEW, "issue")
-    changed = [refinement_of(each, pass_number=number) for each in dicts_of(subject.get("refinements"))]
-    told = [("", f"changed: {refinement(each)}; because: {refinement_cause(each)}") for each in changed]
-    yield from _cut(told, _FEW, "change")
+    yield from _cut(
+        _changes("changed before this pass", subject.get("earlier_refinements"), number - 1), _FEW, "change"
+    )
+    yield from _cut(_changes("changed", subject.get("refinements"), number), _FEW, "change")
     questions = strs_of(subject.get("questions"))
     yield from _cut([("accent", f"question: {one_line(each)}") for each in questions], _FEW, "question")
     yield "medium", follows(subject, number) if request.point == "pass" else f"approve: {cycles_left(subject)}"
+
+
+def _changes(heading: str, refinements: object, pass_number: int) -> list[Block]:
+    changes = (refinement_of(each, pass_number=pass_number) for each in dicts_of(refinements))
+    return [("", f"{heading}: {refinement(each)}; because: {refinement_cause(each)}") for each in changes]
 
 
 def _answer(answer: str) -> list[Block]:

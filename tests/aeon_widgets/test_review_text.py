@@ -133,3 +133,23 @@ def test_whatever_is_asked_can_be_shown(shown: dict[str, Any], inner: dict[str, 
             blocks = list(approval_blocks(point, given_subject))
             assert all(isinstance(style, str) and isinstance(text, str) for style, text in blocks)
             assert any(text.startswith("approve: ") for _, text in blocks)
+
+
+def change(reason: str) -> dict[str, Any]:
+    action = {"type": "step_modify", "target": "s1", "changes": {}, "reason": reason}
+    return {"action": action, "accepted": True, "explanation": "it was applied"}
+
+
+def test_changes_are_listed_under_the_pass_that_made_them() -> None:
+    shown = subject(refinements=[change("made now")], earlier_refinements=[change("made before")])
+    told = lines("pass", shown)
+    before_pass, in_pass = told.index("Changed before this pass"), told.index("Changed in this pass")
+    assert before_pass < in_pass
+    (earlier,) = (number for number, line in enumerate(told) if "made before" in line)
+    (now,) = (number for number, line in enumerate(told) if "made now" in line)
+    assert before_pass < earlier < in_pass < now
+
+
+def test_a_pass_that_changed_nothing_says_so() -> None:
+    told = lines("pass", subject(earlier_refinements=[change("made before")]))
+    assert told[told.index("Changed in this pass") + 1] == "Nothing changed."

@@ -59,7 +59,8 @@ def pass_blocks(subject: Subject, pass_number: int, assessments: Sequence[Assess
     yield "medium", follows(subject, pass_number)
     yield from scores
     yield from _part("Answer", whole("", str_of(subject.get("answer"))), "No answer was given.")
-    yield from _part("Changed in this pass", _changes(subject, pass_number), "Nothing was changed.")
+    yield from _part("Changed before this pass", _changes(subject, pass_number - 1, "earlier_refinements"))
+    yield from _part("Changed in this pass", _changes(subject, pass_number), "Nothing changed.")
     yield from _part("Issues", _issues(subject, pass_number), "No issue was found.")
     yield from _part("Open questions", _questions(subject))
     yield from _part("Plan", _plan(subject))
@@ -176,8 +177,8 @@ def _issues(subject: Subject, pass_number: int) -> Iterator[Block]:
         yield from issue_blocks(pass_number, issue_of(issue))
 
 
-def _changes(subject: Subject, pass_number: int) -> Iterator[Block]:
-    for refinement in dicts_of(subject.get("refinements")):
+def _changes(subject: Subject, pass_number: int, key: str = "refinements") -> Iterator[Block]:
+    for refinement in dicts_of(subject.get(key)):
         yield from refinement_blocks(refinement_of(refinement, pass_number=pass_number))
 
 

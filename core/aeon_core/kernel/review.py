@@ -20,9 +20,11 @@ def reviewed(point: Point, executor: Executor, progress: Progress) -> Review | N
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
         return None
     report = progress.plan_report if point == "plan" and progress.plan_report is not None else progress.report
-    subject = _plan(executor, progress, report)
+    subject = _plan(executor, report)
     if point == "pass":
         subject |= _pass(progress)
+    else:
+        subject["refinements"] = progress.refinements or progress.earlier_refinements
     found = review(
         executor.effects,
         point,
@@ -39,19 +41,27 @@ def reviewed(point: Point, executor: Executor, progress: Progress) -> Review | N
     return found
 
 
-def _plan(executor: Executor, progress: Progress, report: SemanticValidationReport) -> dict[str, Any]:
+def _plan(executor: Executor, report: SemanticValidationReport) -> dict[str, Any]:
     return {
         "plan": dump_plan(executor.plan),
         "requirements": executor.state.requirements,
         "issues": [issue.model_dump(mode="json") for issue in report.issues],
-        "refinements": progress.refinements or progress.earlier_refinements,
         "questions": executor.state.follow_up_questions,
         "ttl": executor.state.ttl.model_dump(),
     }
 
 
 def _pass(progress: Progress) -> dict[str, Any]:
-    """Return how the pass went, and what follows where it is approved: `ended`, null for another pass."""
+    """Return how the pass went, and what follows where it is approved: `ended`, null for another pass.
+
+    `refinements` are those of this pass, `earlier_refinements` those that led from the pass before to its plan.
+    """
     assessment = progress.assessment
     found = assessment.model_dump(mode="json", exclude={"metadata"}) if assessment is not None else None
-    return {"answer": progress.answer, "convergence": found, "ended": progress.ended}
+    return {
+        "answer": progress.answer,
+        "convergence": found,
+        "ended": progress.ended,
+        "refinements": progress.refinements,
+        "earlier_refinements": progress.earlier_refinements,
+    }
