@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config import RunConfig
 from aeon_core.config_values import KEYS
 from aeon_core.entities import RunResult
-from aeon_core.policy import PolicyRules
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.visible import visible
 from aeon_core.waiting import Waiting
 from aeon_tui.cli._diagnostics import diagnostics
 from aeon_tui.cli._output import can_answer, has_screen, stderr
@@ -21,6 +22,8 @@ from aeon_tui.prints import prints_on_stderr
 from aeon_tui.work import isolation_warning
 
 if TYPE_CHECKING:
+    from aeon_core.plan.models import Plan
+    from aeon_core.tools.registry import ToolRegistry
     from aeon_tui.cli._ask import TerminalApprover
     from aeon_tui.forked import ForkRun
     from aeon_tui.resumed import ResumeRun
@@ -72,6 +75,24 @@ def warn_of_isolation(config: RunConfig) -> None:
     """Say on stderr, at the start of a run, what commands are not kept from."""
     if warning := isolation_warning(config):
         stderr().line((f"! {warning}", "yellow"))
+
+
+def warn_of_approvals(
+    config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | Waiting | None
+) -> None:
+    """Say on stderr, before a run costs anything, which tools it could use only with an approval that nobody can give.
+
+    Of a plan that is given these are the tools that it names, otherwise all tools of the run.
+    """
+    if approver is not None and "tool" in config.approve:
+        return
+    policy = Policy(config.policy)
+    used = None if plan is None else {step.tool for step in plan.walk()}
+    names = [tool.name for tool in tools if policy.needs_a_person(tool) and (used is None or tool.name in used)]
+    if names:
+        how = "--approve tool" if can_answer() else "--approve tool with --wait SECONDS"
+        line = f"! nobody can approve calls of {', '.join(map(visible, names))} in this run; use --allow TOOL or {how}"
+        stderr().line((line, "yellow"))
 
 
 def aborting(abort: Callable[[], None], approver: TerminalApprover | Waiting | None) -> Callable[[], None]:

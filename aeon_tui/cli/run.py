@@ -14,7 +14,7 @@ from aeon_core.waiting import about
 from aeon_tui.approvals import approvals
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._going_on import aborting, asked, warn_of_isolation
+from aeon_tui.cli._going_on import aborting, asked, warn_of_approvals, warn_of_isolation
 from aeon_tui.cli._output import has_screen, is_terminal, stderr
 from aeon_tui.cli._printed import print_result
 from aeon_tui.cli._progress import Progress
@@ -140,6 +140,8 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
     progress = Progress(stderr(), guided=guided)
     warn_of_isolation(start.config)
     approver = asked(args, start.config.wait, journal, progress)
+    if start.tools is not None:
+        warn_of_approvals(start.config, start.tools, start.plan, approver)
     orchestrator = Orchestrator(
         llm,
         tools=start.tools,

@@ -107,6 +107,10 @@ class Policy:
             return own
         return Verdict("ask", objection) if ruled.answer == "allow" and objection is not None else ruled
 
+    def needs_a_person(self, tool: Tool) -> bool:
+        """Return whether every call of the tool is asked about or denied: it needs approval, and no rule allows one."""
+        return tool.needs_approval and not any(rule.answer == "allow" and rule.is_about(tool) for rule in self._rules)
+
     def hides(self, path: str) -> bool:
         """Return whether a rule denies to read the file at that path of the project: searches leave it out too."""
         return any(

@@ -239,3 +239,31 @@ def test_the_demo_runs_a_plan_that_it_is_given(cli: Cli) -> None:
     assert (done.code, result["steps"][0]["output"], result["model"]) == (0, {"result": 21}, "simulated:missing-tool")
     assert done.err.startswith("Task: twenty and one\n")
     assert list_runs(RUNS.absolute())[0].task == "twenty and one"
+
+
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        (["--tools", "shell"], True),
+        (["--tools", "shell", "--wait", "1"], True),
+        (["--tools", "shell", "--approve", "tool", "--wait", "1"], False),
+        (["--tools", "shell", "--allow", "Bash(git status)"], False),
+        ([], False),
+    ],
+    ids=["nobody", "wait-alone", "another-terminal", "rule", "no-such-tool"],
+)
+def test_tools_that_nobody_can_approve_are_named_before_the_first_cycle(
+    cli: Cli, options: list[str], warned: bool
+) -> None:
+    done = cli("run", "--headless", "--model", "simulated:default", *options, "add 2 and 3")
+    warning = "! nobody can approve calls of Bash in this run; use --allow TOOL or --approve tool with --wait SECONDS"
+    assert (warning in done.err) is warned
+    if warned:
+        assert done.err.index(warning) < done.err.index("TTL")
+
+
+def test_of_a_plan_only_the_tools_that_it_names_are_warned_of(cli: Cli, tmp_path: Path) -> None:
+    plan = {"goal": "add", "steps": [{"step_id": "s1", "description": "add", "tool": "calculator"}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    done = cli("run", "--headless", "--model", "simulated:default", "--tools", "shell", "--plan", "plan.json")
+    assert "nobody can approve" not in done.err
