@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aeon_core.entities import RunResult
 from aeon_core.journal import adaptive_text
 from aeon_core.journal.adaptive_fold import assessment_of
 from aeon_core.journal.adaptive_parts import AssessmentView
+from aeon_core.journal.log_text import brief
+
+_LONGEST = 300
+"""Characters of a cause that are shown."""
 
 
 def ending(result: RunResult) -> str:
@@ -41,18 +47,48 @@ def _expired(result: RunResult) -> str:
 
 
 def _not_converged(result: RunResult) -> str:
-    reasons = "; ".join(adaptive_text.scored_reasons(_assessed(result)))
     passes = _count(result.passes, "pass", "passes")
-    return f"not converged after {passes}: {reasons} (`aeon-tui show {result.run_id}` has the issues)"
+    return f"not converged after {passes}: {_cause(result)} (`aeon-tui show {result.run_id}` has all that was found)"
+
+
+def _cause(result: RunResult) -> str:
+    """Return the one thing to look at first: what failed, then what nobody judged, then what is not satisfied."""
+    shown = _assessed(result)
+    unmet = sorted((each for each in shown.requirements if each.met != "yes"), key=lambda each: each.met != "no")
+    if failure := _failure(result):
+        return failure
+    if shown.not_judged:
+        return f"the result was not judged: {brief(shown.not_judged, _LONGEST)}"
+    if unmet:
+        how = "does not satisfy" if unmet[0].met == "no" else "only partly satisfies"
+        return f"the answer {how} “{brief(unmet[0].text, _LONGEST)}”{_more(unmet, 'requirement')}"
+    if shown.detected_issues:
+        return f"{brief(shown.detected_issues[0], _LONGEST)}{_more(shown.detected_issues, 'issue')}"
+    return next(iter(adaptive_text.scored_reasons(shown)), "no reason was recorded")
+
+
+def _failure(result: RunResult) -> str:
+    """Return why the first failed step failed; empty where none did."""
+    failed = [step for step in result.steps if step.status == "failed"]
+    if not failed:
+        return ""
+    why = f": {brief(failed[0].errors[0], _LONGEST)}" if failed[0].errors else ""
+    return f"step {failed[0].step_id} failed{why}{_more(failed, 'failed step')}"
 
 
 def _not_complete(result: RunResult) -> str:
+    if failure := _failure(result):
+        return failure
     if result.answer is None and all(step.status == "complete" for step in result.steps):
         return (
             f"the model gave no answer: its reply is empty or a refusal (`aeon-tui show {result.run_id}`); run it again"
         )
-    failed = [step.step_id for step in result.steps if step.status == "failed"]
-    return f"not every step is complete (failed: {_few(failed) or 'none'}); each step shows its errors"
+    left = [step.step_id for step in result.steps if step.status != "complete"]
+    return f"not every step is complete: {_few(left) or 'there is none'}"
+
+
+def _more(found: Sequence[object], noun: str) -> str:
+    return f", and {_count(len(found) - 1, f'more {noun}', f'more {noun}s')}" if len(found) > 1 else ""
 
 
 def _assessed(result: RunResult) -> AssessmentView:

@@ -106,7 +106,7 @@ def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -
     done = cli("run", "--headless", "--single-pass", "divide 7 by 0")
     assert done.code == 5
     assert "error: s1 failed · " in done.err
-    assert "aeon-tui: not every step is complete (failed: s1)" in done.err
+    assert "aeon-tui: step s1 failed: calculator: division by zero" in done.err
     assert "s1 failed · tool calculator · do part 1\n    error: " in done.out
     assert '    {"result": 3}\n' in done.out
 

@@ -81,9 +81,7 @@ def test_a_pass_that_is_assessed_once_more_tells_only_what_is_new(cli: Cli, monk
         "high · consistency · s2: step 's2' failed: calculator: division by zero"
     ]
     assert told.count("pass 1 · a step failed") == told.count("pass 1 · another pass could change nothing") == 1
-    assert told[-2].startswith("aeon-tui: not converged after 1 pass: the goal is not covered, completeness is ")
-    assert "; a step failed; " in told[-2]
-    assert "; another pass could change nothing (`aeon-tui show " in told[-2]
+    assert told[-2].startswith("aeon-tui: not converged after 1 pass: step s2 failed: calculator: division by zero")
     assert told[-1].startswith("run not converged · 1 pass · completeness 0.")
 
 
@@ -171,10 +169,10 @@ def test_an_error_is_told_on_one_line() -> None:
 
 def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
     assert ending(result_of("not_converged")) == "run not converged"
-    steps = [{"step_id": "s1", "description": "add", "status": "failed"}]
-    assert why_not_usable(result_of("not_converged", steps=steps)) == (
-        "not every step is complete (failed: s1); each step shows its errors"
-    )
+    failed = {"step_id": "s1", "description": "add", "status": "failed", "errors": ["no such\ntool", "later"]}
+    assert why_not_usable(result_of("not_converged", steps=[failed])) == "step s1 failed: no such tool"
+    left = {"step_id": "s2", "description": "add", "status": "pending"}
+    assert why_not_usable(result_of("not_converged", steps=[left])) == "not every step is complete: s2"
     assert "the model gave no answer" in (why_not_usable(result_of("not_converged", answer=None)) or "")
 
 
@@ -183,3 +181,35 @@ def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
     result = result_of("not_converged", passes=1, convergence=assessed)
     assert ending(result) == "run not converged · 1 pass · completeness 0.79, coherence 1.00"
     assert "not converged after 1 pass: criterion 'mine' is not met (" in (why_not_usable(result) or "")
+
+
+UNMET = [
+    {"text": "Names a date", "met": "partly", "evidence": "", "quote_found": True},
+    {"text": "Names a place", "met": "no", "evidence": "", "quote_found": True},
+]
+FAILED = [
+    {"step_id": name, "description": "add", "status": "failed", "errors": [f"{name} cannot add"]} for name in "ab"
+]
+
+
+NOT_JUDGED = {"reason_codes": ["incomplete", "not_judged"], "detected_issues": ["x", "no verdict came"]}
+DISAGREE = {"reason_codes": ["incoherent"], "detected_issues": ["s1 and the answer disagree", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("convergence", "steps", "cause"),
+    [
+        ({"requirements": UNMET}, FAILED, "step a failed: a cannot add, and 1 more failed step"),
+        (NOT_JUDGED, [], "the result was not judged: no verdict came"),
+        ({"requirements": UNMET}, [], "the answer does not satisfy “Names a place”, and 1 more requirement"),
+        ({"requirements": UNMET[:1]}, [], "the answer only partly satisfies “Names a date”"),
+        (DISAGREE, [], "s1 and the answer disagree, and 2 more issues"),
+    ],
+    ids=["failed-step", "not-judged", "requirement", "partly", "issue"],
+)
+def test_the_last_words_on_a_run_name_one_cause(
+    convergence: dict[str, Any], steps: list[dict[str, Any]], cause: str
+) -> None:
+    assessed = {"converged": False, "reason_codes": ["incomplete", "incoherent"], **convergence}
+    told = why_not_usable(result_of("not_converged", passes=1, convergence=assessed, steps=steps)) or ""
+    assert told.startswith(f"not converged after 1 pass: {cause} (`aeon-tui show ")
