@@ -17,7 +17,7 @@ from aeon_tui.workflow_feed import OwnFeed
 if TYPE_CHECKING:
     from aeon_core.trust import ProjectTrust, TrustMode
     from system2.orchestrator import Orchestrator
-    from system2.results import WorkflowResult
+    from system2.workflow_result import WorkflowResult
 
 logger = logging.getLogger("aeon")
 WARNING = "WARNING: "
@@ -54,12 +54,12 @@ class WorkflowRequest:
 
     def check(self) -> None:
         """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""
-        from system2.connecting import connected
+        from system2.connect import connect_model
         from system2.trust import assess_workflow, trusted_settings
 
         root = self.project_root
         settings = trusted_settings(root, self.config, self.trust, lambda _: None, assess_workflow(root))
-        model = connected(self.model, settings, self.base_url)
+        model = connect_model(self.model, settings, self.base_url)
         try:
             model.check()
         finally:

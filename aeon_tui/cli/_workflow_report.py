@@ -11,7 +11,7 @@ from aeon_core.amounts import money
 from aeon_core.journal.summary import is_being_written
 from aeon_core.visible import visible
 from aeon_widgets.text import count, one_line, span
-from system2.telling import told
+from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
 
 Form = Literal["md", "html", "json"]
@@ -51,8 +51,8 @@ class WorkflowReport:
 
     @property
     def text(self) -> str:
-        """The whole report for a terminal: what `told` tells, then what each agent did."""
-        parts = [told(self.view, is_live=self._is_live)]
+        """The whole report for a terminal: what `render_transcript` tells, then what each agent did."""
+        parts = [render_transcript(self.view, is_live=self._is_live)]
         for part in self._agents():
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
         return "\n\n".join(parts)
@@ -111,13 +111,16 @@ class WorkflowReport:
                 yield Part(f"{agent.name}: {_spent(agent)}", lines)
 
     def _markdown(self) -> str:
-        parts = [f"# Workflow {visible(self.view.run_id)}", _fenced(told(self.view, is_live=self._is_live))]
+        parts = [
+            f"# Workflow {visible(self.view.run_id)}",
+            _fenced(render_transcript(self.view, is_live=self._is_live)),
+        ]
         for part in self._agents():
             parts += [f"## {visible(part.title)}", _fenced("\n".join(part.lines))]
         return "\n\n".join(parts)
 
     def _page(self) -> str:
-        whole = Part("", told(self.view, is_live=self._is_live).split("\n"))
+        whole = Part("", render_transcript(self.view, is_live=self._is_live).split("\n"))
         body = "\n".join(_section(part) for part in (whole, *self._agents()))
         return _PAGE.format(title=html.escape(visible(f"Workflow {self.view.run_id}")), body=body)
 

@@ -95,7 +95,7 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
 
 
 def _transcript(run: str, root: Path) -> Path:
-    from system2.finding import find_transcript
+    from system2.lookup import find_transcript
 
     path = find_transcript(run, transcripts_folder(root))
     if not path.is_file():

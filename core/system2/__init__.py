@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from system2.policies import GatePolicy as GatePolicy
     from system2.policies import Question as Question
     from system2.policies import QuestionPolicy as QuestionPolicy
-    from system2.results import WorkflowResult as WorkflowResult
-    from system2.results import WorkflowStatus as WorkflowStatus
     from system2.session import AgentResult as AgentResult
+    from system2.workflow_result import WorkflowResult as WorkflowResult
+    from system2.workflow_result import WorkflowStatus as WorkflowStatus
 
 _PUBLIC = {
     "AgentDefinition": "agents.definition",

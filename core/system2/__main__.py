@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aeon_core.trust import TrustMode
     from system2.logs import Log
     from system2.orchestrator import Orchestrator
-    from system2.results import WorkflowResult
+    from system2.workflow_result import WorkflowResult
 
 EPILOG = (
     "Exit code: 0 all gates approved, 1 aborted or a fatal error, 2 bad arguments or nobody to decide at the gates, "
@@ -76,7 +76,7 @@ def _parser() -> _Parser:
 
 
 def _execute(args: argparse.Namespace) -> int:
-    from system2.interrupting import interruptible
+    from system2.signals import interruptible
 
     root = _project_root(args.project_root)
     if args.init:
@@ -97,7 +97,7 @@ def _execute(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator) -> WorkflowResult:
-    from system2.finding import find_transcript
+    from system2.lookup import find_transcript
 
     if task is not None:
         return orchestrator.run(task)
@@ -242,7 +242,7 @@ def _opened(path: Path, *, chosen: bool) -> TextIO:
 
 
 def _init(root: Path) -> int:
-    from system2.agents.shipping import copy_shipped
+    from system2.agents.installation import copy_shipped
 
     copied = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
     for path in copied.written:

@@ -8,14 +8,14 @@ from typing import Any
 from aeon_core.errors import RunAborted
 from system2.agents.definition import AgentDefinition
 from system2.agents.library import AgentLibrary
+from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.converse import Turn
 from system2.entries import AgentSkipped
 from system2.policies import Question
-from system2.recorded import Recorded
+from system2.replay_log import ReplayLog
 from system2.session import AgentResult, AgentSession
 from system2.view import AgentState
-from system2.workshop import Workshop
 
 OnAgentComplete = Callable[[AgentResult], Any]
 OnState = Callable[[str, AgentState], None]
@@ -24,22 +24,22 @@ OnState = Callable[[str, AgentState], None]
 class Delegation:
     """The agents of one workflow. A session is kept, so that an agent can go on after a rejection (REQ-043).
 
-    `recorded` is what an earlier process has done, and `history` gives its conversation with an agent.
+    `replay_log` is what an earlier process has done, and `history` gives its conversation with an agent.
     """
 
     def __init__(
         self,
-        workshop: Workshop,
+        context: WorkflowContext,
         library: AgentLibrary,
         *,
         on_state: OnState,
         on_complete: OnAgentComplete | None = None,
-        recorded: Recorded | None = None,
+        replay_log: ReplayLog | None = None,
         history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
     ) -> None:
-        self._workshop, self._library = workshop, library
+        self._context, self._library = context, library
         self._on_state, self._on_complete = on_state, on_complete
-        self._recorded = recorded or Recorded()
+        self._replay_log = replay_log or ReplayLog()
         self._history = history
         self._sessions: dict[str, AgentSession] = {}
         self.invoked: list[str] = []
@@ -52,14 +52,14 @@ class Delegation:
         all. Raises RunAborted for the last, UsageError where there is no such agent, and what a model's call raises.
         """
         while True:
-            result = self._recorded.result(agent) or self._live(agent, contract)
+            result = self._replay_log.result(agent) or self._live(agent, contract)
             self._note(result)
             if not _is_in_doubt(result) or self._choice(result) == "skip":
                 return result
 
     def go_on(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
         """Have an agent go on with what it was told at a gate, and return how that ended. Raises as `work`."""
-        result = self._recorded.result(agent)
+        result = self._replay_log.result(agent)
         if result is None:
             self._on_state(agent, "running")
             result = self._session(agent).go_on(contract, feedback)
@@ -72,14 +72,14 @@ class Delegation:
     def skip(self, agent: str, reason: str) -> None:
         """Leave an agent out, and say why (REQ-047)."""
         self._on_state(agent, "skipped")
-        if self._recorded.skipped(agent) is None:
-            self._workshop.transcript.write(AgentSkipped(agent=agent, reason=reason))
-            self._workshop.log.info(f"[SKIP] {agent}: {reason}")
+        if self._replay_log.skipped(agent) is None:
+            self._context.transcript.write(AgentSkipped(agent=agent, reason=reason))
+            self._context.log.info(f"[SKIP] {agent}: {reason}")
 
     def _live(self, agent: str, contract: DelegationContract) -> AgentResult:
         self._on_state(agent, "running")
-        session = self._sessions[agent] = AgentSession(self._definition(agent), self._workshop)
-        self._workshop.log.info(f"[AGENT] {agent}: {contract.objective.splitlines()[0]}")
+        session = self._sessions[agent] = AgentSession(self._definition(agent), self._context)
+        self._context.log.info(f"[AGENT] {agent}: {contract.objective.splitlines()[0]}")
         result = session.run(contract)
         self._tell(result)
         return result
@@ -89,7 +89,7 @@ class Delegation:
         if agent not in self._sessions:
             history, rounds = self._history(agent)
             definition = self._definition(agent)
-            self._sessions[agent] = AgentSession(definition, self._workshop, history, rounds=rounds)
+            self._sessions[agent] = AgentSession(definition, self._context, history, rounds=rounds)
         return self._sessions[agent]
 
     def _definition(self, agent: str) -> AgentDefinition:
@@ -101,7 +101,7 @@ class Delegation:
         if self._library.was_changed(definition):
             what = f"the agent file {str(definition.source_path)!r} was changed since the workflow began"
             question = Question("protected_file", agent, f"{what}; use it as it is now?", ("refuse", "allow"), "refuse")
-            if self._workshop.asking.choose(question) != "allow":
+            if self._context.human_input.choose(question) != "allow":
                 raise RunAborted(f"{what}, and nobody allowed it; look at it, and go on with the workflow")
         return definition
 
@@ -116,16 +116,16 @@ class Delegation:
         try:
             self._on_complete(result)
         except Exception as error:
-            self._workshop.log.warning(f"on_agent_complete failed: {type(error).__name__}: {error}")
+            self._context.log.warning(f"on_agent_complete failed: {type(error).__name__}: {error}")
 
     def _choice(self, result: AgentResult) -> str:
         """Return `retry` or `skip`. Raises RunAborted."""
-        choice = self._recorded.halted(result.agent)
+        choice = self._replay_log.halted(result.agent)
         if choice is None:
             question = Question(
                 "agent_halted", result.agent, _why(result), ("abort", "retry", "skip"), "abort", _partial(result)
             )
-            choice = self._workshop.asking.choose(question)
+            choice = self._context.human_input.choose(question)
         if choice == "abort":
             raise RunAborted(_why(result))
         return choice

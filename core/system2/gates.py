@@ -10,12 +10,12 @@ from pathlib import Path
 
 from aeon_core.errors import AeonError, RunAborted
 from aeon_core.plain import clean_text
+from system2.bounded_reads import read_text_start
 from system2.constants import GATES, LOG_FILE, Gate
+from system2.context import WorkflowContext
 from system2.entries import GateAsked, GateDecided
 from system2.policies import AutoApproveGates, GateDecision, GateDecisionType, GatePolicy, answer_of
-from system2.reading import text_of
 from system2.session import AgentResult
-from system2.workshop import Workshop
 
 MAX_LOG_BYTES = 200_000
 """How much of the log of the checks is read for the last gate."""
@@ -30,8 +30,8 @@ LAST_GATE = GATES[-1]
 class Gates:
     """Asks the policy at each gate. `on_wait` is told of the gate that waits, and None when it is decided."""
 
-    def __init__(self, workshop: Workshop, policy: GatePolicy, on_wait: Callable[[Gate | None], None]) -> None:
-        self._workshop, self._policy, self._on_wait = workshop, policy, on_wait
+    def __init__(self, context: WorkflowContext, policy: GatePolicy, on_wait: Callable[[Gate | None], None]) -> None:
+        self._context, self._policy, self._on_wait = context, policy, on_wait
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
 
@@ -46,8 +46,8 @@ class Gates:
         Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped meanwhile
         and the answer comes too late: nothing goes on then.
         """
-        shop = self._workshop
-        shop.transcript.write(GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary))
+        context = self._context
+        context.transcript.write(GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary))
         self._on_wait(gate)
         try:
             if problems and self.automatic:
@@ -58,17 +58,17 @@ class Gates:
             self._on_wait(None)
         if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
             raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
-        if shop.abort.is_set() and said.decision is not GateDecisionType.ABORT:
+        if context.abort.is_set() and said.decision is not GateDecisionType.ABORT:
             raise RunAborted(f"the workflow was aborted at gate {gate.number} ({gate.title})")
         timestamp = said.timestamp or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         feedback = clean_text(said.feedback) if said.feedback is not None else None
         decision = replace(said, gate_number=gate.number, timestamp=timestamp, feedback=feedback)
-        shop.transcript.write(
+        context.transcript.write(
             GateDecided(
                 gate=gate.number, decision=decision.decision.value, feedback=decision.feedback, agent=gate.agent
             )
         )
-        shop.log.gate(gate.title, decision)
+        context.log.gate(gate.title, decision)
         self.decisions.append(decision)
         return decision
 
@@ -153,6 +153,6 @@ def _listed(problems: Sequence[str]) -> str:
 
 def _log(project_root: Path) -> str:
     try:
-        return text_of(project_root / LOG_FILE, MAX_LOG_BYTES)
+        return read_text_start(project_root / LOG_FILE, MAX_LOG_BYTES)
     except OSError:
         return ""

@@ -14,10 +14,10 @@ from aeon_core.errors import LLMError, RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.retry import attempts
 from aeon_core.redaction import conceal
-from system2.asking import Asking
 from system2.converse import ConverseTurn, Turn, turn_of, use_ids
 from system2.cost import CostTracker, dollars
 from system2.entries import ApiRequest, ApiResponse, Notice
+from system2.human_input import HumanInput
 from system2.logs import Log
 from system2.policies import Question
 from system2.transcript import Transcript
@@ -52,12 +52,13 @@ class ModelCalls:
         costs: CostTracker,
         transcript: Transcript,
         log: Log,
-        asking: Asking,
+        human_input: HumanInput,
         *,
         abort: threading.Event,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        self._model, self._costs, self._transcript, self._log, self._asking = model, costs, transcript, log, asking
+        self._model, self._costs, self._transcript, self._log = model, costs, transcript, log
+        self._human_input = human_input
         self._abort = abort
         self._sleep = sleep or abort.wait
         self._redacted = _RedactedTurns()
@@ -168,7 +169,7 @@ class ModelCalls:
             asked = Question(
                 "cost_ceiling", agent, f"{reached}; go on, up to as much again?", ("stop", "continue"), "stop"
             )
-            if self._asking.choose(asked) != "continue":
+            if self._human_input.choose(asked) != "continue":
                 raise CostCeilingReached(
                     f"{reached} and was not lifted; raise cost_ceiling_usd in .system2/config.yml",
                     spent_usd=self._costs.cumulative,
@@ -178,7 +179,7 @@ class ModelCalls:
 
     def _tries_again(self, agent: str, error: LLMError) -> bool:
         question = Question("api_error", agent, error.message, ("abort", "retry"), "abort")
-        return self._asking.choose(question) == "retry"
+        return self._human_input.choose(question) == "retry"
 
     def _notice(self, kind: Literal["retry", "warning", "cost_warning"], agent: str, message: str) -> None:
         self._transcript.write(Notice(kind=kind, agent=agent, message=message))

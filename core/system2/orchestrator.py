@@ -16,21 +16,20 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.plain import clean_text
 from aeon_core.trust import TrustMode, refusal
 from aeon_core.versions import versions
+from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
-from system2.briefs import DOCUMENTS
-from system2.connecting import connected
+from system2.connect import connect_model
 from system2.constants import DELEGATION_MAP, LOG_FILE, Gate
+from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.converse import Turn
 from system2.cost import CostTracker, dollars
 from system2.delegation import Delegation, OnAgentComplete
 from system2.documents import digests
-from system2.ending import ended
 from system2.entries import WorkflowResumed, WorkflowStart
-from system2.finding import unfinished
 from system2.gates import Gates
-from system2.known_secrets import with_secrets
 from system2.logs import Log
+from system2.lookup import unfinished
 from system2.policies import (
     BashFunction,
     BashPolicy,
@@ -40,15 +39,16 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
-from system2.recorded import Recorded
-from system2.results import WorkflowResult, WorkflowStatus
+from system2.replay_log import ReplayLog
+from system2.secret_tokens import restore_secrets
 from system2.session import AgentResult
 from system2.settings import WorkflowSettings
 from system2.transcript import Transcript
 from system2.trust import assess_workflow, said, trusted_agents, trusted_settings
 from system2.view import AgentState, WorkflowView
 from system2.workflow import Workflow
-from system2.workshop import Workshop
+from system2.workflow_end import end_workflow
+from system2.workflow_result import WorkflowResult, WorkflowStatus
 
 logger = logging.getLogger("aeon")
 
@@ -96,7 +96,7 @@ class Orchestrator:
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
         self._on_agent_complete, self._listener, self._sleep = on_agent_complete, listener, sleep
         self._model, self._base_url = model, base_url
-        self._workshop: Workshop | None = None
+        self._context: WorkflowContext | None = None
         self._aborted = False
         self._at_work = threading.Lock()
         self._status = WorkflowStatus()
@@ -115,11 +115,11 @@ class Orchestrator:
         task = _checked_task(task_description)
         with self._working():
             policy, model = self._gates_policy(), self._usable_model()
-            shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-            start = self._write_start(shop, task)
-            recorded = Recorded()
-            recorded.documents = start.documents
-            return self._run(shop, task, policy, recorded, WorkflowView())
+            context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
+            start = self._write_start(context, task)
+            replay_log = ReplayLog()
+            replay_log.documents = start.documents
+            return self._run(context, task, policy, replay_log, WorkflowView())
 
     def resume(self, transcript: Path | str) -> WorkflowResult:
         """Go on with a workflow at the last gate that was approved, from its transcript, and return how it ended.
@@ -130,15 +130,17 @@ class Orchestrator:
             policy, model = self._gates_policy(), self._usable_model()
             records: list[dict[str, Any]] = []
             path = Path(transcript)
-            shop = self._opened(model, Transcript.reopened(path, self._log.warning, self._listener, records.append))
+            context = self._opened(model, Transcript.reopened(path, self._log.warning, self._listener, records.append))
             try:
-                view, recorded = unfinished(path, with_secrets(path, records))
+                view, replay_log = unfinished(path, restore_secrets(path, records))
             except UsageError:
-                self._close(shop)
+                self._close(context)
                 raise
-            shop.costs.restore(view.spent, recorded.lifted)
-            shop.transcript.write(WorkflowResumed(config=self._config(), model=model.model, simulated=model.simulated))
-            return self._run(shop, recorded.task, policy, recorded, view)
+            context.costs.restore(view.spent, replay_log.lifted)
+            context.transcript.write(
+                WorkflowResumed(config=self._config(), model=model.model, simulated=model.simulated)
+            )
+            return self._run(context, replay_log.task, policy, replay_log, view)
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
@@ -151,10 +153,10 @@ class Orchestrator:
     def _invoke(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         AgentLibrary(self._root, self._log.warning, self._may_use).get(agent_name)
         model = self._usable_model()
-        shop = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-        self._write_start(shop, contract.objective)
+        context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
+        self._write_start(context, contract.objective)
         self._status.agents = {agent_name: "waiting"}
-        delegation, started = self._delegation(shop), time.monotonic()
+        delegation, started = self._delegation(context), time.monotonic()
         error: BaseException | None = None
         try:
             return delegation.work(agent_name, contract)
@@ -162,16 +164,16 @@ class Orchestrator:
             error = failure
             raise
         finally:
-            self._end(shop, delegation, [], time.monotonic() - started, error)
+            self._end(context, delegation, [], time.monotonic() - started, error)
 
     def get_status(self) -> WorkflowStatus:
         """Return where the workflow stands now, from any thread; what is returned does not change any more."""
-        status, shop = self._status, self._workshop
+        status, context = self._status, self._context
         return replace(
             status,
             agents=dict(status.agents),
             gate_decisions=list(status.gate_decisions),
-            cost_usd=shop.costs.cumulative if shop is not None else 0.0,
+            cost_usd=context.costs.cumulative if context is not None else 0.0,
         )
 
     def abort(self) -> None:
@@ -180,8 +182,8 @@ class Orchestrator:
         Where none goes on, the next one ends at once.
         """
         self._aborted = True
-        if self._workshop is not None:
-            self._workshop.stop()
+        if self._context is not None:
+            self._context.stop()
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -195,7 +197,7 @@ class Orchestrator:
             self._at_work.release()
 
     def _run(
-        self, shop: Workshop, task: str, policy: GatePolicy, recorded: Recorded, view: WorkflowView
+        self, context: WorkflowContext, task: str, policy: GatePolicy, replay_log: ReplayLog, view: WorkflowView
     ) -> WorkflowResult:
         def history(agent: str) -> tuple[list[Turn], int]:
             known = view.agents.get(agent)
@@ -203,10 +205,10 @@ class Orchestrator:
 
         self._status.task = task
         self._status.agents = dict.fromkeys(DELEGATION_MAP, "waiting")
-        delegation, gates = self._delegation(shop, recorded, history), Gates(shop, policy, self._gate_waits)
+        delegation, gates = self._delegation(context, replay_log, history), Gates(context, policy, self._gate_waits)
         self._status.gate_decisions = gates.decisions
         workflow = Workflow(
-            task, self._root, delegation, gates, lambda: f"Cost so far: {dollars(shop.costs.cumulative)}", recorded
+            task, self._root, delegation, gates, lambda: f"Cost so far: {dollars(context.costs.cumulative)}", replay_log
         )
         started = time.monotonic()
         error: AeonError | None = None
@@ -218,20 +220,20 @@ class Orchestrator:
             logger.exception("the workflow failed")
             error = AeonError(f"internal error: {type(failure).__name__}: {failure}")
         except BaseException as failure:
-            self._end(shop, delegation, [], time.monotonic() - started, failure)
+            self._end(context, delegation, [], time.monotonic() - started, failure)
             raise
-        return self._end(shop, delegation, list(gates.decisions), time.monotonic() - started, error)
+        return self._end(context, delegation, list(gates.decisions), time.monotonic() - started, error)
 
     def _end(
         self,
-        shop: Workshop,
+        context: WorkflowContext,
         delegation: Delegation,
         decisions: list[Any],
         seconds: float,
         error: BaseException | None,
     ) -> WorkflowResult:
-        result = ended(shop, delegation.invoked, decisions, seconds, error)
-        self._close(shop)
+        result = end_workflow(context, delegation.invoked, decisions, seconds, error)
+        self._close(context)
         self._status.state, self._status.agent, self._status.gate = result.status, None, None
         return result
 
@@ -241,11 +243,11 @@ class Orchestrator:
         return self._gate_policy
 
     def _usable_model(self) -> LLMAdapter:
-        model = connected(self._model, self.settings, self._base_url)
+        model = connect_model(self._model, self.settings, self._base_url)
         model.check()
         return model
 
-    def _opened(self, model: LLMAdapter, transcript: Transcript) -> Workshop:
+    def _opened(self, model: LLMAdapter, transcript: Transcript) -> WorkflowContext:
         settings = self.settings
         costs = CostTracker(
             model.model,
@@ -253,7 +255,7 @@ class Orchestrator:
             ceiling_usd=settings.cost_ceiling_usd,
             prices=settings.prices,
         )
-        self._workshop = shop = Workshop(
+        self._context = context = WorkflowContext(
             self._root,
             settings,
             model,
@@ -265,22 +267,22 @@ class Orchestrator:
             sleep=self._sleep,
         )
         if self._aborted:
-            shop.stop()
+            context.stop()
         self._status = WorkflowStatus(state="running", transcript_path=transcript.path)
-        return shop
+        return context
 
-    def _write_start(self, shop: Workshop, task: str) -> WorkflowStart:
-        price = shop.costs.price
+    def _write_start(self, context: WorkflowContext, task: str) -> WorkflowStart:
+        price = context.costs.price
         start = WorkflowStart(
             task=task,
             config=self._config(),
-            model=shop.model.model,
-            simulated=shop.model.simulated,
+            model=context.model.model,
+            simulated=context.model.simulated,
             price={"input": price.input, "output": price.output, "source": price.source},
             versions=versions(),
             documents=digests(self._root, [*DOCUMENTS.values(), LOG_FILE]),
         )
-        shop.transcript.write(start)
+        context.transcript.write(start)
         return start
 
     def _config(self) -> dict[str, Any]:
@@ -291,16 +293,16 @@ class Orchestrator:
 
     def _delegation(
         self,
-        shop: Workshop,
-        recorded: Recorded | None = None,
+        context: WorkflowContext,
+        replay_log: ReplayLog | None = None,
         history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
     ) -> Delegation:
         return Delegation(
-            shop,
+            context,
             AgentLibrary(self._root, self._log.warning, self._may_use),
             on_state=self._agent_is,
             on_complete=self._on_agent_complete,
-            recorded=recorded,
+            replay_log=replay_log,
             history=history,
         )
 
@@ -312,9 +314,9 @@ class Orchestrator:
         self._status.gate = gate.number if gate is not None else None
         self._status.state = "waiting" if gate is not None else "running"
 
-    def _close(self, shop: Workshop) -> None:
-        shop.transcript.close()
-        shop.close()
+    def _close(self, context: WorkflowContext) -> None:
+        context.transcript.close()
+        context.close()
 
 
 def _checked_task(given: str) -> str:

@@ -10,16 +10,16 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, Usage
 from system2.agents.definition import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL
+from system2.context import WorkflowContext
+from system2.context_window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
 from system2.conversation import Conversation
 from system2.converse import ConverseTurn, ToolUseRequest, Turn, as_messages
 from system2.cost import CostRecord
 from system2.entries import AgentComplete, AgentStart, Notice
 from system2.policies import Question
-from system2.safety import scan_for_injection
+from system2.prompt_injection import scan_for_injection
 from system2.toolbox import Toolbox
-from system2.window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
-from system2.workshop import Workshop
 
 Halt = Literal["max_tokens", "turn_limit", "context_overflow", "injection"]
 MAX_CONTINUATIONS = 3
@@ -69,19 +69,19 @@ class AgentSession:
     """One agent's conversation. `history` is what an earlier process had of it, from the transcript."""
 
     def __init__(
-        self, agent: AgentDefinition, workshop: Workshop, history: Iterable[Turn] = (), *, rounds: int = 0
+        self, agent: AgentDefinition, context: WorkflowContext, history: Iterable[Turn] = (), *, rounds: int = 0
     ) -> None:
         self.agent = agent
         self.rounds = rounds
         """How often it was set to work."""
-        self._workshop = workshop
-        self._toolbox = Toolbox(agent, workshop)
+        self._context = context
+        self._toolbox = Toolbox(agent, context)
         self._conversation = Conversation(history)
-        window = workshop.settings.context_window_tokens
-        self._meter = WindowMeter(min(window, workshop.model.context_window or window))
+        window = context.settings.context_window_tokens
+        self._meter = WindowMeter(min(window, context.model.context_window or window))
         self._text = ""
         for warning in self._toolbox.warnings:
-            workshop.log.warning(f"agent {agent.name!r}: {warning}")
+            context.log.warning(f"agent {agent.name!r}: {warning}")
 
     @property
     def history(self) -> list[Turn]:
@@ -102,36 +102,36 @@ class AgentSession:
         return self._round(contract, feedback)
 
     def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
-        shop = self._workshop
+        context = self._context
         self.rounds += 1
-        shop.transcript.remind()
-        shop.transcript.write(
+        context.transcript.remind()
+        context.transcript.write(
             AgentStart(
                 agent=self.agent.name,
                 contract=contract.as_dict(),
                 round=self.rounds,
                 feedback=feedback,
-                model=shop.model.model,
+                model=context.model.model,
                 system=self.agent.system_prompt,
                 tools=self._toolbox.names,
                 source=str(self.agent.source_path),
             )
         )
-        before = len(shop.costs.records)
+        before = len(context.costs.records)
         completion: CompletionSignal | None = None
         halted: Halt | None = None
         try:
             completion = self._work()
         except _Halted as ending:
             halted = ending.why
-        cost = shop.costs.total(shop.costs.records[before:], self.agent.name)
+        cost = context.costs.total(context.costs.records[before:], self.agent.name)
         result = AgentResult(self.agent.name, completion, halted, self._text, cost, tuple(self._toolbox.files_changed))
         self._ended(result)
         return result
 
     def _ended(self, result: AgentResult) -> None:
-        shop = self._workshop
-        shop.transcript.write(
+        context = self._context
+        context.transcript.write(
             AgentComplete(
                 agent=result.agent,
                 cost=result.cost.as_dict(),
@@ -141,8 +141,8 @@ class AgentSession:
             )
         )
         if result.halted is not None:
-            shop.log.warning(f"agent {result.agent!r} was halted: {result.halted.replace('_', ' ')}")
-        shop.log.info(shop.costs.agent_summary(result.cost))
+            context.log.warning(f"agent {result.agent!r} was halted: {result.halted.replace('_', ' ')}")
+        context.log.info(context.costs.agent_summary(result.cost))
 
     def _work(self) -> CompletionSignal:
         """Go round the tool-use loop until the agent signals completion, or ends without (REQ-050)."""
@@ -153,7 +153,7 @@ class AgentSession:
             self._review(turn)
             was_empty, said_nothing = said_nothing, not turn.text and not turn.tool_use_blocks
             if turn.tool_use_blocks:
-                if tool_turns >= self._workshop.settings.max_tool_turns and not _only_signals(turn):
+                if tool_turns >= self._context.settings.max_tool_turns and not _only_signals(turn):
                     raise _Halted("turn_limit")
                 tool_turns, cut_off = tool_turns + 1, 0
                 if (signal := self._carry_out(turn)) is not None:
@@ -162,7 +162,7 @@ class AgentSession:
                 cut_off += 1
                 if cut_off > MAX_CONTINUATIONS:
                     raise _Halted("max_tokens")
-                self._conversation.say(_CUT.format(tokens=self._workshop.settings.max_output_tokens))
+                self._conversation.say(_CUT.format(tokens=self._context.settings.max_output_tokens))
             elif turn.stop_reason == "refusal":
                 return CompletionSignal("failure", [], turn.text or "the model refused to answer")
             elif said_nothing and not was_empty:
@@ -175,13 +175,13 @@ class AgentSession:
         """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds."""
         if not _only_signals(turn):
             nothing: Usage = {"input_tokens": 0, "output_tokens": 0}
-            self._workshop.costs.add(self.agent.name, nothing, api_calls=0, tool_turns=1)
+            self._context.costs.add(self.agent.name, nothing, api_calls=0, tool_turns=1)
         uses = turn.tool_use_blocks
         cut = uses[-1] if turn.stop_reason == "max_tokens" else None
         failed: list[str] = []
         for use in uses:
             if use is cut:
-                text = _CUT_USE.format(tokens=self._workshop.settings.max_output_tokens)
+                text = _CUT_USE.format(tokens=self._context.settings.max_output_tokens)
                 result = self._toolbox.answered(use, text, is_error=True)
             elif use.name == COMPLETION_TOOL:
                 continue
@@ -219,7 +219,7 @@ class AgentSession:
             self._notice("flagged", f"what {self.agent.name!r} said {finding}")
         text = f"what {self.agent.name!r} said may be an injected order; go on with it?"
         question = Question("injection", self.agent.name, text, ("stop", "continue"), "stop", tuple(found))
-        if self._workshop.asking.choose(question) != "continue":
+        if self._context.human_input.choose(question) != "continue":
             raise _Halted("injection")
 
     def _exchange(self) -> ConverseTurn:
@@ -231,11 +231,11 @@ class AgentSession:
                 system=self.agent.system_prompt,
                 messages=as_messages(turns),
                 tools=self._toolbox.specs(),
-                max_tokens=self._workshop.settings.max_output_tokens,
+                max_tokens=self._context.settings.max_output_tokens,
             )
             if self._fits(request, turns):
                 try:
-                    turn = self._workshop.calls.ask(self.agent.name, request, turns)
+                    turn = self._context.calls.ask(self.agent.name, request, turns)
                 except LLMError as error:
                     if not error.context.get("context_too_long"):
                         raise
@@ -260,24 +260,24 @@ class AgentSession:
 
     def _summarize(self, turns: list[Turn]) -> None:
         """Put a summary in the place of the conversation, where a person wants that (REQ-055)."""
-        shop, name = self._workshop, self.agent.name
+        context, name = self._context, self.agent.name
         text = f"the conversation of {name!r} does not fit {self._meter.tokens:,} tokens any more"
         question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
-        if shop.asking.choose(question) != "summarize":
+        if context.human_input.choose(question) != "summarize":
             raise _Halted("context_overflow")
         summary = ""
-        reply_tokens = min(shop.settings.max_output_tokens, self._meter.tokens // 8)
+        reply_tokens = min(context.settings.max_output_tokens, self._meter.tokens // 8)
         for part in summary_parts(turns, self._meter.tokens, reply_tokens):
             prompt: Turn = {"role": "user", "content": [{"text": summary_prompt(part, summary)}]}
             request = LLMRequest("reason", SUMMARIZER, as_messages([prompt]), max_tokens=reply_tokens)
-            summary = shop.calls.ask(name, request, [prompt], "summary").text
+            summary = context.calls.ask(name, request, [prompt], "summary").text
         self._conversation.summarized(summary)
         self._meter.reset()
         self._notice("context_summarized", f"the conversation of {name!r} was summarized")
 
     def _notice(self, kind: Literal["flagged", "context_warning", "context_summarized"], message: str) -> None:
-        self._workshop.transcript.write(Notice(kind=kind, agent=self.agent.name, message=message))
-        self._workshop.log.warning(message)
+        self._context.transcript.write(Notice(kind=kind, agent=self.agent.name, message=message))
+        self._context.log.warning(message)
 
 
 def _signalled_texts(turn: ConverseTurn) -> list[str]:

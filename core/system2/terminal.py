@@ -1,4 +1,4 @@
-"""Asking the person at the terminal: at the gates, before commands, and what else comes up (REQ-027, REQ-042, AD-7).
+"""Asks the person at the terminal: at the gates, before commands, and what else comes up (REQ-027, REQ-042, AD-7).
 
 Questions go to one stream and answers come from another, so that a test can play both.
 """
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from aeon_core.visible import visible
+from system2.bounded_reads import read_text_start
 from system2.constants import GATES
 from system2.policies import GateDecision, GateDecisionType, Question
-from system2.reading import text_of
 
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
@@ -90,7 +90,7 @@ class InteractiveGates:
 
     def _excerpt(self, artifact_path: str) -> str:
         try:
-            lines = text_of(self._root / artifact_path, MAX_BYTES).splitlines()
+            lines = read_text_start(self._root / artifact_path, MAX_BYTES).splitlines()
         except OSError as error:
             return f"{artifact_path}: {error.strerror}"
         more = len(lines) - MAX_LINES

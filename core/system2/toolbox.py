@@ -14,14 +14,14 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.shell.blocklist import judge
 from system2.agents.definition import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL, allow
+from system2.context import WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest
 from system2.entries import Notice, ToolExec
 from system2.policies import Question
-from system2.safety import scan_for_injection
-from system2.steering import changed, steering_state, steers
+from system2.prompt_injection import scan_for_injection
+from system2.protected_files import changed, is_protected, protected_state
 from system2.tool_text import result_text, summary_of
-from system2.workshop import Workshop
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
 """Whose results hold what others wrote; of Edit that is so where it fails, and shows what the file holds."""
@@ -35,8 +35,8 @@ _WARNING = (
 class Toolbox:
     """What one agent may call, and `signal_completion`."""
 
-    def __init__(self, agent: AgentDefinition, workshop: Workshop) -> None:
-        self._agent, self._workshop = agent.name, workshop
+    def __init__(self, agent: AgentDefinition, context: WorkflowContext) -> None:
+        self._agent, self._context = agent.name, context
         self._allowance = allow(agent.tools)
         self.files_changed: list[str] = []
         """What Write and Edit have changed, in order, each file once."""
@@ -53,7 +53,7 @@ class Toolbox:
 
     def specs(self) -> list[dict[str, Any]]:
         """Return the tools as a request declares them: the allowed ones alone (REQ-029)."""
-        allowed = [tool for tool in self._workshop.registry.list() if tool.name in self._allowance.names]
+        allowed = [tool for tool in self._context.registry.list() if tool.name in self._allowance.names]
         told = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in allowed
         ]
@@ -61,7 +61,7 @@ class Toolbox:
 
     def use(self, asked: ToolUseRequest) -> ToolResult:
         """Carry a tool use out, or refuse it, and return its result. Raises RunAborted where the work is stopped."""
-        if self._workshop.abort.is_set():
+        if self._context.abort.is_set():
             raise RunAborted("the workflow was aborted")
         refusal = self._refusal(asked)
         if refusal is not None:
@@ -80,17 +80,17 @@ class Toolbox:
 
     def _invoked(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
         """Invoke a tool; a person is told of what a command has changed that steers agents."""
-        schema, root = self._workshop.registry.output_schema(tool.name), self._workshop.project_root
+        schema, root = self._context.registry.output_schema(tool.name), self._context.project_root
         if tool.name != "Bash":
             return invoke_tool(tool, arguments, schema)
-        before = steering_state(root)
+        before = protected_state(root)
         outcome = invoke_tool(tool, arguments, schema)
-        for path in changed(before, steering_state(root)):
+        for path in changed(before, protected_state(root)):
             self._warn(f"a command of {self._agent!r} has changed {path!r}, which steers the workflow or other tools")
         return outcome
 
     def _check_that_work_goes_on(self) -> None:
-        if self._workshop.abort.is_set():
+        if self._context.abort.is_set():
             raise RunAborted("the workflow was aborted while a tool ran")
 
     def answered(self, asked: ToolUseRequest, text: str, *, is_error: bool = False) -> ToolResult:
@@ -102,7 +102,7 @@ class Toolbox:
     ) -> ToolResult:
         summary = summary_of(asked.input)
         told = f"{_WARNING}\n{text}" if flags else text
-        self._workshop.transcript.write(
+        self._context.transcript.write(
             ToolExec(
                 agent=self._agent,
                 tool=asked.name,
@@ -115,14 +115,14 @@ class Toolbox:
                 flags=flags or None,
             )
         )
-        self._workshop.log.tool(asked.name, asked.input, summary, text if is_error else None, took)
+        self._context.log.tool(asked.name, asked.input, summary, text if is_error else None, took)
         for flag in flags:
             self._warn(f"what {asked.name} gave holds an order: {flag}")
         return ToolResult(asked.tool_use_id, told, is_error)
 
     def _refusal(self, asked: ToolUseRequest) -> str | None:
         """Return why a tool use is not carried out, None where it is."""
-        registry = self._workshop.registry
+        registry = self._context.registry
         if asked.malformed is not None:
             return f"the input of {asked.name!r} is no JSON object; call it again with one"
         tool = registry.get(asked.name)
@@ -138,13 +138,13 @@ class Toolbox:
 
     def _refused_command(self, command: str) -> str | None:
         """Return why a command may not run (REQ-027, REQ-028, REQ-115); a person is warned of a blocklisted one."""
-        match = judge(command, self._workshop.shell.blocklist)
+        match = judge(command, self._context.shell.blocklist)
         why = f"it matches the blocklist's pattern {match.pattern!r} ({match.why})" if match is not None else None
         if why is not None:
             self._warn(f"the command {summary_of({'command': command})} is blocklisted: {why}")
-            if self._workshop.shell.safety_mode == "strict":
+            if self._context.shell.safety_mode == "strict":
                 return f"the command is blocked: {why}; there is no way around it, choose another one"
-        if self._workshop.asking.confirm_bash(self._agent, command, why):
+        if self._context.human_input.confirm_bash(self._agent, command, why):
             return None
         return (
             "the command was not confirmed, so it was not run; do without it, or say in your summary why it is needed"
@@ -157,7 +157,7 @@ class Toolbox:
             return verdict.reason
         places = tool.parts(arguments) if tool.effect != "pure" else None
         path = str(places[0].get("file_path", "")) if places else ""
-        if not steers(path) and (verdict is None or verdict.answer == "allow"):
+        if not is_protected(path) and (verdict is None or verdict.answer == "allow"):
             return None
         reason = verdict.reason if verdict is not None else f"{path!r} steers the workflow, or other tools"
         question = Question(
@@ -168,14 +168,14 @@ class Toolbox:
             "refuse",
             (reason,),
         )
-        if self._workshop.asking.choose(question) == "allow":
+        if self._context.human_input.choose(question) == "allow":
             return None
         return (
             f"{path!r} was not changed: {reason}, and nobody allowed it; leave it as it is and say so in your summary"
         )
 
     def _tool(self, asked: ToolUseRequest) -> Tool:
-        tool = self._workshop.registry.get(asked.name)
+        tool = self._context.registry.get(asked.name)
         assert tool is not None
         return tool
 
@@ -185,5 +185,5 @@ class Toolbox:
             self.files_changed.append(path)
 
     def _warn(self, message: str) -> None:
-        self._workshop.transcript.write(Notice(kind="flagged", agent=self._agent, message=message))
-        self._workshop.log.warning(message)
+        self._context.transcript.write(Notice(kind="flagged", agent=self._agent, message=message))
+        self._context.log.warning(message)

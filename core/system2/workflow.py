@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from aeon_core.errors import RunAborted
-from system2.briefs import DOCUMENTS, contract_for, repair_contract
+from system2.agent_contracts import DOCUMENTS, contract_for, repair_contract
+from system2.bounded_reads import read_text_start
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, Gate
 from system2.contracts import DelegationContract
 from system2.delegation import Delegation
@@ -22,9 +23,8 @@ from system2.gates import (
     logged_results,
 )
 from system2.policies import GateDecision, GateDecisionType
-from system2.reading import text_of
-from system2.recorded import Recorded
 from system2.relevance import Changes, skip_reason
+from system2.replay_log import ReplayLog
 from system2.session import AgentResult
 
 EXECUTOR = "executor"
@@ -44,14 +44,14 @@ class Workflow:
         delegation: Delegation,
         gates: Gates,
         cost: Callable[[], str],
-        recorded: Recorded | None = None,
+        replay_log: ReplayLog | None = None,
     ) -> None:
         self._task, self._root = task, project_root
         self._delegation, self._gates, self._cost = delegation, gates, cost
-        self._recorded = recorded or Recorded()
+        self._replay_log = replay_log or ReplayLog()
         self._changed: dict[str, None] = {}
         """The files that were changed since the tasks were approved, in order, relative to the project root."""
-        self._documents = Documents(project_root, self._recorded.documents)
+        self._documents = Documents(project_root, self._replay_log.documents)
         self._written: set[str] = set()
         """The files that any agent wrote to by its tools."""
         self._before: ProjectFiles | None = None
@@ -85,9 +85,9 @@ class Workflow:
             return
         gate = GATE_OF_AGENT[agent]
         contract = contract_for(agent, self._task, warnings=self._warnings(agent))
-        live = self._recorded.over
+        live = self._replay_log.over
         result = self._worked(agent, contract)
-        if not live and self._recorded.over and self._gates.automatic and self._problems(gate, result):
+        if not live and self._replay_log.over and self._gates.automatic and self._problems(gate, result):
             # An earlier process ended on these, at this gate; what caused them may have been removed since.
             result = self._worked(agent, contract)
         while True:
@@ -113,7 +113,7 @@ class Workflow:
         half_done = list(self._half_done())
         self._changed.update(dict.fromkeys(half_done))
         self._written.update(half_done)
-        self._before = project_files(self._root) if self._recorded.over else None
+        self._before = project_files(self._root) if self._replay_log.over else None
         self._executed = self._delegation.work(EXECUTOR, contract)
         self._note_changes(self._executed)
         self._note_production(half_done)
@@ -201,7 +201,7 @@ class Workflow:
 
         Where nobody looks at it, a gate with `problems` is not approved.
         """
-        decision = self._recorded.decision(gate.number)
+        decision = self._replay_log.decision(gate.number)
         if decision is not None:
             self._gates.decisions.append(decision)
         else:
@@ -217,12 +217,12 @@ class Workflow:
 
     def _scope(self) -> str:
         try:
-            return text_of(self._root / SCOPE_FILE, MAX_SCOPE_BYTES)
+            return read_text_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES)
         except OSError:
             return ""
 
     def _warnings(self, agent: str) -> list[str]:
-        return [CUT_OFF] if self._recorded.over and self._recorded.cut_off == agent else []
+        return [CUT_OFF] if self._replay_log.over and self._replay_log.cut_off == agent else []
 
     def _note_changes(self, result: AgentResult) -> None:
         told = result.completion.files_changed if result.completion is not None else []
@@ -231,7 +231,7 @@ class Workflow:
 
     def _half_done(self) -> Iterator[str]:
         """Yield what was changed behind the tasks' gate by work that was cut off, and may be found done."""
-        for agent, path in self._recorded.half_done:
+        for agent, path in self._replay_log.half_done:
             if agent not in GATE_OF_AGENT:
                 yield self._relative(path)
 

@@ -11,6 +11,7 @@ from typing import Any
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from system2.agents.definition import AgentDefinition
+from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.cost import CostTracker
 from system2.logs import Log
@@ -18,7 +19,6 @@ from system2.policies import BashPolicy, Question, QuestionPolicy
 from system2.session import AgentSession
 from system2.settings import WorkflowSettings
 from system2.transcript import Transcript
-from system2.workshop import Workshop
 
 Reply = LLMResponse | str | Exception
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
@@ -101,7 +101,7 @@ def agent(*tools: str, name: str = "spec-coordinator", prompt: str = "You write 
 
 
 class Bench:
-    """A workshop over a scripted model, and what came out of it."""
+    """A workflow context over a scripted model, and what came out of it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Bench:
         self.costs = CostTracker(
             self.model.model, warning_usd=self.settings.cost_warning_usd, ceiling_usd=self.settings.cost_ceiling_usd
         )
-        self.workshop = Workshop(
+        self.context = WorkflowContext(
             root,
             self.settings,
             self.model,
@@ -144,7 +144,7 @@ class Bench:
 
     def session(self, *tools: str, **fields: Any) -> AgentSession:
         return AgentSession(
-            agent(*(tools or ("Read", "Write", "Edit", "Grep", "Glob", "Bash")), **fields), self.workshop
+            agent(*(tools or ("Read", "Write", "Edit", "Grep", "Glob", "Bash")), **fields), self.context
         )
 
     def records(self, *types: str) -> list[dict[str, Any]]:

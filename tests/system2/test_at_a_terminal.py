@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from system2.finding import find_transcript
+from system2.lookup import find_transcript
 from tests.system2.workflows import transcript
 
 SECONDS = 60

@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.llm.bedrock import BedrockModel
 from system2.agents.library import AgentLibrary
-from system2.connecting import connected
+from system2.connect import connect_model
 from system2.converse import ToolUseRequest
 from system2.settings import WorkflowSettings
 from system2.toolbox import Toolbox
@@ -47,15 +47,15 @@ def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.Monke
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     monkeypatch.setenv("AEON_MODEL", "openai:gpt-4o")
     for settings in (WorkflowSettings(), WorkflowSettings(model="anthropic.claude-3-haiku-20240307-v1:0")):
-        model = connected(None, settings)
+        model = connect_model(None, settings)
         assert isinstance(model, BedrockModel)
         assert model.name.startswith(settings.model or "")
 
 
 def test_a_reply_may_take_ten_minutes_since_it_comes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, object]] = []
-    monkeypatch.setattr("system2.connecting.connect", lambda name, **options: asked.append(options))
-    connected(None, WorkflowSettings())
+    monkeypatch.setattr("system2.connect.connect", lambda name, **options: asked.append(options))
+    connect_model(None, WorkflowSettings())
     assert asked[0]["timeout"] == 600
 
 
@@ -78,7 +78,7 @@ def test_ten_thousand_files_are_searched_in_time(tmp_path: Path) -> None:
         folder = tmp_path / f"d{number % 100}"
         folder.mkdir(exist_ok=True)
         (folder / f"f{number}.py").write_text("needle\n" if number == FILES - 1 else "hay\n")
-    toolbox = Toolbox(agent("Grep", "Glob"), Bench(tmp_path).workshop)
+    toolbox = Toolbox(agent("Grep", "Glob"), Bench(tmp_path).context)
     for name, given in (("Grep", {"pattern": "need.e"}), ("Glob", {"pattern": f"**/f{FILES - 1}.py"})):
         with cpu_limit(SECONDS):
             result = toolbox.use(ToolUseRequest("u1", name, given))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from system2.finding import find_transcript
+from system2.lookup import find_transcript
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import transcript
 

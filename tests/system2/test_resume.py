@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.finding import find_transcript
+from system2.lookup import find_transcript
 from tests.system2.workflows import ABORT, REJECT, TASK, Case, SaidAtGates, Watched, agents_of, files_of, transcript
 
 

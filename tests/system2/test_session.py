@@ -167,7 +167,7 @@ def test_a_session_of_an_earlier_process_goes_on_with_its_history(tmp_path: Path
     bench = Bench(tmp_path, done("first"), done("second"))
     before = bench.session()
     before.run(CONTRACT)
-    restored = type(before)(before.agent, bench.workshop, before.history, rounds=1)
+    restored = type(before)(before.agent, bench.context, before.history, rounds=1)
     restored.go_on(CONTRACT, "more")
     assert as_messages(restored.history[:2]) == as_messages(before.history)
     check_order(restored.history)
@@ -197,7 +197,7 @@ def test_replies_are_not_streamed(tmp_path: Path) -> None:
 
 def test_a_stopped_workflow_ends_before_the_next_tool_use(tmp_path: Path) -> None:
     def reply(_: LLMRequest) -> LLMResponse:
-        bench.workshop.stop()
+        bench.context.stop()
         return uses(("Write", {"file_path": "a", "content": "x"}))
 
     bench = Bench(tmp_path, model=Scripted(reply))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.llm.base import LLMRequest
-from system2.briefs import contract_for
+from system2.agent_contracts import contract_for
 from system2.constants import DELEGATION_MAP
 from system2.simulated import SimulatedAgents
 from system2.simulated.documents import document, module, module_test

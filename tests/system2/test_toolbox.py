@@ -15,7 +15,7 @@ ALL = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 
 
 def use(bench: Bench, name: str, tools: tuple[str, ...] = ALL, **arguments: object) -> ToolResult:
-    return Toolbox(agent(*tools), bench.workshop).use(ToolUseRequest("u1", name, dict(arguments)))
+    return Toolbox(agent(*tools), bench.context).use(ToolUseRequest("u1", name, dict(arguments)))
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "spec/../../secret", "link/secret"])
@@ -61,8 +61,8 @@ def test_a_command_runs_only_when_it_is_confirmed(tmp_path: Path) -> None:
 
 
 def test_commands_reach_the_network_only_where_the_settings_say_so(tmp_path: Path) -> None:
-    assert not Bench(tmp_path).workshop.shell.network
-    assert Bench(tmp_path, bash_network=True).workshop.shell.network
+    assert not Bench(tmp_path).context.shell.network
+    assert Bench(tmp_path, bash_network=True).context.shell.network
 
 
 def test_nobody_to_ask_means_no_command(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_bad_call_is_answered_with_what_is_wrong(
 
 def test_an_input_that_is_no_object_is_answered_so(tmp_path: Path) -> None:
     asked = ToolUseRequest("u1", "Read", {"text": "{file"}, malformed="{file")
-    result = Toolbox(agent("Read"), Bench(tmp_path).workshop).use(asked)
+    result = Toolbox(agent("Read"), Bench(tmp_path).context).use(asked)
     assert result == ToolResult("u1", "the input of 'Read' is no JSON object; call it again with one", True)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.trust import grant_trust
+from system2.agents.installation import copy_shipped
 from system2.agents.library import AgentLibrary
-from system2.agents.shipping import copy_shipped
 from system2.orchestrator import Orchestrator
 from system2.settings import WorkflowSettings
 from system2.trust import HARMLESS, assess_workflow, trusted_agents, trusted_settings

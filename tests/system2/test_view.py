@@ -51,7 +51,7 @@ def test_a_conversation_goes_on_in_another_process_as_it_would_in_this(tmp_path:
     session = bench.session()
     session.run(CONTRACT)
     agent = read(bench).agents["spec-coordinator"]
-    restored = AgentSession(session.agent, bench.workshop, agent.history, rounds=agent.rounds)
+    restored = AgentSession(session.agent, bench.context, agent.history, rounds=agent.rounds)
     restored.go_on(CONTRACT, "more")
     there = bench.requests[-1].messages
     session.go_on(CONTRACT, "more")
@@ -66,7 +66,7 @@ def test_a_process_that_ended_between_tool_uses_leaves_a_conversation_that_is_va
     records = bench.records()
     for end in range(1, len(records) + 1):
         history = view_of(records[:end]).agents["spec-coordinator"].history
-        session = AgentSession(bench.session().agent, bench.workshop, history)
+        session = AgentSession(bench.session().agent, bench.context, history)
         session.go_on(CONTRACT, "go on")
         check_order(session.history)
 

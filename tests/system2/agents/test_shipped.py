@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
+from system2.agents.installation import copy_shipped
 from system2.agents.library import AGENTS_FOLDER, SHIPPED, AgentLibrary, parse_agent
-from system2.agents.shipping import copy_shipped
 from system2.agents.tools import allow
 from system2.agents.transforms import COMPLETION_INSTRUCTION
 from system2.constants import DELEGATION_MAP
-from system2.safety import scan_for_injection
+from system2.prompt_injection import scan_for_injection
 
 ARTIFACTS = {
     "repo-governor": "spec/scope.md",

@@ -12,7 +12,7 @@ _STATUS = {"cost_ceiling": "cost ceiling reached"}
 _MAX_LINE = 100
 
 
-def told(view: WorkflowView, *, is_live: bool) -> str:
+def render_transcript(view: WorkflowView, *, is_live: bool) -> str:
     """Return what a workflow is, where it stands and what it cost; `is_live` says that a process writes it."""
     width = max(len(name) for name in view.agents)
     lines = [

@@ -13,7 +13,9 @@ SILENCE = 600.0
 """Seconds to wait for a reply: it is not streamed, so nothing comes before the whole of it (REQ-N03)."""
 
 
-def connected(model: str | LLMAdapter | None, settings: WorkflowSettings, base_url: str | None = None) -> LLMAdapter:
+def connect_model(
+    model: str | LLMAdapter | None, settings: WorkflowSettings, base_url: str | None = None
+) -> LLMAdapter:
     """Return the adapter that is meant. Nothing is sent yet.
 
     Without a model it is that of the settings, else the default, on Bedrock. Raises UsageError for another form than

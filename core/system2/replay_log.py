@@ -14,7 +14,7 @@ from system2.session import AgentResult
 _FOLLOWED = frozenset({"agent_start", "agent_complete", "agent_skipped", "gate_decision"})
 
 
-class Recorded:
+class ReplayLog:
     """The outcomes of a transcript: each is given out once, in the order in which the workflow comes to them.
 
     What ended the earlier process is not among them: an abort is asked about again, and work in the middle of which it

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system2.safety import INJECTION_PATTERNS, scan_for_injection
+from system2.prompt_injection import INJECTION_PATTERNS, scan_for_injection
 from tests.cpu_limit import cpu_limit
 
 SKIPS, CHANGES, ESCALATES, SETS_ASIDE = INJECTION_PATTERNS

@@ -7,7 +7,7 @@ from typing import Any
 
 from aeon_core.errors import UsageError
 from system2.entries import check
-from system2.recorded import Recorded
+from system2.replay_log import ReplayLog
 from system2.view import WorkflowView, view_of
 
 
@@ -28,7 +28,7 @@ def find_transcript(run: str, folder: Path) -> Path:
     raise UsageError(f"the workflow {run!r} {what} {names} in {str(folder)!r}")
 
 
-def unfinished(path: Path, records: list[dict[str, Any]]) -> tuple[WorkflowView, Recorded]:
+def unfinished(path: Path, records: list[dict[str, Any]]) -> tuple[WorkflowView, ReplayLog]:
     """Return what a transcript tells of its workflow, and what is done of it.
 
     Raises UsageError where it tells of none, or of a complete one, or lacks what going on with it needs.
@@ -38,10 +38,10 @@ def unfinished(path: Path, records: list[dict[str, Any]]) -> tuple[WorkflowView,
     try:
         for record in records:
             check(record)
-        view, recorded = view_of(records), Recorded(records)
+        view, replay_log = view_of(records), ReplayLog(records)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise UsageError(f"the transcript {str(path)!r} cannot be gone on with, an entry is damaged ({what})") from None
     if view.end is not None and view.end["status"] == "completed":
         raise UsageError(f"the workflow of {str(path)!r} is complete; start a new one")
-    return view, recorded
+    return view, replay_log

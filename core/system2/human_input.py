@@ -1,4 +1,4 @@
-"""Asking a person through the injected policies, with what was asked and said in the transcript (REQ-073)."""
+"""Asks a person through the injected policies, and writes questions and answers to the transcript (REQ-073)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from system2.policies import BashPolicy, Question, QuestionPolicy, answer_of
 from system2.transcript import Transcript
 
 
-class Asking:
+class HumanInput:
     """The policies of one workflow. Raises AeonError where one of them fails: nobody has decided then."""
 
     def __init__(self, questions: QuestionPolicy, bash: BashPolicy, transcript: Transcript) -> None:

@@ -6,24 +6,24 @@ from pathlib import Path
 
 from aeon_core.budget import CostCeilingReached
 from aeon_core.errors import AeonError, RunAborted
+from system2.context import WorkflowContext
 from system2.entries import WorkflowEnd
 from system2.policies import GateDecision
-from system2.results import Ending, WorkflowResult
-from system2.workshop import Workshop
+from system2.workflow_result import Ending, WorkflowResult
 
 
-def ended(
-    shop: Workshop,
+def end_workflow(
+    context: WorkflowContext,
     agents_invoked: list[str],
     decisions: list[GateDecision],
     seconds: float,
     error: BaseException | None,
 ) -> WorkflowResult:
     """Write down how the workflow ended, and return it. None for `error` is the end of all work."""
-    status, exit_code = ending_of(error)
+    status, exit_code = outcome_of(error)
     message = _message(error)
-    total = shop.costs.total()
-    shop.transcript.write(
+    total = context.costs.total()
+    context.transcript.write(
         WorkflowEnd(
             total_cost=total.as_dict(),
             duration_s=round(seconds, 3),
@@ -33,9 +33,9 @@ def ended(
             error=message,
         )
     )
-    path = shop.transcript.path
-    summary = shop.costs.workflow_summary(agents_invoked, seconds, _shown(path, shop.project_root))
-    shop.log.info(summary)
+    path = context.transcript.path
+    summary = context.costs.workflow_summary(agents_invoked, seconds, _shown(path, context.project_root))
+    context.log.info(summary)
     return WorkflowResult(
         agents_invoked=list(agents_invoked),
         gate_decisions=decisions,
@@ -49,7 +49,7 @@ def ended(
     )
 
 
-def ending_of(error: BaseException | None) -> tuple[Ending, int]:
+def outcome_of(error: BaseException | None) -> tuple[Ending, int]:
     """Return the status and the exit code of a workflow that this has ended; None is the end of all work."""
     if error is None:
         return "completed", 0

@@ -8,7 +8,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.redaction import conceal
-from system2.known_secrets import UNKNOWN, with_secrets
+from system2.secret_tokens import UNKNOWN, restore_secrets
 
 KEY = "gh" + "p_" + "a1" * 18
 PASSWORD = "hunter2 hunter2"
@@ -35,17 +35,17 @@ def recorded(*entries: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_what_the_environment_holds_is_known_again() -> None:
     entries = [{**START, "task": f"use {PASSWORD}"}, turn(f"it is {PASSWORD}")]
-    assert with_secrets(PATH, recorded(*entries)) == entries
+    assert restore_secrets(PATH, recorded(*entries)) == entries
 
 
 def test_a_result_with_another_secret_is_unknown_to_the_agent() -> None:
-    [_, request] = with_secrets(PATH, recorded(START, turn(f"it is {KEY}")))
+    [_, request] = restore_secrets(PATH, recorded(START, turn(f"it is {KEY}")))
     [block] = request["messages"][0]["content"]
     assert block["toolResult"] == {"toolUseId": "u1", "content": [{"text": UNKNOWN}], "status": "error"}
 
 
 def test_a_token_that_a_file_quotes_is_not_replaced_by_the_secret() -> None:
-    [_, request] = with_secrets(PATH, recorded(START, turn(f"it is {conceal(PASSWORD)}")))
+    [_, request] = restore_secrets(PATH, recorded(START, turn(f"it is {conceal(PASSWORD)}")))
     assert PASSWORD not in str(request)
 
 
@@ -53,4 +53,4 @@ def test_a_token_that_a_file_quotes_is_not_replaced_by_the_secret() -> None:
 def test_anything_else_with_another_secret_is_not_resumed(versions: dict[str, str]) -> None:
     task = f"use {KEY}" if versions else "use [redacted]"
     with pytest.raises(UsageError, match=r"'t.jsonl' cannot be resumed: record 0 \(workflow_start\) holds a secret"):
-        with_secrets(PATH, recorded({**START, "task": task, "versions": versions}))
+        restore_secrets(PATH, recorded({**START, "task": task, "versions": versions}))

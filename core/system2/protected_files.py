@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-STEERING = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
+PROTECTED = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
 """Folders and files, in lower case."""
 MAX_FILES = 1000
 _FILES = ("CLAUDE.md", ".system2/config.yml")
@@ -14,12 +14,12 @@ State = Mapping[str, tuple[int, int]]
 """Of each file its time of change and its size."""
 
 
-def steers(path: str) -> bool:
+def is_protected(path: str) -> bool:
     """Return whether a file of the project, or the folder that it is in, steers something."""
-    return any(part.lower() in STEERING for part in PurePosixPath(path).parts)
+    return any(part.lower() in PROTECTED for part in PurePosixPath(path).parts)
 
 
-def steering_state(project_root: Path) -> State:
+def protected_state(project_root: Path) -> State:
     """Return the state of the files that steer agents: what a command changes there is worth a word."""
     state = {}
     for path in _files(project_root):

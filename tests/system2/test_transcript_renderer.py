@@ -13,7 +13,7 @@ from system2.entries import (
     WorkflowEnd,
     WorkflowStart,
 )
-from system2.telling import told
+from system2.transcript_renderer import render_transcript
 from system2.view import WorkflowView, view_of
 from tests.system2.kit import CONTRACT, Bench, done, said
 
@@ -25,7 +25,7 @@ def begun(tmp_path: Path, *replies: object) -> Bench:
 
 
 def status_of(view: WorkflowView, *, is_live: bool = True) -> str:
-    return told(view, is_live=is_live).splitlines()[2]
+    return render_transcript(view, is_live=is_live).splitlines()[2]
 
 
 def test_a_workflow_is_told_with_its_gates_agents_and_cost(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_workflow_is_told_with_its_gates_agents_and_cost(tmp_path: Path) -> No
     bench.transcript.write(
         WorkflowEnd(total_cost={}, duration_s=754, status="aborted", exit_code=1, error="aborted at gate 1")
     )
-    lines = told(view_of(bench.lines), is_live=False).splitlines()
+    lines = render_transcript(view_of(bench.lines), is_live=False).splitlines()
     assert lines[0] == f"workflow {bench.transcript.run_id}"
     assert lines[1] == "task     build\\x1b[2J it"
     assert lines[2] == "status   aborted: aborted at gate 1"
@@ -71,6 +71,6 @@ def test_a_reached_ceiling_is_told_in_words(tmp_path: Path) -> None:
     bench = begun(tmp_path)
     bench.transcript.write(Notice(kind="warning", message="a\nb"))
     bench.transcript.write(WorkflowEnd(total_cost={}, duration_s=1, status="cost_ceiling", exit_code=4))
-    text = told(view_of(bench.lines), is_live=False)
+    text = render_transcript(view_of(bench.lines), is_live=False)
     assert "status   cost ceiling reached\n" in text
     assert text.endswith("warnings\n  a")

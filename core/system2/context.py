@@ -11,8 +11,8 @@ from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
-from system2.asking import Asking
 from system2.cost import CostTracker
+from system2.human_input import HumanInput
 from system2.logs import Log
 from system2.model_calls import ModelCalls
 from system2.policies import BashPolicy, QuestionPolicy, RefuseBash, SafeChoices
@@ -20,7 +20,7 @@ from system2.settings import WorkflowSettings
 from system2.transcript import Transcript
 
 
-class Workshop:
+class WorkflowContext:
     """Made once for a workflow, and closed at its end. No file or process is touched before an agent works.
 
     Raises SandboxError where the project root is no folder. `sleep` waits before another attempt of a call.
@@ -42,8 +42,8 @@ class Workshop:
         self.project_root, self.settings, self.model = project_root, settings, model
         self.costs, self.transcript, self.log = costs, transcript, log
         self.abort = threading.Event()
-        self.asking = Asking(questions or SafeChoices(), bash or RefuseBash(), transcript)
-        self.calls = ModelCalls(model, costs, transcript, log, self.asking, abort=self.abort, sleep=sleep)
+        self.human_input = HumanInput(questions or SafeChoices(), bash or RefuseBash(), transcript)
+        self.calls = ModelCalls(model, costs, transcript, log, self.human_input, abort=self.abort, sleep=sleep)
         self.shell = ShellSettings(
             safety_mode=settings.safety_mode, blocklist=settings.bash_blocklist, network=settings.bash_network
         )

@@ -22,7 +22,7 @@ _NOT_USED = frozenset({"tool_exec", "notice", "workflow_end", "text"})
 """Entries of which a resume uses no text."""
 
 
-def with_secrets(path: Path, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def restore_secrets(path: Path, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries of a transcript with the secrets that the environment holds.
 
     A tool's result with any other secret becomes UNKNOWN. Raises UsageError where anything else holds one.
