@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aeon_core.amounts import money
 from aeon_tui.workflow_rows import pipeline_rows
 from aeon_tui.workflow_state import WORKFLOW, WorkflowState
-from aeon_widgets.marks import run_style
+from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
 

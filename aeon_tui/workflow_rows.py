@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aeon_tui.workflow_state import WORKFLOW, WorkflowState, gate_key
-from aeon_widgets.marks import run_style
+from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, duration
 from aeon_widgets.workflow_pipeline import PipelineRow
 from system2.constants import DELEGATION_MAP, GATES

@@ -10,7 +10,7 @@ from aeon_core.journal.parts import RepairView, StepView
 from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import STATUS_STYLES, Output
 from aeon_tui.cli._passes import Section
-from aeon_widgets.marks import shown_status
+from aeon_widgets.icons import shown_status
 
 INDENT = "    "
 NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}

@@ -23,8 +23,8 @@ from aeon_tui.screens.run_search import Runs, RunSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.run_columns import ordered
-from aeon_widgets.run_head import RunHead
 from aeon_widgets.run_list import RunList
+from aeon_widgets.run_list_header import RunListHeader
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import RunLine, as_tree
 
@@ -100,7 +100,7 @@ class BrowserScreen(FilteredScreen):
         yield RunsText()
         with Container(id="runs"):
             with Vertical(id="list"):
-                yield RunHead()
+                yield RunListHeader()
                 yield RunList()
             yield PreviewPane(self.clock)
         yield KeyFooter()
@@ -241,7 +241,7 @@ class BrowserScreen(FilteredScreen):
         had_one = rows.selected is not None
         rows.tick(self.clock())
         rows.update_lines(lines, wanted, where_empty=where_empty, keep=keep)
-        self.query_one(RunHead).update_order(self._order or "age")
+        self.query_one(RunListHeader).update_order(self._order or "age")
         self._show_preview()
         if had_one != (rows.selected is not None):
             self.refresh_bindings()  # the keys that do something with the selected run
@@ -285,8 +285,8 @@ class BrowserScreen(FilteredScreen):
         """Order by the next of age, cost and scores."""
         self._order_by(ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)])
 
-    @on(RunHead.Ordered)
-    def _title_clicked(self, event: RunHead.Ordered) -> None:
+    @on(RunListHeader.Ordered)
+    def _title_clicked(self, event: RunListHeader.Ordered) -> None:
         self._order_by(event.order if event.order in ORDERS and event.order != self._order else "")
 
     def _order_by(self, order: str) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from aeon_tui.comparing import REFRESH_SECONDS, Compared, Comparing
-from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareView
 from aeon_widgets.footer import KeyFooter, fit_footer
@@ -39,7 +39,7 @@ class CompareScreen(Screen[None]):
         self._comparing = Comparing(left, right)
 
     def compose(self) -> ComposeResult:
-        yield CompareHeads()
+        yield CompareHeader()
         yield CompareView()
         yield KeyFooter()
 
@@ -49,7 +49,7 @@ class CompareScreen(Screen[None]):
         view = self.query_one(CompareView)
         view.where_empty = ("reading …",)
         self.set_focus(view)
-        self.query_one(CompareHeads).update_runs([ComparedRun(path.stem) for path in self._paths])
+        self.query_one(CompareHeader).update_runs([ComparedRun(path.stem) for path in self._paths])
         self.set_interval(REFRESH_SECONDS, self._read_if_active)
 
     def on_screen_resume(self) -> None:
@@ -72,7 +72,7 @@ class CompareScreen(Screen[None]):
 
     def _take(self, compared: Compared) -> None:
         if self.is_attached:
-            self.query_one(CompareHeads).update_runs(compared[:2], compared.comparison.relation)
+            self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
             self.query_one(CompareView).show(compared.comparison)
 
     def on_resize(self) -> None:
@@ -80,20 +80,20 @@ class CompareScreen(Screen[None]):
 
     @property
     def _side(self) -> int:
-        return self.query_one(CompareHeads).side
+        return self.query_one(CompareHeader).side
 
     def on_compare_view_shown(self, event: CompareView.Shown) -> None:
         event.stop()
-        heads = self.query_one(CompareHeads)
+        heads = self.query_one(CompareHeader)
         heads.place, heads.beside = event.view.place, event.view.is_beside
 
     def on_compare_view_side_wanted(self, event: CompareView.SideWanted) -> None:
         event.stop()
-        self.query_one(CompareHeads).side = event.side
+        self.query_one(CompareHeader).side = event.side
 
-    def on_compare_heads_clicked(self, event: CompareHeads.Clicked) -> None:
+    def on_compare_header_clicked(self, event: CompareHeader.Clicked) -> None:
         event.stop()
-        self.query_one(CompareHeads).side = event.side
+        self.query_one(CompareHeader).side = event.side
         if event.again:
             self.action_open_side()
 
@@ -106,12 +106,12 @@ class CompareScreen(Screen[None]):
 
     def action_other_side(self) -> None:
         """Choose the other run."""
-        self.query_one(CompareHeads).side = 1 - self._side
+        self.query_one(CompareHeader).side = 1 - self._side
 
     def action_swap(self) -> None:
         """Exchange the runs; the same one stays chosen."""
         self._paths.reverse()
-        self.query_one(CompareHeads).side = 1 - self._side
+        self.query_one(CompareHeader).side = 1 - self._side
         self._comparing.swap()
         self._read()
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 from aeon_core.errors import UsageError
 from aeon_core.places import expanded
 from aeon_core.visible import visible
-from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.virtual_list import Piece, RowsView
 
 Form = Literal["md", "html", "json"]
 FORMS: dict[Form, str] = {"md": "Markdown", "html": "a web page", "json": "JSON, the whole history"}

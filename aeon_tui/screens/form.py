@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from aeon_core.visible import visible
 from aeon_tui.model_choices import ModelChoice
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 LABEL = 11
 """Cells that the names of fields take."""

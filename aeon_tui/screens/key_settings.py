@@ -22,8 +22,8 @@ from aeon_tui.screens.keys import label_of, shown_key
 from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text import fit
+from aeon_widgets.virtual_list import Piece, RowsView
 
 _PLACE, _WHAT, _KEYS = 18, 26, 15
 

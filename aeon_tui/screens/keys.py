@@ -10,7 +10,7 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import format_key
 from textual.screen import ModalScreen
 
-from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
+from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
 from aeon_widgets.text_view import Block, TextView
 
 SHOWN = {

@@ -18,7 +18,7 @@ from typing_extensions import override
 from aeon_core.journal.records import Verdict
 from aeon_core.visible import visible
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.lines import Piece, RowsView
+from aeon_widgets.virtual_list import Piece, RowsView
 
 _VERDICTS: dict[Verdict, str] = {"good": "it does what was asked for", "bad": "it does not, or it is wrong"}
 _HINT = "Kept in the run's journal; the last label counts. Settings show how often the judge agreed with you."

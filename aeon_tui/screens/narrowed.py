@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import fit_footer
-from aeon_widgets.lines import RowsView
+from aeon_widgets.virtual_list import RowsView
 
 Row = TypeVar("Row")
 

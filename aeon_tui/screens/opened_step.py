@@ -10,7 +10,7 @@ from aeon_core.journal.left_out import RecordOf
 from aeon_core.journal.view import CallView, RunView
 from aeon_tui.screens.latest import Latest
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.opened import Opened, opened
+from aeon_widgets.step_detail import StepDetail, step_detail
 
 Take = Callable[[], None]
 
@@ -22,13 +22,13 @@ class OpenedStep:
         self._has_come = has_come
         self._reading = Latest(screen, "opened")
         self._wanted: tuple[RunView, int, RowKey | None] | None = None
-        self._filled: Opened | None = None
+        self._filled: StepDetail | None = None
 
     def filled(
         self, view: RunView, key: RowKey | None, calls: Sequence[CallView], record_of: RecordOf
-    ) -> Opened | None:
+    ) -> StepDetail | None:
         """Return the row's step or calls in full; None where the view holds all, or until they have been read."""
-        found = opened(view, key, calls)
+        found = step_detail(view, key, calls)
         if not found.lean:
             return None
         wanted = (view, view.last_seq, key)
@@ -37,11 +37,11 @@ class OpenedStep:
             self._reading.do(lambda: self._read(wanted, found, record_of))
         return self._filled
 
-    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: Opened, record_of: RecordOf) -> Take:
+    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: StepDetail, record_of: RecordOf) -> Take:
         filled = found.filled(record_of)
         return lambda: self._take(wanted, filled)
 
-    def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: Opened) -> None:
+    def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: StepDetail) -> None:
         if wanted is self._wanted:
             self._filled = filled
             self._has_come()

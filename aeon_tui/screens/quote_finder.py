@@ -14,15 +14,15 @@ from aeon_core.journal.view import RunView
 from aeon_core.judge.quote import find_quote
 from aeon_tui.screens.latest import Latest
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.judgement_text import Verdict
-from aeon_widgets.opened import Opened, opened
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.step_detail import StepDetail, step_detail
+from aeon_widgets.verdict_text import Verdict
 
 
 @dataclass(frozen=True)
 class _Place:
     key: RowKey
-    opened: Opened
+    opened: StepDetail
 
 
 class QuoteFinder:
@@ -55,12 +55,12 @@ class QuoteFinder:
 
 def _places(about: str, view: RunView, tree: PlanTree) -> Iterator[_Place]:
     """Yield where the quote may be, the likeliest first: the last answer, then the steps."""
-    answers = [_Place(key, opened(view, key, tree.calls_of(key))) for key in tree.answers]
-    steps = [_Place(RowKey("step", step_id), opened(view, RowKey("step", step_id), [])) for step_id in view.steps]
+    answers = [_Place(key, step_detail(view, key, tree.calls_of(key))) for key in tree.answers]
+    steps = [_Place(RowKey("step", step_id), step_detail(view, RowKey("step", step_id), [])) for step_id in view.steps]
     yield from (*steps, *answers) if about in ("step", "plan") else (*answers, *steps)
 
 
-def _texts(place: Opened) -> Iterator[str]:
+def _texts(place: StepDetail) -> Iterator[str]:
     """Yield the texts of a step, or of the last reply of an answer; an output also with its values side by side."""
     if place.step is not None:
         yield place.step.description

@@ -20,11 +20,11 @@ from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.moment_line import MomentLine
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.position_line import PositionLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
@@ -42,7 +42,7 @@ class RunPanes(Screen[None]):
     """
 
     ESCAPE_TO_MINIMIZE = True
-    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, MomentLine, Footer"
+    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, Footer"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
@@ -80,7 +80,7 @@ class RunPanes(Screen[None]):
         with Horizontal(id="timeline"):
             yield PassLine()
             yield Scrubber()
-        yield MomentLine()
+        yield PositionLine()
         if self.guide:
             yield Static(self.guide, id="guide", markup=False)
         with Body(id="body"):

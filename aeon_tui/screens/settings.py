@@ -20,9 +20,9 @@ from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
 from aeon_tui.served import is_served
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import TextView
+from aeon_widgets.virtual_list import Piece, RowsView
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from aeon_tui.screens.run_panes import RunPanes
 from aeon_tui.screens.travel import Travel, shown_moment
 from aeon_tui.stops import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.moment_line import MomentLine
 from aeon_widgets.pass_line import PassLine, Place
+from aeon_widgets.position_line import PositionLine
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import TABS, StepText
 
@@ -74,7 +74,7 @@ class TimeTravel(RunPanes):
             if self.goes_on or first != self.view.last_seq:
                 self._go(to_seq(first))
         shown = shown_moment(travel, self.view, asked=self.asks)
-        self.query_one(MomentLine).update_moment(shown, travel.reading)
+        self.query_one(PositionLine).update_moment(shown, travel.reading)
         scrubber = self.query_one(Scrubber)
         scrubber.set_class(self.journal is not None, "-there")
         moment = travel.moment
@@ -165,7 +165,7 @@ class TimeTravel(RunPanes):
     def on_scrubber_moved(self, event: Scrubber.Moved) -> None:
         self._go(to_share(event.share))
 
-    def on_moment_line_left(self) -> None:
+    def on_position_line_left(self) -> None:
         self.action_now()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -15,7 +15,7 @@ from aeon_tui.feed import failure
 from aeon_tui.moments import Closed, Moment, Moments
 from aeon_tui.screens.latest import Latest
 from aeon_tui.stops import Move, to_seq
-from aeon_widgets.moment_line import Shown
+from aeon_widgets.position_line import RunPosition
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ class Travel:
         self._has_come()
 
 
-def shown_moment(travel: Travel, now: RunView, *, asked: bool) -> Shown | None:
+def shown_moment(travel: Travel, now: RunView, *, asked: bool) -> RunPosition | None:
     """Return what a person is told of the moment that is shown, None where that is now."""
     moment = travel.moment
     if moment is None:
         return None
     phase = moment.view.phases[-1] if moment.view.phases else None
-    return Shown(
+    return RunPosition(
         pass_number=phase.pass_number if phase is not None else 0,
         phase=phase.phase if phase is not None and not phase.finished else "",
         record=moment.seq,

@@ -23,13 +23,13 @@ from aeon_tui.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_be
 from aeon_tui.workflow_talk import gate_items, items_of, whole_items
 from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.lines import RowsView
 from aeon_widgets.text import count, one_line
+from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_head import WorkflowFacts, WorkflowHead
+from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
-from aeon_widgets.workflow_talk import TalkItem, WorkflowTalk
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
@@ -58,7 +58,7 @@ class WorkflowScreen(WorkflowPanes):
         self.state = WorkflowState()
         self._feed, self._runner, self._clock = feed, runner, clock
         self._asking = WorkflowAsking(self, runner.desk if runner is not None else None, guard)
-        self._items: dict[str, list[TalkItem]] = {}
+        self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
         self._shown_key = ""
@@ -128,7 +128,7 @@ class WorkflowScreen(WorkflowPanes):
         rows = pipeline_rows(self.state, self.status, now, goes_on=self.goes_on)
         self.query_one(WorkflowPipeline).update_rows(rows, self.state.current)
         self._show_talk()
-        self.query_one(WorkflowHead).update_facts(self._facts(now))
+        self.query_one(WorkflowHeader).update_facts(self._facts(now))
 
     def _facts(self, now: str) -> WorkflowFacts:
         state, view = self.state, self.state.view
@@ -161,7 +161,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _show_talk(self) -> None:
         key = self.query_one(WorkflowPipeline).selected
-        talk = self.query_one(WorkflowTalk)
+        talk = self.query_one(WorkflowConversation)
         items = self._items_of(key)
         if key != self._shown_key:
             self._shown_key, self._artifact = key, 0
@@ -172,7 +172,7 @@ class WorkflowScreen(WorkflowPanes):
         else:
             talk.update_items(items)
 
-    def _items_of(self, key: str) -> list[TalkItem]:
+    def _items_of(self, key: str) -> list[ConversationItem]:
         if (gate := gate_of(key)) is not None:
             return gate_items(self.state, gate)
         agent = self.state.view.agents.get(key)
@@ -182,11 +182,11 @@ class WorkflowScreen(WorkflowPanes):
         for entry in agent.entries[taken:]:
             items += items_of(entry)
         self._taken[key] = len(agent.entries)
-        return items or [TalkItem("○", "muted", "this agent has not begun")]
+        return items or [ConversationItem("○", "muted", "this agent has not begun")]
 
-    def _warned(self) -> list[TalkItem]:
+    def _warned(self) -> list[ConversationItem]:
         warnings = self._runner.warnings if self._runner is not None else []
-        return [TalkItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
+        return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
 
     def _how_to_go_on(self) -> str:
         if self._is_resumable:
@@ -288,7 +288,7 @@ class WorkflowScreen(WorkflowPanes):
         """Go to where the workflow is, and stay with it."""
         self.query_one(WorkflowPipeline).follow(self.state.current)
         self._show_talk()
-        self.query_one(WorkflowTalk).action_follow()
+        self.query_one(WorkflowConversation).action_follow()
 
     def action_abort(self) -> None:
         """Ask, and end the workflow; it can be gone on with."""

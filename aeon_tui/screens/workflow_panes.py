@@ -13,14 +13,14 @@ from textual.screen import Screen
 from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.pane import Pane
 from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_head import WorkflowHead
+from aeon_widgets.workflow_conversation import WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowHeader
 from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
-from aeon_widgets.workflow_talk import WorkflowTalk
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-low"), (30, "-tall")]
-PANES: dict[int, type[Pane]] = {1: WorkflowPipeline, 2: WorkflowTalk, 3: WorkflowArtifact, 6: WorkflowPanel}
+PANES: dict[int, type[Pane]] = {1: WorkflowPipeline, 2: WorkflowConversation, 3: WorkflowArtifact, 6: WorkflowPanel}
 """The panes by the key that leads to them."""
 TALK, ARTIFACT, DECISION = 2, 3, 6
 KEYS: list[BindingType] = [
@@ -45,19 +45,19 @@ CSS = """
         background: $background;
         #body { height: 1fr; min-height: 5; layout: horizontal; background: $background; }
         WorkflowPipeline { width: 38; height: 100%; }
-        WorkflowTalk { width: 1fr; height: 100%; }
+        WorkflowConversation { width: 1fr; height: 100%; }
         WorkflowArtifact { width: 1fr; height: 100%; display: none; }
         &.-artifact WorkflowArtifact { display: block; }
-        &.-artifact WorkflowTalk { display: none; }
+        &.-artifact WorkflowConversation { display: none; }
         &.-narrow #body { layout: vertical; }
         &.-narrow WorkflowPipeline { width: 100%; height: 8; }
-        &.-narrow WorkflowTalk, &.-narrow WorkflowArtifact { width: 100%; height: 1fr; }
+        &.-narrow WorkflowConversation, &.-narrow WorkflowArtifact { width: 100%; height: 1fr; }
         &.-wide WorkflowPipeline { width: 47; }
         &.-roomy WorkflowPipeline { width: 40%; }
-        &.-roomy WorkflowTalk, &.-roomy WorkflowArtifact { display: block; }
+        &.-roomy WorkflowConversation, &.-roomy WorkflowArtifact { display: block; }
         &.-asking-gate.-low #body { height: 5; min-height: 3; }
         &.-asking-gate.-low WorkflowPanel { height: 1fr; max-height: 100%; }
-        &.-asking.-low.-narrow WorkflowTalk, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
+        &.-asking.-low.-narrow WorkflowConversation, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
         &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
     }
@@ -68,7 +68,7 @@ class WorkflowPanes(Screen[None]):
     """The pipeline, the selected agent's conversation, and the artifacts. It does nothing to the workflow."""
 
     ESCAPE_TO_MINIMIZE = True
-    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHead, Footer"
+    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, Footer"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = KEYS
@@ -85,10 +85,10 @@ class WorkflowPanes(Screen[None]):
         """Read the artifact anew that belongs to the selected row."""
 
     def compose(self) -> ComposeResult:
-        yield WorkflowHead()
+        yield WorkflowHeader()
         with Container(id="body"):
             yield WorkflowPipeline()
-            yield WorkflowTalk()
+            yield WorkflowConversation()
             yield WorkflowArtifact()
         yield KeyFooter()
 

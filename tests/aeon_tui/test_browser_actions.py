@@ -19,8 +19,8 @@ from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.export_run import ExportDialog, FormRows
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.run_head import RunHead
 from aeon_widgets.run_list import RunList
+from aeon_widgets.run_list_header import RunListHeader
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.test_browser import browsing, settle, summary, text
 from tests.aeon_tui.test_browser_filter import tasks, title
@@ -257,14 +257,14 @@ async def test_o_orders_by_cost_then_by_scores_with_live_runs_first() -> None:
 
 async def test_a_click_on_a_title_orders_and_another_one_goes_back() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
-        head = screen.query_one(RunHead)
+        head = screen.query_one(RunListHeader)
         at = str(head.render()).index("compl")
-        by_scores = await tried(pilot, screen, lambda: pilot.click(RunHead, offset=(at, 0)))
+        by_scores = await tried(pilot, screen, lambda: pilot.click(RunListHeader, offset=(at, 0)))
         assert by_scores[2] == "good"
         assert "compl coh▾" in str(head.render())
-        await pilot.click(RunHead, offset=(2, 0))
+        await pilot.click(RunListHeader, offset=(2, 0))
         assert tasks(screen) == by_scores
-        assert (await tried(pilot, screen, lambda: pilot.click(RunHead, offset=(at, 0))))[2] == "poor"
+        assert (await tried(pilot, screen, lambda: pilot.click(RunListHeader, offset=(at, 0))))[2] == "poor"
 
 
 async def test_s_asks_for_each_status_that_there_is_and_then_for_all() -> None:

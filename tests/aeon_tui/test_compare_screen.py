@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from aeon_tui.screens.browser import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.run import RunScreen
-from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_view import CompareView
 from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, until, written
 from tests.aeon_tui.passes import converged_run, given_up_run, hostile_passes
@@ -28,8 +28,8 @@ def two(folder: Path, left: Recording | None = None, right: Recording | None = N
     )
 
 
-def heads(pilot: Pilot[None]) -> CompareHeads:
-    return pilot.app.screen.query_one(CompareHeads)
+def heads(pilot: Pilot[None]) -> CompareHeader:
+    return pilot.app.screen.query_one(CompareHeader)
 
 
 async def test_the_runs_are_told_with_their_differences(tmp_path: Path) -> None:
@@ -54,9 +54,9 @@ async def test_enter_opens_the_run_that_is_chosen(tmp_path: Path, keys: tuple[st
 async def test_a_second_click_on_a_name_opens_its_run(tmp_path: Path) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
-        await pilot.click(CompareHeads, offset=(100, 1))
+        await pilot.click(CompareHeader, offset=(100, 1))
         assert heads(pilot).side == 1
-        await pilot.click(CompareHeads, offset=(100, 1), times=2)
+        await pilot.click(CompareHeader, offset=(100, 1), times=2)
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
 
 

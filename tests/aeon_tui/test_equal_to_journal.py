@@ -23,7 +23,6 @@ from aeon_tui.screens.run import RunScreen
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.lines import LinesView
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
@@ -31,6 +30,7 @@ from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.ttl_gauge import TTLGauge
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, plan
 from tests.aeon_tui.own_fold import OwnFold, Record, records_of
 from tests.recorded_runs import RUNS

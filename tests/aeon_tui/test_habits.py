@@ -6,12 +6,12 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_tui.screens.run import RunScreen
+from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, SEVERITY_ICONS
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.lines import LinesView
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.marks import LEVELS, ROW_ICONS, RUN_STYLES, SEVERITY_ICONS
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import Passes, issue, step
 from tests.aeon_tui.scenes import SCENES, Scene, opened, texts

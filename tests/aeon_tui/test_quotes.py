@@ -8,8 +8,8 @@ import pytest
 
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.lines import LinesView
 from aeon_widgets.outcome import Outcome
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.passes import (
     NOT_JUDGED,
     QUESTION,

@@ -17,10 +17,10 @@ from aeon_tui.screens.run import RunScreen
 from aeon_tui.screens.search import SearchScreen
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.decision_panel import ApprovalText
-from aeon_widgets.lines import LinesView
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.passes import Passes, step
 from tests.aeon_tui.recordings import finished_run

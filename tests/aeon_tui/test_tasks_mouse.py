@@ -22,12 +22,12 @@ from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.lines import LinesView
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.step_pane import StepPane, StepText, TabBar
 from aeon_widgets.ttl_gauge import TTLGauge
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.passes import converged_run, first_pass
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.aeon_tui.states import STATES, Asked, on, run_screen

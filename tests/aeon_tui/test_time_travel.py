@@ -17,16 +17,16 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.convergence import ConvergencePane, convergence_parts
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.judgement_text import Verdict
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.moment_line import MomentLine
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine, Place
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.position_line import PositionLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane, StepText
+from aeon_widgets.verdict_text import Verdict
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import START
@@ -58,7 +58,7 @@ class Traveller:
 
     @property
     def line(self) -> str:
-        line = self.screen.query_one(MomentLine)
+        line = self.screen.query_one(PositionLine)
         return line.render().plain if line.display else ""
 
     @property
@@ -168,7 +168,7 @@ async def test_the_mark_says_which_moment_it_is_and_how_to_return(path: Path) ->
         told = f"◀ PAST MOMENT · pass 1 · record {FIRST_END} of {LAST} · {time:%H:%M:%S} · Esc or End returns to now"
         ways = "[ ] passes · { } records"
         assert run.line == told.replace("Esc or", f"{ways} · Esc or")
-        assert await run.pilot.click(MomentLine)
+        assert await run.pilot.click(PositionLine)
         await run.settle()
         assert (run.seq, run.line) == (None, "")
 

@@ -10,7 +10,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import fold
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.moment_line import MomentLine
+from aeon_widgets.position_line import PositionLine
 from tests.aeon_tui.test_approval import until
 from tests.aeon_tui.test_reviews import Reviewed
 
@@ -33,7 +33,7 @@ async def test_a_question_is_shown_in_the_past_and_decided_there_about_now(tmp_p
         assert second.point == "pass"
         assert screen.travel.moment is not None
         assert screen.travel.moment.seq == 1, "the reader stays where they are"
-        line = screen.query_one(MomentLine).render().plain
+        line = screen.query_one(PositionLine).render().plain
         assert "the run waits for you" in line
         assert screen.query_one(ApprovalPanel).display
         await pilot.press("escape")

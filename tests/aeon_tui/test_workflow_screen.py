@@ -13,9 +13,9 @@ from aeon_tui.screens.workflow import WorkflowScreen
 from aeon_tui.workflow_feed import TranscriptFeed
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_panel import ChoiceRows, WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
-from aeon_widgets.workflow_talk import WorkflowTalk
 from system2.policies import Question
 from system2.view import read_workflow
 from tests.aeon_tui.workflows import (
@@ -204,11 +204,11 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
         assert isinstance(screen, WorkflowScreen)
         await until(pilot, lambda: screen.status == "failed")
         assert screen.query_one(WorkflowPipeline).selected == "workflow"
-        assert "the credentials were refused" in screen.query_one(WorkflowTalk).text
+        assert "the credentials were refused" in screen.query_one(WorkflowConversation).text
         assert rows(app)["spec-coordinator"] == "stopped"
         screen.query_one(WorkflowPipeline).move_to(3)
         await pilot.pause()
-        talk = screen.query_one(WorkflowTalk)
+        talk = screen.query_one(WorkflowConversation)
         assert "I look at what is there first, as spec-coordinator." in talk.text
         assert "ThrottlingException · again in 2.0 s" in talk.text
         assert "⚠ flagged" in talk.text
@@ -222,7 +222,7 @@ async def test_enter_opens_one_call_and_closes_it() -> None:
     app = app_on(at_work(), live=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("2")
-        talk = app.screen.query_one(WorkflowTalk)
+        talk = app.screen.query_one(WorkflowConversation)
         place = next(index for index, line in enumerate(talk.text.split("\n")) if "Bash" in line)
         talk.move_to(place)
         await pilot.press("enter")
@@ -244,7 +244,7 @@ async def test_the_artifact_is_shown_as_it_is_now(tmp_path: Path) -> None:
         assert artifact.pane_title == "spec/scope.md"
         assert "• [red]no markup[/red] \\x1b[31m" in artifact.text
         await pilot.press("t")
-        assert app.screen.focused is app.screen.query_one(WorkflowTalk)
+        assert app.screen.focused is app.screen.query_one(WorkflowConversation)
 
 
 async def test_a_file_outside_the_project_is_not_read(tmp_path: Path) -> None:

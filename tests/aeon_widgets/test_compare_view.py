@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 
 from aeon_core.journal.view import fold
 from aeon_themes import fallback_variables
-from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
 from aeon_widgets.compare_text import CompareRow, text_rows
 from aeon_widgets.compare_view import CompareView
@@ -28,7 +28,7 @@ class Shown(App[None]):
         return fallback_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield CompareHeads()
+        yield CompareHeader()
         yield CompareView()
 
     def on_mount(self) -> None:
@@ -178,7 +178,7 @@ async def test_a_difference_is_brought_in_sight_with_what_stands_below_it() -> N
 async def test_the_heads_tell_both_runs_how_they_descend_and_which_is_chosen() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
-        heads = app.query_one(CompareHeads)
+        heads = app.query_one(CompareHeader)
         one, gone = ComparedRun("r", fold(converged_run().records)), ComparedRun("gone", problem="no journal")
         heads.update_runs([one, gone], "B is a fork of A, from pass 2")
         heads.place = "difference 1 of 2"
@@ -198,16 +198,16 @@ async def test_a_click_on_a_head_asks_for_its_run_and_a_second_one_to_open_it() 
     clicked: list[tuple[int, bool]] = []
 
     class Clicks(Shown):
-        def on_compare_heads_clicked(self, event: CompareHeads.Clicked) -> None:
+        def on_compare_header_clicked(self, event: CompareHeader.Clicked) -> None:
             clicked.append((event.side, event.again))
 
     app = Clicks(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
-        app.query_one(CompareHeads).update_runs([ComparedRun("a"), ComparedRun("b")])
-        await pilot.click(CompareHeads, offset=(100, 1))
-        await pilot.click(CompareHeads, offset=(10, 0))
-        app.query_one(CompareHeads).beside = False
+        app.query_one(CompareHeader).update_runs([ComparedRun("a"), ComparedRun("b")])
+        await pilot.click(CompareHeader, offset=(100, 1))
+        await pilot.click(CompareHeader, offset=(10, 0))
+        app.query_one(CompareHeader).beside = False
         await pilot.pause()
-        await pilot.click(CompareHeads, offset=(10, 1), times=2)
-        await pilot.click(CompareHeads, offset=(90, 2))
+        await pilot.click(CompareHeader, offset=(10, 1), times=2)
+        await pilot.click(CompareHeader, offset=(90, 2))
     assert clicked == [(1, False), (0, False), (0, True), (1, False)]

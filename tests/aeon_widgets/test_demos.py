@@ -24,12 +24,12 @@ from aeon_widgets.demo_runs import RECORDING, RUN_ID, runs
 from aeon_widgets.demos import DEMOS, LAST, Demo, Moment
 from aeon_widgets.plan_tree import PlanTree
 
-NO_WIDGETS = {"decision_panel", "demo", "demos", "demo_runs", "demo_workflow", "lines", "pane"}
+NO_WIDGETS = {"decision_panel", "demo", "demos", "demo_runs", "demo_workflow", "virtual_list", "pane"}
 """Modules of the demos, and of what widgets are made of."""
 SHOWN = {
     "answer_keys": "a approve",
     "approval_panel": "The pass converged",
-    "compare_heads": "Compare",
+    "compare_header": "Compare",
     "compare_view": "B TTL       17 of 33 cycles used",
     "convergence": "✔ complete ▁█ 1.00 +1.00",
     "filter_line": "design a REST API for",
@@ -37,12 +37,12 @@ SHOWN = {
     "issues": "Nothing was found.",
     "log_pane": "converged",
     "match_list": "design a REST API for",
-    "moment_line": "pass 2",
+    "position_line": "pass 2",
     "outcome": "A REST API for invoices",
     "pass_line": "complete 1.00 coherent 1.00",
     "plan_tree": "s5.4 Work out the access rules",
     "repairs": "plan JSON repaired",
-    "run_head": "design a REST API for",
+    "run_list_header": "design a REST API for",
     "run_header": "SIMULATED",
     "run_list": "converged",
     "run_preview": "design a REST API for",
@@ -51,10 +51,10 @@ SHOWN = {
     "text_view": "design a REST API for",
     "ttl_gauge": "33 cycles left",
     "workflow_artifact": "src/      │ nothing yet",
-    "workflow_head": "⚠ over $2.00",
+    "workflow_header": "⚠ over $2.00",
     "workflow_panel": "a approve · w reject",
     "workflow_pipeline": "? gate 0 scope",
-    "workflow_talk": "I look at what is there first.",
+    "workflow_conversation": "I look at what is there first.",
 }
 """What of the run is to be seen in each, with the whole of it, on 80 columns."""
 demos = pytest.mark.parametrize("demo", DEMOS.values(), ids=DEMOS)

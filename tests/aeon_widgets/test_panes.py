@@ -9,7 +9,7 @@ from aeon_core.entities import RunResult
 from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.view import CallView, RepairView, RunView, StepView, ToolCallView
-from aeon_widgets.marks import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
+from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import RunHeader, gauge, spent
 from aeon_widgets.run_list import RunList

@@ -11,7 +11,7 @@ from aeon_core.journal.adaptive_parts import AssessmentView, ProfileView
 from aeon_core.journal.parts import PhaseView
 from aeon_core.journal.view import RunView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
-from aeon_widgets.findings_text import profile_blocks
+from aeon_widgets.issue_text import profile_blocks
 from aeon_widgets.pass_line import pass_parts
 from aeon_widgets.ttl_gauge import depth
 

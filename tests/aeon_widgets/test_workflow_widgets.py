@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_widgets.markdown_text import markdown_blocks
-from aeon_widgets.workflow_head import WorkflowFacts, gauge
+from aeon_widgets.workflow_header import WorkflowFacts, gauge
 
 
 def test_headings_lists_code_and_quotes_are_told_apart() -> None:

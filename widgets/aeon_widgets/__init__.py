@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from aeon_widgets.answer_keys import AnswerKeys as AnswerKeys
     from aeon_widgets.approval_panel import ApprovalPanel as ApprovalPanel
     from aeon_widgets.call_rows import RowKey as RowKey
-    from aeon_widgets.compare_heads import CompareHeads as CompareHeads
+    from aeon_widgets.compare_header import CompareHeader as CompareHeader
     from aeon_widgets.compare_rows import ComparedRun as ComparedRun
     from aeon_widgets.compare_rows import compare as compare
     from aeon_widgets.compare_view import CompareView as CompareView
@@ -49,20 +49,18 @@ if TYPE_CHECKING:
     from aeon_widgets.filter_line import FilterLine as FilterLine
     from aeon_widgets.footer import KeyFooter as KeyFooter
     from aeon_widgets.issues import IssuesPane as IssuesPane
-    from aeon_widgets.lines import LinesView as LinesView
-    from aeon_widgets.lines import RowsView as RowsView
     from aeon_widgets.log_pane import LogPane as LogPane
     from aeon_widgets.match_list import MatchList as MatchList
-    from aeon_widgets.moment_line import MomentLine as MomentLine
-    from aeon_widgets.moment_line import Shown as Shown
     from aeon_widgets.outcome import Outcome as Outcome
     from aeon_widgets.pane import Pane as Pane
     from aeon_widgets.pass_line import PassLine as PassLine
     from aeon_widgets.plan_tree import PlanTree as PlanTree
+    from aeon_widgets.position_line import PositionLine as PositionLine
+    from aeon_widgets.position_line import RunPosition as RunPosition
     from aeon_widgets.repairs import RepairsPane as RepairsPane
-    from aeon_widgets.run_head import RunHead as RunHead
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_list import RunList as RunList
+    from aeon_widgets.run_list_header import RunListHeader as RunListHeader
     from aeon_widgets.run_preview import Kin as Kin
     from aeon_widgets.run_preview import RunPreview as RunPreview
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
@@ -72,12 +70,14 @@ if TYPE_CHECKING:
     from aeon_widgets.step_pane import StepPane as StepPane
     from aeon_widgets.text_view import TextView as TextView
     from aeon_widgets.ttl_gauge import TTLGauge as TTLGauge
+    from aeon_widgets.virtual_list import LinesView as LinesView
+    from aeon_widgets.virtual_list import RowsView as RowsView
 
 
 _PUBLIC = {
     "AnswerKeys": "answer_keys",
     "ApprovalPanel": "approval_panel",
-    "CompareHeads": "compare_heads",
+    "CompareHeader": "compare_header",
     "CompareView": "compare_view",
     "ComparedRun": "compare_rows",
     "ConvergencePane": "convergence",
@@ -85,24 +85,24 @@ _PUBLIC = {
     "IssuesPane": "issues",
     "KeyFooter": "footer",
     "Kin": "run_preview",
-    "LinesView": "lines",
+    "LinesView": "virtual_list",
     "LogPane": "log_pane",
     "MatchList": "match_list",
-    "MomentLine": "moment_line",
+    "PositionLine": "position_line",
     "Outcome": "outcome",
     "Pane": "pane",
     "PassLine": "pass_line",
     "PlanTree": "plan_tree",
     "RepairsPane": "repairs",
     "RowKey": "call_rows",
-    "RowsView": "lines",
-    "RunHead": "run_head",
+    "RowsView": "virtual_list",
+    "RunListHeader": "run_list_header",
     "RunHeader": "run_header",
     "RunLine": "run_tree",
     "RunList": "run_list",
     "RunPreview": "run_preview",
     "Scrubber": "scrubber",
-    "Shown": "moment_line",
+    "RunPosition": "position_line",
     "StepPane": "step_pane",
     "TTLGauge": "ttl_gauge",
     "TextView": "text_view",

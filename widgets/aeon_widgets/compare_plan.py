@@ -9,7 +9,7 @@ from typing import Any
 from aeon_core.journal.view import StepView
 from aeon_widgets.compare_steps import StepPair
 from aeon_widgets.compare_text import CompareRow, line_row, text_rows
-from aeon_widgets.marks import STATUS_ICONS
+from aeon_widgets.icons import STATUS_ICONS
 from aeon_widgets.text import block, one_line, pretty, readable
 
 _INDENT = "  "

@@ -16,7 +16,7 @@ from aeon_widgets.compare_plan import plan_rows
 from aeon_widgets.compare_steps import StepPair, pair_steps
 from aeon_widgets.compare_text import CompareRow, begun, line_row, text_rows
 from aeon_widgets.convergence import trend
-from aeon_widgets.marks import SEVERITY_ICONS, run_style
+from aeon_widgets.icons import SEVERITY_ICONS, run_style
 from aeon_widgets.text import block, count, duration, one_line
 
 _LABEL = 10

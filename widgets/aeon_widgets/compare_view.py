@@ -17,8 +17,8 @@ from typing_extensions import override
 
 from aeon_widgets.compare_rows import Comparison
 from aeon_widgets.compare_text import CompareRow, Span
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text import count, fit, wrap
+from aeon_widgets.virtual_list import Piece, RowsView
 
 ROOMY = 100
 """From this width on the runs stand beside each other."""

@@ -16,17 +16,17 @@ from typing_extensions import override
 from aeon_core.journal.adaptive_text import score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.values import number_of
 from aeon_core.journal.view import AssessmentView, RunView
-from aeon_widgets.judgement_text import (
+from aeon_widgets.icons import SCORE_ICONS
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text import count, one_line
+from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.verdict_text import (
     Verdict,
     checks,
     requirement_blocks,
     suspicions,
     verdicts,
 )
-from aeon_widgets.marks import SCORE_ICONS
-from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block, TextView
 
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20

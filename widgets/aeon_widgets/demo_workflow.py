@@ -6,10 +6,10 @@ from textual.containers import Vertical
 
 from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_head import WorkflowFacts, WorkflowHead
+from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_panel import WorkflowPanel, WorkflowQuestion
 from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
-from aeon_widgets.workflow_talk import TalkItem, WorkflowTalk
 
 SCOPE = """# Scope
 
@@ -28,10 +28,10 @@ ROWS = [
     PipelineRow("eval-engineer", "⊘", "muted", "skipped", "eval-engineer", detail="no prompt was changed"),
 ]
 ITEMS = [
-    TalkItem("◇", "accent", "contract: survey the repository", (("", "## Objective\nSurvey the repository."),)),
-    TalkItem("»", "text", "repo-governor says · 812 tokens", (("", "I look at what is there first."),), True),
-    TalkItem("✔", "complete", "Glob pattern=**/* · 4 ms", (("muted", "result"), ("", "README.md"))),
-    TalkItem("✖", "failed", "Read file_path=../notes · 0 ms", (("", "it is not in the project"),)),
+    ConversationItem("◇", "accent", "contract: survey the repository", (("", "## Objective\nSurvey the repository."),)),
+    ConversationItem("»", "text", "repo-governor says · 812 tokens", (("", "I look at what is there first."),), True),
+    ConversationItem("✔", "complete", "Glob pattern=**/* · 4 ms", (("muted", "result"), ("", "README.md"))),
+    ConversationItem("✖", "failed", "Read file_path=../notes · 0 ms", (("", "it is not in the project"),)),
 ]
 FACTS = WorkflowFacts(
     task="design a REST API for invoices",
@@ -52,13 +52,13 @@ def show_pipeline(widget: WorkflowPipeline, moment: object) -> None:
     widget.update_rows(ROWS, "gate 0")
 
 
-def show_talk(widget: WorkflowTalk, moment: object) -> None:
+def show_talk(widget: WorkflowConversation, moment: object) -> None:
     """Show a conversation."""
     del moment
     widget.update_items(ITEMS)
 
 
-def show_head(widget: WorkflowHead, moment: object) -> None:
+def show_head(widget: WorkflowHeader, moment: object) -> None:
     """Show task, status and cost."""
     del moment
     widget.update_facts(FACTS)

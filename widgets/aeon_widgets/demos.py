@@ -16,7 +16,7 @@ from aeon_core.timing import seconds_after
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.compare_heads import CompareHeads
+from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun, compare
 from aeon_widgets.compare_view import CompareView
 from aeon_widgets.convergence import ConvergencePane
@@ -27,23 +27,23 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import MatchList
-from aeon_widgets.moment_line import MomentLine, Shown
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.position_line import PositionLine, RunPosition
 from aeon_widgets.repairs import RepairsPane
-from aeon_widgets.run_head import RunHead
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList
+from aeon_widgets.run_list_header import RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_head import WorkflowHead
+from aeon_widgets.workflow_conversation import WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowHeader
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
-from aeon_widgets.workflow_talk import WorkflowTalk
 
 LOOKED_FOR = "invoices"
 LAST = 168
@@ -129,9 +129,9 @@ def _run_list(widget: RunList, moment: Moment) -> None:
     widget.update_lines(lines())
 
 
-def _run_head(widget: Vertical, moment: Moment) -> None:
+def _run_list_header(widget: Vertical, moment: Moment) -> None:
     _run_list(widget.query_one(RunList), moment)
-    widget.query_one(RunHead).update_order("age")
+    widget.query_one(RunListHeader).update_order("age")
 
 
 def _run_preview(widget: RunPreview, moment: Moment) -> None:
@@ -144,10 +144,10 @@ def _filter_line(widget: Vertical, moment: Moment) -> None:
     _run_list(widget.query_one(RunList), moment)
 
 
-def _moment_line(widget: MomentLine, moment: Moment) -> None:
+def _position_line(widget: PositionLine, moment: Moment) -> None:
     view = moment.view
     phase = view.phases[-1].phase if view.phases else ""
-    widget.update_moment(Shown(view.current_pass, phase, view.last_seq, LAST, view.last_ts))
+    widget.update_moment(RunPosition(view.current_pass, phase, view.last_seq, LAST, view.last_ts))
 
 
 def _scrubber(widget: Scrubber, moment: Moment) -> None:
@@ -164,7 +164,7 @@ def _compare_view(widget: CompareView, moment: Moment) -> None:
     widget.show(compare(*_compared(moment)))
 
 
-def _compare_heads(widget: CompareHeads, moment: Moment) -> None:
+def _compare_header(widget: CompareHeader, moment: Moment) -> None:
     widget.update_runs(_compared(moment), "the run after its first pass, and as it is now")
 
 
@@ -181,7 +181,7 @@ def _nothing(widget: Widget, moment: Moment) -> None:
 _ALL = [
     Demo("answer_keys", lambda: AnswerKeys(CALL_KEYS), _nothing),
     Demo("approval_panel", Vertical, _approval),
-    Demo("compare_heads", CompareHeads, _compare_heads),
+    Demo("compare_header", CompareHeader, _compare_header),
     Demo("compare_view", CompareView, _compare_view),
     Demo("convergence", ConvergencePane, _with_view),
     Demo("filter_line", lambda: Vertical(FilterLine("a line to type in"), RunList()), _filter_line),
@@ -189,12 +189,12 @@ _ALL = [
     Demo("issues", IssuesPane, _with_view),
     Demo("log_pane", LogPane, _with_view),
     Demo("match_list", MatchList, _match_list),
-    Demo("moment_line", MomentLine, _moment_line),
+    Demo("position_line", PositionLine, _position_line),
     Demo("outcome", Outcome, _with_view),
     Demo("pass_line", PassLine, _pass_line),
     Demo("plan_tree", PlanTree, _plan_tree),
     Demo("repairs", RepairsPane, _with_view),
-    Demo("run_head", lambda: Vertical(RunHead(), RunList()), _run_head),
+    Demo("run_list_header", lambda: Vertical(RunListHeader(), RunList()), _run_list_header),
     Demo("run_header", RunHeader, _run_header),
     Demo("run_list", RunList, _run_list),
     Demo("run_preview", RunPreview, _run_preview),
@@ -203,10 +203,10 @@ _ALL = [
     Demo("text_view", TextView, _text_view),
     Demo("ttl_gauge", TTLGauge, _with_view),
     Demo("workflow_artifact", WorkflowArtifact, show_artifact),
-    Demo("workflow_head", WorkflowHead, show_head),
+    Demo("workflow_header", WorkflowHeader, show_head),
     Demo("workflow_panel", Vertical, show_panel),
     Demo("workflow_pipeline", WorkflowPipeline, show_pipeline),
-    Demo("workflow_talk", WorkflowTalk, show_talk),
+    Demo("workflow_conversation", WorkflowConversation, show_talk),
 ]
 DEMOS = {demo.name: demo for demo in _ALL}
 """By the name of the widget's module."""

@@ -6,8 +6,8 @@ import re
 
 from rich.cells import cell_len
 
-from aeon_widgets.lines import Piece
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.virtual_list import Piece
 
 _BEFORE = 0.3
 """The part of the width that what stands before the place may take."""

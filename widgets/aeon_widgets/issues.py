@@ -13,10 +13,10 @@ from typing_extensions import override
 from aeon_core.journal.adaptive_steps import found_issues, refined_since
 from aeon_core.journal.adaptive_text import words
 from aeon_core.journal.view import IssueView, RunView
-from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import REFINED, SEVERITY_ICONS
+from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 _ROWS = 2
 """Rows of an issue: what it is, and the repair that is proposed; in a narrow pane, what it is and what it says."""

@@ -10,10 +10,10 @@ from typing_extensions import override
 
 from aeon_core.journal.view import LogLine, RunView
 from aeon_core.timing import local_time
-from aeon_widgets.lines import LinesView, Piece
-from aeon_widgets.marks import LEVELS
+from aeon_widgets.icons import LEVELS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.virtual_list import LinesView, Piece
 
 TYPE_WIDTH = 12
 

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from aeon_core.journal.searching import Match
 from aeon_widgets.excerpt import excerpt
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.virtual_list import Piece, RowsView
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
 _SHORT = 60

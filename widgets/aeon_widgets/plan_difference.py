@@ -9,8 +9,8 @@ from typing import Any
 from aeon_core.journal import adaptive_text
 from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import RefinementView, RunView, StepView
-from aeon_widgets.findings_text import GAP
-from aeon_widgets.marks import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.issue_text import GAP
 from aeon_widgets.text import count, one_line, pretty
 from aeon_widgets.text_view import Block
 

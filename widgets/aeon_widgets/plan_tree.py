@@ -14,10 +14,10 @@ from typing_extensions import override
 from aeon_core.journal.adaptive_steps import open_issues, replacements, times_refined
 from aeon_core.journal.view import CallView, IssueView, RunView, StepView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
-from aeon_widgets.lines import Piece, RowsView
-from aeon_widgets.marks import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
+from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 STATUS_WIDTH = 9
 STATUS_FROM = 44

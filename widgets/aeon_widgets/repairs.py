@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.view import RepairView, RunView
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 
 class RepairsPane(RowsView, Pane):

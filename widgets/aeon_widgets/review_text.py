@@ -11,11 +11,11 @@ from aeon_core.journal.adaptive_fold import assessment_of, issue_of, refinement_
 from aeon_core.journal.adaptive_text import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view import AssessmentView
-from aeon_widgets.findings_text import GAP, issue_blocks, refinement_blocks
-from aeon_widgets.judgement_text import checks, suspicions, verdicts
-from aeon_widgets.marks import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.issue_text import GAP, issue_blocks, refinement_blocks
 from aeon_widgets.text import MAX_SHOWN, count, one_line
 from aeon_widgets.text_view import Block
+from aeon_widgets.verdict_text import checks, suspicions, verdicts
 
 Subject = Mapping[str, Any]
 _INDENT = "  "

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from aeon_core.journal.adaptive_text import score
 from aeon_core.timing import seconds_after
-from aeon_widgets.marks import run_style
+from aeon_widgets.icons import run_style
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunRow
 from aeon_widgets.text import duration, fit, one_line
 

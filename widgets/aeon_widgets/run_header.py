@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from aeon_core.amounts import money
 from aeon_core.journal.view import RunView
-from aeon_widgets.marks import VARIABLES, run_style
+from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line
 
 SEPARATOR = "  "

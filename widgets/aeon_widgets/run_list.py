@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from aeon_widgets.excerpt import excerpt
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.run_columns import DAMAGED, MARKED, cell, columns, pad, status_cell, task_cells
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 QUIET_SECONDS = 10
 """How often ages are told anew where no run goes on."""

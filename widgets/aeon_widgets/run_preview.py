@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aeon_core.journal.adaptive_text import scored_reasons
 from aeon_core.journal.values import str_of
 from aeon_core.timing import local_time, seconds_after
-from aeon_widgets.marks import ROW_ICONS, run_style, shown_status
+from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, age, cost, is_waiting
 from aeon_widgets.run_tree import LIVE, RunRow
 from aeon_widgets.text import count, duration, one_line

@@ -18,10 +18,10 @@ from textual.widget import Widget
 from aeon_core.journal.adaptive_steps import refinements_of
 from aeon_core.journal.view import CallView, RunView, StepView
 from aeon_widgets.call_rows import RowKey, call_label
-from aeon_widgets.findings_text import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
-from aeon_widgets.marks import ROW_ICONS, shown_status
-from aeon_widgets.opened import Opened, opened
+from aeon_widgets.icons import ROW_ICONS, shown_status
+from aeon_widgets.issue_text import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
 from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.step_detail import StepDetail, step_detail
 from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block, TextView
@@ -123,7 +123,7 @@ class StepPane(Vertical, Pane):
         super().__init__()
         self._view = RunView()
         self._key: RowKey | None = None
-        self._opened = Opened()
+        self._opened = StepDetail()
         self._streamed = ""
         self._live = True
         self._instead: Sequence[Block] | None = None
@@ -143,7 +143,7 @@ class StepPane(Vertical, Pane):
         streamed: str = "",
         live: bool = True,
         *,
-        filled: Opened | None = None,
+        filled: StepDetail | None = None,
         instead: Sequence[Block] | None = None,
     ) -> None:
         """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` a reply so far.
@@ -152,7 +152,7 @@ class StepPane(Vertical, Pane):
         tab of changes in the place of the step's own.
         """
         self._view, self._key, self._streamed, self._live, self._instead = view, key, streamed, live, instead
-        self._opened = filled or opened(view, key, calls)
+        self._opened = filled or step_detail(view, key, calls)
         self._show()
 
     def show_quote(self, key: RowKey, quote: str) -> None:

@@ -10,8 +10,8 @@ from textual.geometry import Size
 from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
-from aeon_widgets.lines import LinesView, Piece
 from aeon_widgets.text import block, wrap
+from aeon_widgets.virtual_list import LinesView, Piece
 
 Block = tuple[str, str]
 """Style name and text, which may be of any length and hold anything."""

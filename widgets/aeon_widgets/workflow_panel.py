@@ -17,8 +17,8 @@ from typing_extensions import override
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.decision_panel import DecisionPanel
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.text_view import Block
+from aeon_widgets.virtual_list import Piece, RowsView
 
 QuestionForm = Literal["gate", "command", "blocklisted", "choice"]
 RUN = "run"

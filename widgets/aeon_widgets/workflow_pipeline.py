@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from textual.geometry import Region
 from typing_extensions import override
 
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 WORD_CELLS, TIME_CELLS = 9, 7
 _NAME_CELLS = 21

@@ -18,7 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from typing_extensions import override
 
-from aeon_widgets.marks import VARIABLES
+from aeon_widgets.icons import VARIABLES
 from aeon_widgets.text import fit
 
 Piece = tuple[str, str]

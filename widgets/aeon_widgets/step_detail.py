@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from aeon_core.journal.left_out import RecordOf, filled_calls, filled_repairs, filled_step, is_lean
 from aeon_core.journal.view import CallView, RepairView, RunView, StepView
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.findings_text import repairs_of_calls
+from aeon_widgets.issue_text import repairs_of_calls
 
 MOST = 20
 """Calls, tool calls and repairs that are shown of a step or a row, the last of each."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class StepDetail:
     """A step or calls without one. A lean view leaves parts of it in the journal."""
 
     step: StepView | None = None
@@ -29,25 +29,25 @@ class Opened:
         """Whether a part of it is in the journal alone."""
         return is_lean(self.step, self.calls, self.repairs)
 
-    def filled(self, record_of: RecordOf) -> Opened:
+    def filled(self, record_of: RecordOf) -> StepDetail:
         """Return it with what was left in the journal."""
         step = filled_step(self.step, record_of) if self.step is not None else None
         calls, repairs = filled_calls(self.calls, record_of), filled_repairs(self.repairs, record_of)
-        return Opened(step, calls, repairs, self.earlier)
+        return StepDetail(step, calls, repairs, self.earlier)
 
 
-def opened(view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> Opened:
+def step_detail(view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> StepDetail:
     """Return what a row of the plan stands for; `calls` are its model calls where it is no step."""
     if key is not None and key.kind == "step":
         step = view.steps.get(key.name)
-        return _step(step) if step is not None else Opened()
+        return _step(step) if step is not None else StepDetail()
     shown = calls[-MOST:]
-    return Opened(None, shown, repairs_of_calls(view, shown), len(calls) - len(shown))
+    return StepDetail(None, shown, repairs_of_calls(view, shown), len(calls) - len(shown))
 
 
-def _step(step: StepView) -> Opened:
+def _step(step: StepView) -> StepDetail:
     lists = (step.calls, step.tool_calls, step.repairs)
     earlier = sum(max(0, len(each) - MOST) for each in lists)
     if earlier:
         step = replace(step, calls=step.calls[-MOST:], tool_calls=step.tool_calls[-MOST:], repairs=step.repairs[-MOST:])
-    return Opened(step, earlier=earlier)
+    return StepDetail(step, earlier=earlier)

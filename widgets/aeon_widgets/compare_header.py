@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from aeon_widgets.compare_rows import ComparedRun
-from aeon_widgets.marks import VARIABLES, run_style
+from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.text import fit, one_line
 
 SIDES = ("A", "B")
@@ -22,11 +22,11 @@ _RULE = 3
 Part = tuple[str, str]
 
 
-class CompareHeads(Widget):
+class CompareHeader(Widget):
     """The name of each run above its side, the chosen one marked; a click chooses a run, a second one opens it."""
 
     DEFAULT_CSS = """
-    CompareHeads { dock: top; height: auto; background: $panel; color: $aeon-text; padding: 0 1; }
+    CompareHeader { dock: top; height: auto; background: $panel; color: $aeon-text; padding: 0 1; }
     """
 
     side: reactive[int] = reactive(0)
@@ -101,4 +101,4 @@ class CompareHeads(Widget):
 if __name__ == "__main__":
     from aeon_widgets.demo import main
 
-    main("compare_heads")
+    main("compare_header")

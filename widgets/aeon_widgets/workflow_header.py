@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from aeon_core.amounts import money
-from aeon_widgets.marks import VARIABLES, run_style
+from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_header import SEPARATOR, SIMULATED
 from aeon_widgets.text import duration, fit, one_line
 
@@ -36,11 +36,11 @@ class WorkflowFacts:
     seconds: float = 0.0
 
 
-class WorkflowHead(Widget):
+class WorkflowHeader(Widget):
     """Says at a glance what is done, how it stands, and what it has cost against the warning and the ceiling."""
 
     DEFAULT_CSS = """
-    WorkflowHead { dock: top; height: 2; background: $panel; color: $aeon-text; padding: 0 1; }
+    WorkflowHeader { dock: top; height: 2; background: $panel; color: $aeon-text; padding: 0 1; }
     """
 
     def __init__(self) -> None:
@@ -125,4 +125,4 @@ def gauge(facts: WorkflowFacts, cells: int) -> str:
 if __name__ == "__main__":
     from aeon_widgets.demo import main
 
-    main("workflow_head")
+    main("workflow_header")

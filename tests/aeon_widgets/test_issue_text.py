@@ -13,9 +13,9 @@ from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view import RunView, fold
 from aeon_themes import fallback_variables
 from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend
+from aeon_widgets.icons import SCORE_ICONS, VARIABLES
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.lines import LinesView
-from aeon_widgets.marks import SCORE_ICONS, VARIABLES
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_core.journal.adaptive import (
     REMARK,
     VAGUE,

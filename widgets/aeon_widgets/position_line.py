@@ -15,7 +15,7 @@ from aeon_widgets.text import count, fit, one_line
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunPosition:
     """A moment of a run's past, as it is told to a person."""
 
     pass_number: int
@@ -30,11 +30,11 @@ class Shown:
     """Whether the run waits for the person meanwhile."""
 
 
-class MomentLine(Widget):
+class PositionLine(Widget):
     """`◀ PAST MOMENT · pass 2 · execute · record 41 of 120 · 09:30:41 · Esc: now`. A click returns to now."""
 
     DEFAULT_CSS = """
-    MomentLine {
+    PositionLine {
         height: 1; padding: 0 1; display: none;
         background: $severity-medium; color: $background; text-style: bold;
         &.-there { display: block; }
@@ -47,10 +47,10 @@ class MomentLine(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: Shown | None = None
+        self._shown: RunPosition | None = None
         self._reading = ""
 
-    def update_moment(self, shown: Shown | None, reading: str = "") -> None:
+    def update_moment(self, shown: RunPosition | None, reading: str = "") -> None:
         """Say which moment is shown, None where it is now; `reading` is how far another one is being looked for."""
         if (shown, reading) != (self._shown, self._reading):
             self._shown, self._reading = shown, reading
@@ -97,4 +97,4 @@ class MomentLine(Widget):
 if __name__ == "__main__":
     from aeon_widgets.demo import main
 
-    main("moment_line")
+    main("position_line")

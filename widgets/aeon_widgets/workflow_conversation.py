@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from typing_extensions import override
 
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import block, one_line, wrap
 from aeon_widgets.text_view import Block
+from aeon_widgets.virtual_list import Piece, RowsView
 
 CLOSED, OPEN = "▸", "▾"
 
@@ -22,7 +22,7 @@ _QUIET = frozenset({"accent", "complete", "text", ""})
 
 
 @dataclass(frozen=True)
-class TalkItem:
+class ConversationItem:
     """One part: a line that says what it is, and what stands behind it."""
 
     icon: str
@@ -41,11 +41,11 @@ class _TalkLine(NamedTuple):
     """Stands before a head, with the item's icon; empty before what is not one."""
 
 
-class WorkflowTalk(RowsView, Pane):
+class WorkflowConversation(RowsView, Pane):
     """Items under each other. Enter opens or closes the one under the cursor; the end is followed until one moves."""
 
     HELP_TITLE = "Conversation"
-    DEFAULT_CSS = pane_css("WorkflowTalk")
+    DEFAULT_CSS = pane_css("WorkflowConversation")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Open, close", key_display="⏎", id="lines.choose"),
         Binding("o", "open_all", "Open all", id="workflow.open_all"),
@@ -54,7 +54,7 @@ class WorkflowTalk(RowsView, Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: Sequence[TalkItem] = ()
+        self._items: Sequence[ConversationItem] = ()
         self._turned: set[int] = set()
         """Items that the person has turned: opened where they were closed, or the other way."""
         self._all_open = False
@@ -67,7 +67,7 @@ class WorkflowTalk(RowsView, Pane):
         """What is shown, without styles; for copying and for tests."""
         return "\n".join(f"{line.mark}{line.text}" for line in self._lines)
 
-    def start(self, items: Sequence[TalkItem], *, follow: bool) -> None:
+    def start(self, items: Sequence[ConversationItem], *, follow: bool) -> None:
         """Show another conversation, from its end or its beginning."""
         self._items, self._turned, self._all_open = items, set(), False
         self._make()
@@ -75,7 +75,7 @@ class WorkflowTalk(RowsView, Pane):
         self.cursor = max(0, self._count - 1) if follow else 0
         self._show_cursor()
 
-    def update_items(self, items: Sequence[TalkItem]) -> None:
+    def update_items(self, items: Sequence[ConversationItem]) -> None:
         """Show the same conversation as it is now; a list that is the same one has only grown."""
         if items is self._items:
             if len(items) != self._wrapped[1]:
@@ -172,4 +172,4 @@ class WorkflowTalk(RowsView, Pane):
 if __name__ == "__main__":
     from aeon_widgets.demo import main
 
-    main("workflow_talk")
+    main("workflow_conversation")

@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from aeon_core.journal.view import RunView, fold
 from aeon_themes import fallback_variables
-from aeon_widgets.lines import Piece, RowsView
 from aeon_widgets.log_pane import LogPane
+from aeon_widgets.virtual_list import Piece, RowsView
 
 HEIGHT = 20
 MANY = 1_000_000

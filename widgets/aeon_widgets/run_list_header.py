@@ -14,11 +14,11 @@ from aeon_widgets.run_columns import titles
 SCROLLBAR = 1
 
 
-class RunHead(Widget):
+class RunListHeader(Widget):
     """One line above a RunList of the same width."""
 
     DEFAULT_CSS = """
-    RunHead { height: 1; color: $aeon-muted; background: $background; }
+    RunListHeader { height: 1; color: $aeon-muted; background: $background; }
     """
 
     def __init__(self) -> None:
@@ -57,4 +57,4 @@ class RunHead(Widget):
 if __name__ == "__main__":
     from aeon_widgets.demo import main
 
-    main("run_head")
+    main("run_list_header")

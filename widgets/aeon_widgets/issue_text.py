@@ -17,10 +17,10 @@ from aeon_core.journal.view import (
     RunView,
     StepView,
 )
-from aeon_widgets.judgement_text import requirement_blocks
-from aeon_widgets.marks import SEVERITY_ICONS
+from aeon_widgets.icons import SEVERITY_ICONS
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block
+from aeon_widgets.verdict_text import requirement_blocks
 
 GAP: Block = ("", "")
 
