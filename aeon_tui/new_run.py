@@ -15,7 +15,7 @@ from aeon_tui.work import StartRun
 if TYPE_CHECKING:
     from aeon_core.config_files import LoadedConfig
 
-NO_TASK = "say what is to be done"
+NO_TASK = "describe the task"
 NO_MODEL = "choose one below, or type PROVIDER:NAME"
 TEXTS = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
 """Fields of one line, with what they are called."""

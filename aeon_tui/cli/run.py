@@ -107,7 +107,7 @@ def _task(given: str | None, plan: Plan | None) -> str:
     else:
         task = _asked()
     if not task.strip():
-        raise UsageError("the task is empty; say what is to be done")
+        raise UsageError("the task is empty; describe it")
     return task
 
 

@@ -65,7 +65,7 @@ def _task(given: str | None) -> str:
         return ""
     task = sys.stdin.read() if given == "-" and sys.stdin is not None else given
     if not task.strip():
-        raise UsageError("the task is empty; say what is to be done")
+        raise UsageError("the task is empty; describe it")
     return task.strip()
 
 

@@ -74,7 +74,7 @@ class WorkflowTaskScreen(Screen[None]):
         """Begin the workflow."""
         task = self.query_one(Input).value.strip()
         app = cast("AeonApp", self.app)
-        problem = "say first what is to be done" if not task else app.actions.busy()
+        problem = "describe the task first" if not task else app.actions.busy()
         if problem:
             self._say(problem)
         else:

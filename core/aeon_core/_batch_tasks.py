@@ -102,7 +102,7 @@ def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, n
     fields = _fields(line, place)
     task_id, task = _id(fields.pop("id", None), place), fields.pop("task", None)
     if not isinstance(task, str) or not task.strip():
-        raise UsageError(f"{place}: 'task' is {shown(task)}, expected a text that says what is to be done")
+        raise UsageError(f"{place}: 'task' is {shown(task)}, expected a non-empty text")
     return BatchTask(
         task_id, task, f"{run_name(name)}.{run_name(task_id)}", _config(fields, config, folder, place), number
     )

@@ -133,7 +133,7 @@ class Orchestrator:
         and ReplayMismatchError where what was recorded is not what the kernel does.
         """
         if not isinstance(task, str) or not task.strip():
-            raise UsageError(f"the task is {task!r}, expected a text that says what is to be done")
+            raise UsageError(f"the task is {task!r}, expected a non-empty text")
         task = clean_text(task)
         given = given_plan(plan)
         criteria, recorded, start = self._criteria, self._recorded, self._start

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from system2.workflow_result import WorkflowResult
 
 EPILOG = (
-    "Exit code: 0 all gates approved, 1 aborted or a fatal error, 2 bad arguments or nobody to decide at the gates, "
-    "3 no usable model or refused credentials, 4 the cost ceiling was reached and not lifted."
+    "Exit code: 0 all gates approved, 1 aborted or fatal error, 2 bad arguments or nobody to decide at the gates, "
+    "3 no usable model or rejected credentials, 4 cost ceiling reached."
 )
 
 
@@ -50,28 +50,28 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> _Parser:
     parser = _Parser(
         prog="python -m system2",
-        description="Thirteen agents take a task from its scope to a reviewed change; a person decides at the gates.",
+        description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
         epilog=EPILOG,
     )
     add = parser.add_argument
-    add("task", nargs="?", help="what is to be done")
-    add("--unsafe-bash", action="store_true", help="run commands without asking; blocklisted ones never")
+    add("task", nargs="?", help="the task")
+    add("--unsafe-bash", action="store_true", help="run commands without asking, except blocked ones")
     add(
         "--auto-approve",
         action="store_true",
-        help="approve every gate without asking, if what it is about was produced",
+        help="approve every gate without asking, if its artifact exists",
     )
-    add("--config", metavar="PATH", help="the settings (default: .system2/config.yml of the project)")
-    add("--project-root", metavar="PATH", help="the project (default: the git root, else the working directory)")
-    add("--log-format", choices=("text", "json"), help="how the log is written (default: text)")
-    add("--log-file", metavar="PATH", help="where the log is written (default: stderr)")
-    add("--verbose", action="store_true", help="log what only helps to find a mistake, too")
-    add("--model", metavar="PROVIDER:NAME", help="another model than that of Bedrock, such as simulated:default")
-    add("--base-url", metavar="URL", help="another server that speaks the provider's protocol")
-    add("--init", action="store_true", help="copy our agents into .claude/agents of the project, those that it lacks")
-    text = "let this project's files run commands, redirect or widen access, for this call alone"
+    add("--config", metavar="PATH", help="settings file (default: .system2/config.yml in the project)")
+    add("--project-root", metavar="PATH", help="project folder (default: the git root, then the working directory)")
+    add("--log-format", choices=("text", "json"), help="format of the log (default: text)")
+    add("--log-file", metavar="PATH", help="file for the log (default: stderr)")
+    add("--verbose", action="store_true", help="log debugging details too")
+    add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
+    add("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
+    add("--init", action="store_true", help="copy the shipped agents that the project lacks into its .claude/agents")
+    text = "trust this project's files for this command only: they can run commands, redirect requests or widen access"
     add("--trust-project", action="store_true", help=text)
-    add("--resume", metavar="RUN", help="go on with a workflow: its transcript, its id, or 'last'")
+    add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
     return parser
 
 
@@ -142,7 +142,7 @@ def _task(given: str | None) -> str:
     if task is None:
         raise UsageError('a task is required where there is no terminal to ask at: python -m system2 "the task"')
     if not task.strip():
-        raise UsageError("the task is empty; describe what is to be done")
+        raise UsageError("the task is empty; describe it")
     return task
 
 

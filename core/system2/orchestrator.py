@@ -323,5 +323,5 @@ def _checked_task(given: str) -> str:
     if not isinstance(given, str):
         raise UsageError(f"the task must be text, got {type(given).__name__}")
     if not given.strip():
-        raise UsageError("the task is empty; describe what is to be done")
+        raise UsageError("the task is empty; describe it")
     return clean_text(given.strip())

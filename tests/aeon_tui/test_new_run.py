@@ -33,7 +33,7 @@ TODAY = LoadedConfig(
 @pytest.mark.parametrize(
     ("changes", "field", "problem"),
     [
-        ({"task": " \n"}, "task", "say what is to be done"),
+        ({"task": " \n"}, "task", "describe the task"),
         ({"model": ""}, "model", "choose one below, or type PROVIDER:NAME"),
         ({"model": "antropic:x"}, "model", "'antropic:x' is of no known provider; did you mean 'anthropic'?"),
         ({"model": "openai:"}, "model", "'openai:' lacks a name; write openai:NAME"),
@@ -72,7 +72,7 @@ def test_several_models_are_used_one_after_the_other() -> None:
         ({"model": "simulated:nobody"}, "nobody"),
         ({"tools": ("no.such:TOOLS",)}, "no.such"),
         ({"criteria": "missing.yml"}, "missing.yml"),
-        ({"task": ""}, "say what is to be done"),
+        ({"task": ""}, "describe the task"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_before_anything_is_started(changes: dict[str, Any], problem: str) -> None:
@@ -170,7 +170,7 @@ async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_t
         assert problem(app, "ttl") == ""
         await pilot.press("f5")
         await pilot.pause()
-        assert problem(app, "task") == "✖ say what is to be done"
+        assert problem(app, "task") == "✖ describe the task"
         assert isinstance(app.focused, TaskArea)
         assert app.runners == []
 

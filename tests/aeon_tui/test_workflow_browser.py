@@ -82,7 +82,7 @@ async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None
     app.first_screen = WorkflowTaskScreen(WorkflowRequest(project, model="simulated:default"))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
-        assert "say first what is to be done" in drawn(app)
+        assert "describe the task first" in drawn(app)
         app.screen._request = WorkflowRequest(project, model="nobody:x")  # type: ignore[attr-defined]
         await pilot.press(*"build it", "enter")
         await until(pilot, lambda: "of an unknown provider" in drawn(app))
