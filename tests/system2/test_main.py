@@ -161,7 +161,7 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     for option in ("--unsafe-bash", "--auto-approve", "--config", "--project-root", "--log-format", "--log-file"):
         assert option in shown
-    assert "4 the cost ceiling" in " ".join(shown.split())
+    assert "4 cost ceiling reached" in " ".join(shown.split())
 
 
 def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
