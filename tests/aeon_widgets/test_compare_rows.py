@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from aeon_core.journal.view import RunView, fold
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare, relation
 from aeon_widgets.compare_text import CompareRow
-from aeon_widgets.demo import recorded
 from aeon_widgets.icons import VARIABLES
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, hostile_passes, second_pass
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run, live_run
+from tools.widget_demos.app import recorded
 
 RUNS = [
     converged_run,

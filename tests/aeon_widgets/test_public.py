@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import aeon_widgets
-from aeon_widgets.demo_runs import RECORDING
 from aeon_widgets.plan_tree import PlanTree
+from tools.widget_demos.runs import RECORDING
 
 
 def test_every_public_name_is_there() -> None:

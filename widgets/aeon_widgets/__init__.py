@@ -29,7 +29,7 @@ An app of your own shows a run's journal with a few lines:
 
 A run that goes on is shown by `view.apply(record)` and another `update_view`, as often as records come. In a theme that
 is not Aeon's, `get_theme_variable_defaults` of the app returns `aeon_themes.fallback_variables(self.current_theme)`.
-`python -m aeon_widgets.plan_tree` shows one widget on a recorded run, and so for each of them.
+In a checkout, `./dev widget plan_tree` shows one widget on a recorded run, and so for each of them.
 """
 
 from __future__ import annotations

@@ -72,9 +72,3 @@ class AnswerKeys(Static):
         if key is not None:
             event.stop()
             self.post_message(self.Clicked(key))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("answer_keys")

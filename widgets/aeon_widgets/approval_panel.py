@@ -91,9 +91,3 @@ class ApprovalPanel(DecisionPanel):
     def _with_words(self, event: Input.Submitted) -> None:
         event.stop()
         self.send(self.Decided(self, "reject", event.value.strip() or None))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("approval_panel")

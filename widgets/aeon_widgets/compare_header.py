@@ -96,9 +96,3 @@ class CompareHeader(Widget):
             return
         side = int(offset.x > self.size.width // 2) if self.beside else offset.y - 1
         self.post_message(self.Clicked(side, event.chain > 1))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("compare_header")

@@ -292,9 +292,3 @@ def _side(
             yield text[begin:stop], _DIFFERENT
             at = stop
     yield text[at:end], style
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("compare_view")

@@ -236,9 +236,3 @@ def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
     if len(issues) > ISSUES_SHOWN:
         yield "muted", f"… {len(issues) - ISSUES_SHOWN} more"
     yield from checks(shown)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("convergence")

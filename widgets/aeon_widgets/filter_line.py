@@ -39,9 +39,3 @@ class FilterLine(Input):
             self.action_cursor_right()
         else:
             self.screen.focus_next()
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("filter_line")

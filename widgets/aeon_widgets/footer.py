@@ -76,9 +76,3 @@ def _needed(screen: Screen[None]) -> int:
         if active.binding.show
     }
     return sum(map(cell_len, shown.values()))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("footer")

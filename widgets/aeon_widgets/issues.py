@@ -173,9 +173,3 @@ def _next(chosen: str, there: Sequence[str]) -> str:
     """Return what follows in a circle of the names and no name."""
     circle = ["", *there]
     return circle[(circle.index(chosen) + 1) % len(circle)] if chosen in circle else ""
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("issues")

@@ -126,9 +126,3 @@ class LogPane(LinesView, Pane):
         if width >= 60:
             parts.append((f"{fit(one_line(line.type, 40), TYPE_WIDTH):<{TYPE_WIDTH}} ", "muted"))
         return [*parts, (one_line(line.text), style)]
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("log_pane")

@@ -92,9 +92,3 @@ def record_blocks(record: dict[str, object]) -> list[Block]:
             [("", f"{label}: {text}")] if len(text) <= _SHORT and "\n" not in text else [("accent", label), ("", text)]
         )
     return blocks
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("match_list")

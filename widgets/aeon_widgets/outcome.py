@@ -102,9 +102,3 @@ def _step_blocks(result: RunResult) -> list[Block]:
         steps = ", ".join(one_line(step, 40) for step in result.ttl_expired_metadata.incomplete_steps[:20])
         blocks.append(("medium", f"⚠ not run to the end: {steps}"))
     return blocks
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("outcome")

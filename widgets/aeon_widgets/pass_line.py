@@ -226,9 +226,3 @@ def _phase(phase: PhaseView, live: bool) -> Part:
         return Part(name, "", place)
     status = shown_status("running", live)
     return Part(f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status, place)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("pass_line")

@@ -218,9 +218,3 @@ def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, s
         (word, status),
         (" ", ""),
     ]
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("plan_tree")

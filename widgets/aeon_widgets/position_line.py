@@ -92,9 +92,3 @@ class PositionLine(Widget):
 
     def on_click(self) -> None:
         self.post_message(self.Left())
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("position_line")

@@ -62,9 +62,3 @@ class RepairsPane(RowsView, Pane):
         if event.rows is self:
             event.stop()
             self.post_message(self.Opened(self, self._repairs[event.index]))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("repairs")

@@ -163,9 +163,3 @@ def bar(view: RunView, cells: int) -> list[Part]:
     filled = max(1, int(share * cells)) if view.ttl_remaining else 0
     colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
     return [("█" * filled, colour), ("░" * (cells - filled), "$aeon-muted")]
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("run_header")

@@ -115,9 +115,3 @@ def _lead(line: RunLine) -> str:
 
 def _same(one: RunLine, other: RunLine) -> bool:
     return one.run.run_id == other.run.run_id and (one.found is None) is (other.found is None)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("run_list")

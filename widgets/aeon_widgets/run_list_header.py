@@ -52,9 +52,3 @@ class RunListHeader(Widget):
 
     def _titles(self) -> list[tuple[str, str]]:
         return titles(self.size.width - SCROLLBAR, self._order)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("run_list_header")

@@ -160,9 +160,3 @@ def _fact(label: str, value: str) -> Block:
 
 def _clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("run_preview")

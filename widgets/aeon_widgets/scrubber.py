@@ -64,9 +64,3 @@ class Scrubber(Widget):
 
     def _go(self, x: int) -> None:
         self.post_message(self.Moved(min(1.0, max(0.0, (x - 1) / max(1, self.size.width - 3)))))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("scrubber")

@@ -260,9 +260,3 @@ class StepPane(Vertical, Pane):
     def on_step_text_tab_moved(self, event: StepText.TabMoved) -> None:
         event.stop()
         self.tab = (self.tab + event.by) % len(self._tabs(None))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("step_pane")

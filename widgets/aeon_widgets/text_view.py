@@ -156,9 +156,3 @@ class TextView(LinesView):
 
 def _length(text: str) -> int:
     return sum(map(len, text.split()))
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("text_view")

@@ -175,9 +175,3 @@ def depth(profile: ProfileView) -> str:
     sufficiency = profile.dimensions.get("information_sufficiency", "")
     parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", f"v{profile.version}"]
     return " · ".join(part for part in parts if part)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("ttl_gauge")

@@ -34,9 +34,3 @@ class WorkflowArtifact(TextView, Pane):
         self._file = ""
         self.pane_title, self.border_subtitle = "Artifact", ""
         self.start([("muted", why)], follow=False)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("workflow_artifact")

@@ -167,9 +167,3 @@ class WorkflowConversation(RowsView, Pane):
         yield turn, "muted"
         yield icon, line.style
         yield line.text, "bold" if line.style in _QUIET else f"{line.style} bold"
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("workflow_conversation")

@@ -120,9 +120,3 @@ def gauge(facts: WorkflowFacts, cells: int) -> str:
     if 0 < mark < cells and full <= mark:
         bar[mark] = _WARNING_MARK
     return "".join(bar) + _CEILING_MARK
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("workflow_header")

@@ -196,9 +196,3 @@ class WorkflowPanel(DecisionPanel):
             self._answer("reject", words)
         else:
             self.notify("A rejection needs words: the agent goes on with them.", severity="warning", markup=False)
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("workflow_panel")

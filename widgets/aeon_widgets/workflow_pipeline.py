@@ -99,9 +99,3 @@ class WorkflowPipeline(RowsView, Pane):
             yield f"{time} ", "muted"
         if width >= _DETAIL_FROM:
             yield f" {one_line(row.detail, 300)}", "muted"
-
-
-if __name__ == "__main__":
-    from aeon_widgets.demo import main
-
-    main("workflow_pipeline")

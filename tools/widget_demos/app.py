@@ -1,6 +1,6 @@
-"""One widget on a recorded run, to look at and to try: `python -m aeon_widgets.plan_tree`, and so for each of them.
+"""One widget on a recorded run, to look at and to try: `./dev widget plan_tree`.
 
-The run is real, made by the simulated model, and lies beside this file: a task, two passes, repairs and decisions.
+The run, recorded with the simulated model, has a task, two passes, repairs and decisions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import RunView
 from aeon_themes import PALETTES, fallback_variables
-from aeon_widgets.demo_runs import RECORDING
-from aeon_widgets.demos import DEMOS, Demo, Moment
+from tools.widget_demos.demos import DEMOS, Demo, Moment
+from tools.widget_demos.runs import RECORDING
 
 KEYS = "space play  , back  . on  t theme  ^q quit"
 SECONDS_PER_RECORD = 0.12
@@ -138,8 +138,4 @@ def demo_of(name: str) -> Demo:
         return DEMOS[name]
     there = ", ".join(sorted(DEMOS))
     wrong = f"there is no demo of {name!r}; " if name else ""
-    raise UsageError(f"{wrong}the widgets with a demo are {there}: try `python -m aeon_widgets.{next(iter(DEMOS))}`")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    raise UsageError(f"{wrong}the widgets with a demo are {there}: try `./dev widget {next(iter(DEMOS))}`")

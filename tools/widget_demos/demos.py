@@ -20,8 +20,6 @@ from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun, compare
 from aeon_widgets.compare_view import CompareView
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.demo_runs import NOW, RECORDING, lines, runs
-from aeon_widgets.demo_workflow import show_artifact, show_head, show_panel, show_pipeline, show_talk
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
@@ -44,6 +42,8 @@ from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowHeader
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from tools.widget_demos.runs import NOW, RECORDING, lines, runs
+from tools.widget_demos.workflow import show_artifact, show_head, show_panel, show_pipeline, show_talk
 
 LOOKED_FOR = "invoices"
 LAST = 168

@@ -10,7 +10,7 @@ from typing import cast
 from aeon_core.journal.summary import RunSummary, summarise
 from aeon_widgets.run_tree import RunLine, as_tree
 
-RECORDING = Path(__file__).with_name("demo_run.jsonl")
+RECORDING = Path(__file__).with_name("recording.jsonl")
 """The journal of the run that the demos show: real, on the simulated model, of two passes with repairs."""
 RUN_ID = "20261120-093000-d3a0a1"
 NOW = datetime(2026, 11, 20, 9, 40, tzinfo=UTC)
