@@ -85,7 +85,7 @@ def breaks_off(text: str) -> bool:
     text = _bare(without_thinking(text))
     opening = _OPENING.search(text)
     open_braces = open_lists = 0
-    if opening is None:
+    if opening is None or (opening.start() == 0 and _is_json(text)):
         return False
     try:
         for token in _scanned(text, opening.start()):
@@ -94,6 +94,14 @@ def breaks_off(text: str) -> bool:
     except ValueError:
         return text[-1:] not in ("}", "]") and not _CLOSED.search(text)
     return (open_braces > 0 and open_lists > 0) or (open_braces > 0 and text[-1:] not in ("}", "]"))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def read_reply(text: str, read: Read[T], *, cut: bool = False, depth: int = 0) -> tuple[T, bool]:
