@@ -41,8 +41,8 @@ _PUBLIC = {
     "Orchestrator": "orchestrator",
     "Question": "policies",
     "QuestionPolicy": "policies",
-    "WorkflowResult": "results",
-    "WorkflowStatus": "results",
+    "WorkflowResult": "workflow_result",
+    "WorkflowStatus": "workflow_result",
 }
 __all__ = sorted(_PUBLIC)
 
