@@ -1,14 +1,152 @@
-"""The README says what is there."""
+"""What the README and `docs/` say is true: every link leads somewhere, every command and snippet does what they show."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
+import pytest
+
+from aeon_core.config_files import load_config
+from aeon_tui.cli import main
+from aeon_tui.cli._parser import build_parser
+from tools.docs.__main__ import BESIDE, assemble
+from tools.docs.reference import pages
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+WITHOUT_TERMINAL = {"batch", "calibrate", "doctor", "label", "lint", "runs", "schema", "show", "tools", "trust"}
+"""Commands that need neither the app nor a terminal."""
+PLACEHOLDER = re.compile(r"\b(?:PROVIDER:)?NAME\b|\bRUN\b|\bHOST\b")
 
 
-def test_every_file_that_the_readme_names_exists() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the file that it is saved as (if any), and its text."""
+
+    kind: str
+    title: str | None
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(each["kind"], each["title"], each["text"]) for each in FENCE.finditer(page.read_text())]
+
+
+def commands(block: Block) -> Iterator[tuple[list[str], int]]:
+    """Yield each `aeon-tui` or `system2` command of a block, and the exit code that a comment gives it."""
+    for line in block.text.splitlines():
+        words = shlex.split(line, comments=True)
+        expected = re.search(r"# exit (\d)", line)
+        words = words[: words.index(">")] if ">" in words else words
+        if words[:1] == ["aeon-tui"] or words[:3] == ["python", "-m", "system2"]:
+            yield words, int(expected[1]) if expected else 0
+
+
+def runs_here(words: list[str]) -> bool:
+    """Whether a command can run to its end in a test: no app, no person, no server, no real model."""
+    line = " ".join(words)
+    if PLACEHOLDER.search(line) or "--wait" in words:
+        return False
+    if "--judge" in words or words[1:2] == ["calibrate"] and "--history" not in words:
+        return False
+    alone = words[1:2] in (["-h"], ["--help"], ["--version"])
+    return alone or "--headless" in words or "--check" in words or words[1] in WITHOUT_TERMINAL or words[0] == "python"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_does_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of a page run in order in one folder; a `text` block below one is part of what it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "my_tools", raising=False)
+    namespace: dict[str, object] = {"__name__": "page"}
+    printed: str | None = None
+    for block in blocks(page):
+        if block.title is not None:
+            save(tmp_path / block.title, block.text)
+        elif block.kind == "sh":
+            printed = "".join(run(words, code, capsys) for words, code in commands(block) if checked(words))
+        elif block.kind == "python":
+            with redirect_stdout(StringIO()) as out:
+                exec(compile(block.text, str(page), "exec"), namespace)
+            printed = out.getvalue()
+        elif block.kind == "text" and printed:
+            for line in filter(None, block.text.splitlines()):
+                assert " ".join(line.split()) in " ".join(printed.split()), line
+            printed = None
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file that a page shows; configuration is loaded once, alone, so that it is known to be right."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    if path.parts[-2:] == (".aeon", "config.yml"):
+        load_config(config_file=path, environ={}, start=path.parents[1])
+        path.unlink()
+
+
+def checked(words: list[str]) -> bool:
+    """Have the command line's parser check a command, and return whether it runs here."""
+    if words[0] == "aeon-tui" and words[1:] not in (["--help"], ["--version"]):
+        build_parser().parse_args(words[1:])
+    return runs_here(words)
+
+
+def run(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command in this process, and return all that it prints."""
+    capsys.readouterr()
+    if words[0] == "python":
+        from system2.__main__ import main as system2
+
+        ended = system2(words[3:])
+    else:
+        ended = main(words[1:])
+    out, err = capsys.readouterr()
+    assert ended == code, f"{shlex.join(words)}: exit {ended}\n{out}\n{err}"
+    return out + err
+
+
+def test_every_page_is_reached_from_the_navigation() -> None:
+    listed = set(re.findall(r'= "([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text()))
+    written = {str(page.relative_to(ROOT / "docs")) for page in PAGES if ROOT / "docs" in page.parents}
+    assert written | set(pages()) <= listed
+    assert listed <= written | set(pages()) | set(BESIDE)
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_the_files_beside_the_docs_lead_somewhere(name: str) -> None:
+    for target, _ in LINK.findall((ROOT / name).read_text()):
         assert (ROOT / target).exists(), target
+
+
+def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
+    site = tmp_path / "docs"
+    assemble(site)
+    broken = []
+    for page in site.rglob("*.md"):
+        for target, anchor in LINK.findall(FENCE.sub("", page.read_text())):
+            found = page.parent / target if target else page
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                broken.append(f"{page.relative_to(site)}: {target}#{anchor}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 250

@@ -1,0 +1,175 @@
+"""The reference pages that are made from the code, so that they cannot be out of date."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import aeon_core
+import system2
+from aeon_core.app_settings import APP_EXPECTED
+from aeon_core.config import BedrockSettings
+from aeon_core.config_values import EXPECTED, MAPPINGS
+from aeon_core.journal import records
+from aeon_core.policy import PolicyRules
+from aeon_core.schemas import Envelope, schema_names
+from aeon_core.tools.mcp.settings import McpServer
+from aeon_core.tools.shell.settings import ShellSettings
+from aeon_tui.keymap import contexts
+from aeon_tui.settings_text import MEANINGS
+from pydantic import BaseModel
+from system2.settings import WorkflowSettings
+
+from tools.command_line import Command, commands
+from tools.docs.markdown import code, field_docs, fields, plain, table
+
+_FIELDS = ("field", "type", "default", "")
+_NESTED = {"policy": PolicyRules, "shell": ShellSettings, "mcp_servers": McpServer, "bedrock": BedrockSettings}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every generated page, by its path below `docs/`."""
+    made = {
+        "commands": commands_page(),
+        "configuration": configuration_page(),
+        "journal": journal_page(),
+        "python": python_page(),
+        "keys": keys_page(),
+    }
+    return {f"reference/{name}.md": text for name, text in made.items()}
+
+
+def commands_page() -> str:
+    """Return every command with its usage and arguments."""
+    program, *others = commands()
+    listed = table(["command", "does"], ([f"[`{each.name}`](#{each.name})", plain(each.summary)] for each in others))
+    parts = ["# Commands", plain(program.summary), f"```text\n{program.usage}\n```", _arguments(program), listed]
+    for each in others:
+        parts += [f"## {each.name}", plain(each.summary), f"```text\n{each.usage}\n```", _arguments(each)]
+        parts += [plain(each.epilog)] if each.epilog else []
+    return "\n\n".join(part.rstrip() for part in [*parts, plain(program.epilog)]) + "\n"
+
+
+def _arguments(command: Command) -> str:
+    return table(["argument", ""], ([code(each.written), plain(each.help)] for each in command.arguments))
+
+
+def configuration_page() -> str:
+    """Return every key of a configuration file: what it means, what it takes, its default, and its variable."""
+    config = aeon_core.RunConfig
+    rows = []
+    for key, info in config.model_fields.items():
+        default = info.get_default(call_default_factory=True)
+        given = "none" if default is None else "empty" if default in ([], {}) or key in MAPPINGS else _written(default)
+        variable = "" if key in MAPPINGS else code(f"AEON_{key.upper()}")
+        rows.append([code(key), plain(MEANINGS[key]), plain(EXPECTED[key]), given, variable])
+    app = [[code(key), plain(MEANINGS[key]), plain(text)] for key, text in APP_EXPECTED.items()]
+    parts = [
+        "# Configuration",
+        "Later sources win: built-in defaults, `$XDG_CONFIG_HOME/aeon/config.yml`, `.aeon/config.yml` in the project "
+        "root, `--config FILE`, environment variables, the command line. Options of the command line have the same "
+        "names with hyphens, and `RunConfig` in Python the same names. An unknown key is an error that names the "
+        "nearest known one.",
+        "## A run",
+        table(["key", "meaning", "takes", "default", "variable"], rows),
+        "## The app",
+        table(["key", "meaning", "takes"], app),
+    ]
+    for key, model in _NESTED.items():
+        parts += [f"## `{key}`", plain(model.__doc__ or ""), table(_FIELDS, fields(model))]
+    parts += ["## Workflows", "In `.system2/config.yml`, under `providers.bedrock.orchestrator`:"]
+    parts += [table(_FIELDS, fields(WorkflowSettings))]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _written(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value).lower()
+    return code(text)
+
+
+def journal_page() -> str:
+    """Return every type of record with its fields."""
+    kinds = [kind for kind in vars(records).values() if isinstance(kind, type) and issubclass(kind, records.Record)]
+    by_tag = {kind.tag: kind for kind in kinds if kind.tag}
+    parts = [
+        "# Journal records",
+        "A journal is a JSONL file: one record per line, UTF-8. Every line begins with these keys, in this order, then "
+        "come the fields of its type. A reader ignores types and fields it does not know. `aeon-tui schema TYPE` prints "
+        "the JSON Schema of a type; see [durability](../explanation/durability.md) for when lines are written.",
+        table(_FIELDS, [*fields(Envelope), ["`type`", "text", "required", "One of the types below."]]),
+        table(["type", "written"], ([f"[`{tag}`](#{tag})", _summary(kind)] for tag, kind in sorted(by_tag.items()))),
+    ]
+    for tag, kind in sorted(by_tag.items()):
+        parts += [f"## {tag}", plain(kind.__doc__ or ""), table(_FIELDS, fields(kind))]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def python_page() -> str:
+    """Return the public names of the packages without a screen."""
+    parts = ["# Python", "`import aeon_core` and `import system2` load neither Textual nor a provider's SDK."]
+    for package in (aeon_core, system2):
+        parts += [f"## {package.__name__}"]
+        for name, value in _public(package):
+            parts += [f"### {package.__name__}.{name}", *_described(name, value)]
+    names = ", ".join(code(name) for name in schema_names())
+    parts += ["## Schemas", f"`aeon-tui schema NAME` prints the JSON Schema of any of these: {names}."]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _public(package: ModuleType) -> Iterator[tuple[str, Any]]:
+    for name in package.__all__:
+        yield name, getattr(package, name)
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        yield plain(value.__doc__ or "")
+        yield table(_FIELDS, fields(value))
+    elif isinstance(value, type) and issubclass(value, enum.Enum):
+        yield plain(value.__doc__ or "")
+        yield ", ".join(code(str(member.value)) for member in value)
+    elif isinstance(value, type):
+        yield f"```text\n{_signature(name, value)}\n```"
+        yield plain(value.__doc__ or "")
+        if docs := field_docs(value):
+            yield table(["field", ""], ([code(key), plain(text)] for key, text in docs.items()))
+        yield from _methods(value)
+    elif callable(value):
+        yield f"```text\n{_signature(name, value)}\n```"
+        yield plain(inspect.getdoc(value) or "")
+    else:
+        yield plain(inspect.getdoc(value) or "")
+
+
+def _methods(kind: type) -> Iterator[str]:
+    rows = []
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        ours = method.__module__.startswith(("aeon", "system2"))
+        if ours and not name.startswith("_") and (text := inspect.getdoc(method)):
+            rows.append([code(_signature(name, method)), plain(text)])
+    if rows:
+        yield table(["method", ""], rows)
+
+
+def _signature(name: str, value: Any) -> str:
+    try:
+        text = str(inspect.signature(value)).replace("'", "")
+    except ValueError:
+        return name
+    return name + text.replace("(self, ", "(").replace("(self)", "()")
+
+
+def _summary(kind: type) -> str:
+    return plain((kind.__doc__ or "").partition("\n")[0])
+
+
+def keys_page() -> str:
+    """Return the app's keys, by the part of the app that they work in, with the id that `keys:` binds."""
+    parts = ["# Keys", "`keys:` in a configuration file binds other keys to an action by its id; `K` does it in the app."]
+    for title, bindings in contexts():
+        rows = ([code(each.key), plain(each.description), code(str(each.id))] for each in bindings)
+        parts += [f"## {title}", table(["keys", "does", "id"], rows)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
