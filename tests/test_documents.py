@@ -1,4 +1,4 @@
-"""What the README and `docs/` say is true: every link leads somewhere, every command and snippet does what they show."""
+"""The README and `docs/` tell the truth: every link leads somewhere, every command and snippet does what is shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def runs_here(words: list[str]) -> bool:
     line = " ".join(words)
     if PLACEHOLDER.search(line) or "--wait" in words:
         return False
-    if "--judge" in words or words[1:2] == ["calibrate"] and "--history" not in words:
+    if "--judge" in words or (words[1:2] == ["calibrate"] and "--history" not in words):
         return False
     alone = words[1:2] in (["-h"], ["--help"], ["--version"])
     return alone or "--headless" in words or "--check" in words or words[1] in WITHOUT_TERMINAL or words[0] == "python"
@@ -119,7 +119,7 @@ def run(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_every_page_is_reached_from_the_navigation() -> None:
-    listed = set(re.findall(r'= "([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text()))
+    listed = set(re.findall(r'"([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text()))
     written = {str(page.relative_to(ROOT / "docs")) for page in PAGES if ROOT / "docs" in page.parents}
     assert written | set(pages()) <= listed
     assert listed <= written | set(pages()) | set(BESIDE)

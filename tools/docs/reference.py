@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from pydantic import BaseModel
+
 import aeon_core
 import system2
 from aeon_core.app_settings import APP_EXPECTED
@@ -20,14 +22,22 @@ from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_tui.keymap import contexts
 from aeon_tui.settings_text import MEANINGS
-from pydantic import BaseModel
 from system2.settings import WorkflowSettings
-
 from tools.command_line import Command, commands
 from tools.docs.markdown import code, field_docs, fields, plain, table
 
 _FIELDS = ("field", "type", "default", "")
 _NESTED = {"policy": PolicyRules, "shell": ShellSettings, "mcp_servers": McpServer, "bedrock": BedrockSettings}
+
+
+_JOURNAL = """\
+A journal is a JSONL file: one record per line, UTF-8. Every line begins with these keys, in this order, then come the
+fields of its type. A reader ignores types and fields it does not know. `aeon-tui schema TYPE` prints the JSON Schema
+of a type; see [durability](../explanation/durability.md) for when lines are written."""
+_CONFIGURATION = """\
+Later sources win: built-in defaults, `$XDG_CONFIG_HOME/aeon/config.yml`, `.aeon/config.yml` in the project root,
+`--config FILE`, environment variables, the command line. Options of the command line have the same names with hyphens,
+and `RunConfig` in Python the same names. An unknown key is an error that names the nearest known one."""
 
 
 def pages() -> dict[str, str]:
@@ -69,10 +79,7 @@ def configuration_page() -> str:
     app = [[code(key), plain(MEANINGS[key]), plain(text)] for key, text in APP_EXPECTED.items()]
     parts = [
         "# Configuration",
-        "Later sources win: built-in defaults, `$XDG_CONFIG_HOME/aeon/config.yml`, `.aeon/config.yml` in the project "
-        "root, `--config FILE`, environment variables, the command line. Options of the command line have the same "
-        "names with hyphens, and `RunConfig` in Python the same names. An unknown key is an error that names the "
-        "nearest known one.",
+        _CONFIGURATION,
         "## A run",
         table(["key", "meaning", "takes", "default", "variable"], rows),
         "## The app",
@@ -92,13 +99,10 @@ def _written(value: Any) -> str:
 
 def journal_page() -> str:
     """Return every type of record with its fields."""
-    kinds = [kind for kind in vars(records).values() if isinstance(kind, type) and issubclass(kind, records.Record)]
-    by_tag = {kind.tag: kind for kind in kinds if kind.tag}
-    parts = [
-        "# Journal records",
-        "A journal is a JSONL file: one record per line, UTF-8. Every line begins with these keys, in this order, then "
-        "come the fields of its type. A reader ignores types and fields it does not know. `aeon-tui schema TYPE` prints "
-        "the JSON Schema of a type; see [durability](../explanation/durability.md) for when lines are written.",
+    found = [kind for kind in vars(records).values() if isinstance(kind, type) and issubclass(kind, records.Record)]
+    by_tag: dict[str, type[records.Record]] = {kind.tag: kind for kind in found if kind.tag}
+    parts = ["# Journal records", _JOURNAL]
+    parts += [
         table(_FIELDS, [*fields(Envelope), ["`type`", "text", "required", "One of the types below."]]),
         table(["type", "written"], ([f"[`{tag}`](#{tag})", _summary(kind)] for tag, kind in sorted(by_tag.items()))),
     ]
@@ -168,7 +172,10 @@ def _summary(kind: type) -> str:
 
 def keys_page() -> str:
     """Return the app's keys, by the part of the app that they work in, with the id that `keys:` binds."""
-    parts = ["# Keys", "`keys:` in a configuration file binds other keys to an action by its id; `K` does it in the app."]
+    parts = [
+        "# Keys",
+        "`keys:` in a configuration file binds other keys to an action by its id; `K` does it in the app.",
+    ]
     for title, bindings in contexts():
         rows = ([code(each.key), plain(each.description), code(str(each.id))] for each in bindings)
         parts += [f"## {title}", table(["keys", "does", "id"], rows)]
