@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -33,7 +35,10 @@ DEMO_GUIDE = (
     "validation find that and the planner mend it. The first pass falls short, so the plan is refined for a second.",
     f"Task: {DEMO_TASK}",
 )
-DEMO_NEXT = "Every prompt and repair stands in the journal: `aeon-tui show last`. Then try `aeon-tui run TASK`."
+DEMO_NEXT = (
+    "See every prompt and repair: `{command} show last`. Run a task of your own, still without a key: "
+    "`{command} run --headless --model simulated:default 'add 5 and 10'`"
+)
 NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it from standard input"
 
 
@@ -156,5 +161,12 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
         orchestrator.close()
     code = print_result(result, progress.view, f"journal {result.journal}", as_json=args.json, steps=not guided)
     if guided and not args.json:
-        stderr().line(DEMO_NEXT)
+        stderr().line(DEMO_NEXT.format(command=_own_command()))
     return code
+
+
+def _own_command() -> str:
+    """Return what to type for this program: its name, or where it lies if it is not on the path, as in a checkout."""
+    if shutil.which("aeon-tui"):
+        return "aeon-tui"
+    return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)

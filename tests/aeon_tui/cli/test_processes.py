@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -53,6 +54,14 @@ def test_the_demo_tells_of_a_repair_and_two_passes_and_its_answer_on_one_screen(
     places = [next(place for place, line in enumerate(told) if line.startswith(text)) for text in story]
     assert places == sorted(places)
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_the_demo_ends_with_commands_that_work_without_a_key() -> None:
+    told = process("demo", "--headless").stderr.splitlines()[-1]
+    commands = [shlex.split(command) for command in told.split("`")[1::2]]
+    assert len(commands) == 2
+    for command in commands:
+        assert process(*command[1:]).returncode == 0
 
 
 def test_a_run_is_listed_and_shown_by_later_processes() -> None:
