@@ -27,7 +27,12 @@ from tools.command_line import Command, commands
 from tools.docs.markdown import code, field_docs, fields, plain, table
 
 _FIELDS = ("field", "type", "default", "")
-_NESTED = {"policy": PolicyRules, "shell": ShellSettings, "mcp_servers": McpServer, "bedrock": BedrockSettings}
+_NESTED: dict[str, type[BaseModel]] = {
+    "policy": PolicyRules,
+    "shell": ShellSettings,
+    "mcp_servers": McpServer,
+    "bedrock": BedrockSettings,
+}
 
 
 _JOURNAL = """\
