@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from aeon_core.validation.result_checks import Artifacts
@@ -34,10 +35,11 @@ class Evidence:
         for source in (artifacts.results, artifacts.failures, artifacts.memory):
             texts += _texts(dict(source))
             values += _texts(dict(source), keys=False)
-        self._values = set(map(_plain, values))
-        self._asked = " ".join(map(_plain, [artifacts.goal, *requirements]))
+        plain = cache(_plain)
+        self._values = set(map(plain, values))
+        self._asked = " ".join(map(plain, [artifacts.goal, *requirements]))
         # A quote may span the values of an output as they stand side by side.
-        self._found = "".join(map(_plain, texts))
+        self._found = "".join(map(plain, texts))
 
     def holds(self, quote: str, *, met: bool = False) -> bool:
         """Return whether a quote occurs in the artifacts; of one with elisions, whether each part does.

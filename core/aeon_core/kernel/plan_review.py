@@ -46,15 +46,15 @@ def _reviewed(executor: Executor, evaluator: Evaluator, ask: Ask | None) -> Sema
             failures.append(error)
             raise
 
-    proved = len(evaluator.of_plan(plan).issues)
-    report = evaluator.of_plan(plan, state.requirements, asked if ask is not None else None)
+    exact = evaluator.of_plan(plan)
+    report = exact if ask is None else evaluator.of_plan(plan, state.requirements, asked)
     executor.effects.emit(ValidationRecord(pass_number=state.pass_number, **report.model_dump(mode="json")))
     if failures:
         message = f"no model reviewed the plan before it acts: {failures[0].message}"
         executor.effects.emit(NoticeRecord(kind="not_reviewed", pass_number=state.pass_number, message=message))
         if not any(state.reviewed.values()):
             return report
-    objections = _by_step(plan, report.issues[proved:])
+    objections = _by_step(plan, report.issues[len(exact.issues) :])
     unseen = "it was changed after an objection, and not reviewed again" if failures else None
     for step_id, form in _unsafe_calls(executor):
         state.reviewed[form] = objections.get(step_id) or state.reviewed.get(form, unseen)

@@ -78,12 +78,15 @@ def _wanting_steps(
 ) -> list[Fragment]:
     replaced = replaced_by_step(plan)
     over = _parts_of_invalid(plan)
+    by_step: dict[str, list[Issue]] = {}
+    for issue in issues:
+        if issue.severity in _COUNTED and issue.location.step_id is not None:
+            by_step.setdefault(_place(str(issue.location.step_id), over), []).append(issue)
     found = []
     for step in plan.walk():
         if step.status in ("invalid", "running") or step.step_id in over:
             continue
-        counted = [issue for issue in issues if issue.severity in _COUNTED and issue.location.step_id is not None]
-        own = [issue for issue in counted if _place(str(issue.location.step_id), over) == step.step_id]
+        own = by_step.get(step.step_id, [])
         reasons = (*(issue.description for issue in own), *_reasons(step, failures))
         if reasons:
             name = fragment_of(step.step_id, replaced)
