@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci")
+from tests import sampling
+
+settings.register_profile("all", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("few", settings.get_profile("all"), max_examples=sampling.FEW_EXAMPLES)
 
 _connect = socket.socket.connect
 
@@ -20,6 +22,12 @@ def _loopback_only(self: socket.socket, address: Any) -> None:
     if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
         raise AssertionError(f"a test reached for the network: {address!r}")
     _connect(self, address)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let markers decide how much is tried: see `tests/sampling.py`."""
+    sampling.scope["all"] = "not exhaustive" not in config.option.markexpr
+    settings.load_profile("all" if sampling.scope["all"] else "few")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""A few cases of a matrix for every run of the tests, the rest for `./dev test --all`."""
+"""How much of a large matrix a run of the tests covers: a few cases by default, all of them with `./dev test --all`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+
+FEW_EXAMPLES = 25
+"""Examples that Hypothesis tries of each property by default."""
+scope = {"all": False}
+"""Set by `tests/conftest.py` from the markers that are selected."""
 
 
 def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1) -> list[Any]:
@@ -21,6 +26,32 @@ def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1) -> list[
     else:
         chosen = [kept(case) for case in listed]
     return [case if stays else _exhaustive(case) for case, stays in zip(listed, chosen, strict=True)]
+
+
+def examples(number: int) -> int:
+    """Return how many examples of a property to try: all of them only with `--all`."""
+    return number if scope["all"] else min(number, FEW_EXAMPLES)
+
+
+def each(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make one test of a function that takes a case, or the values of a tuple; a failure names the case."""
+    listed = list(cases)
+    assert listed
+
+    def over_all(test: Callable[..., None]) -> Callable[[], None]:
+        def run() -> None:
+            for case in listed:
+                try:
+                    test(*case) if isinstance(case, tuple) else test(case)
+                except BaseException as error:
+                    error.add_note(f"case: {case!r}")
+                    raise
+
+        # Not functools.wraps: pytest would take the parameters of the wrapped function for fixtures.
+        run.__name__, run.__module__, run.__doc__ = test.__name__, test.__module__, test.__doc__
+        return run
+
+    return over_all
 
 
 def _exhaustive(case: Any) -> Any:

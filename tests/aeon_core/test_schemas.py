@@ -9,6 +9,7 @@ from aeon_core.errors import UsageError
 from aeon_core.schemas import schema, schema_names
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import lines, text, whole_run
+from tests.sampling import each
 
 ENTITIES = {
     "ExecutionHistory",
@@ -34,7 +35,7 @@ def test_the_public_entities_and_every_record_type_have_a_schema() -> None:
     assert set(schema_names()) >= ENTITIES | RECORDS | {"text", "approval", "run_finished", "run_resumed"}
 
 
-@pytest.mark.parametrize("name", schema_names())
+@each(schema_names())
 def test_each_schema_is_a_valid_json_schema(name: str) -> None:
     assert jsonschema_rs.meta.is_valid(schema(name))
     assert json.loads(json.dumps(schema(name))) == schema(name)

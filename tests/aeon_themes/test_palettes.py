@@ -7,13 +7,9 @@ import pytest
 from aeon_themes import AEON_COLOUR_BLIND, AEON_HIGH_CONTRAST, PALETTES, Palette
 from aeon_themes.palette import BACKGROUNDS, TEXT_COLOURS
 from tests.aeon_themes.colours import VISIONS, contrast, difference
+from tests.sampling import each
 
-PAIRS = [
-    pytest.param(palette, text, background, id=f"{palette.name}-{text}-on-{background}")
-    for palette in PALETTES
-    for text in TEXT_COLOURS
-    for background in BACKGROUNDS
-]
+PAIRS = [(palette, text, background) for palette in PALETTES for text in TEXT_COLOURS for background in BACKGROUNDS]
 STATUSES = ("pending", "running", "complete", "failed", "invalid", "medium")
 """What a row of the plan can be; a step that was stopped has the colour of medium severity."""
 SEVERITIES = ("high", "medium", "low")
@@ -22,7 +18,7 @@ AT_A_GLANCE = 12.0
 names = pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
 
 
-@pytest.mark.parametrize(("palette", "text", "background"), PAIRS)
+@each(PAIRS)
 def test_every_text_colour_is_readable_on_every_background(palette: Palette, text: str, background: str) -> None:
     least = 7.0 if palette is AEON_HIGH_CONTRAST else 4.5
     assert contrast(getattr(palette, text), getattr(palette, background)) >= least

@@ -14,6 +14,7 @@ from aeon_widgets.compare_text import CompareRow
 from aeon_widgets.icons import VARIABLES
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, hostile_passes, second_pass
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run, live_run
+from tests.sampling import examples
 from tools.widget_demos.app import recorded
 
 RUNS = [
@@ -205,7 +206,7 @@ def test_a_run_does_not_differ_from_itself(recording: Any) -> None:
     assert not any(row.differs for row in found.rows)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(recordings, recordings)
 def test_exchanging_the_runs_exchanges_the_sides(left: Any, right: Any) -> None:
     one, other = read(left), read(right)
@@ -218,7 +219,7 @@ def _sorted(rows: Any) -> list[tuple[str, str, str]]:
     return sorted((row.mark, row.left, row.right) for row in rows)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(recordings, recordings)
 def test_foreign_text_is_made_visible_and_every_style_is_one_of_the_theme(left: Any, right: Any) -> None:
     for row in compare(read(left), read(right)).rows:

@@ -15,6 +15,7 @@ from system2.constants import DELEGATION_MAP
 from system2.simulated import SimulatedAgents
 from system2.simulated.documents import document, module, module_test
 from system2.simulated.task import Wanted, read_turns
+from tests.sampling import examples
 from tests.system2.workflows import TASK, Case, transcript
 
 TOOLS = [{"name": name, "input_schema": {}} for name in ("Read", "Write", "Edit", "Glob", "Bash", "signal_completion")]
@@ -48,7 +49,7 @@ def test_the_module_that_it_writes_passes_its_test(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_task_gives_documents_and_code_that_can_be_read(task: str) -> None:
     turns = read_turns(asked("executor", task).messages)
     assert turns is not None

@@ -12,6 +12,7 @@ from aeon_core.journal.branching import branch, own
 from aeon_core.journal.view import RunView, fold
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run
+from tests.sampling import examples
 
 RUNS = [converged_run, first_pass, given_up_run, many_passes, finished_run, failed_run, hostile_run]
 
@@ -29,7 +30,7 @@ def test_no_record_changes_a_view_that_was_branched_off_before(run: Callable[[],
     assert view == fold(records)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(at=st.integers(0, 60), run=st.sampled_from(RUNS))
 def test_two_branches_go_different_ways(at: int, run: Callable[[], Recording]) -> None:
     records = run().records

@@ -6,12 +6,11 @@ import json
 from importlib.resources import files
 from typing import Any, get_args
 
-import pytest
-
 from aeon_core.convergence.criteria import REASON_CODES
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import IssueType
 from tests.aeon_core.validation.labelled.tools import registry
+from tests.sampling import each
 
 LABELLED = files("aeon_core") / "judge" / "labelled"
 LANGUAGES = {"ar", "de", "en", "es", "fr", "hi", "ja"}
@@ -57,7 +56,7 @@ def test_a_third_of_the_plans_in_other_languages_are_at_fault_and_some_only_a_mo
     assert exact == meant == LANGUAGES - {"en"}
 
 
-@pytest.mark.parametrize("labelled", PLANS, ids=[labelled["id"] for labelled in PLANS])
+@each(PLANS)
 def test_exact_labels_are_at_the_steps_that_can_be_proved_wrong(labelled: dict[str, Any]) -> None:
     wrong = _provably_wrong(Plan.model_validate(labelled["plan"]))
     exact = [label for label in labelled["labels"] if label["exact"]]
@@ -93,7 +92,7 @@ def test_no_outcome_occurs_twice() -> None:
     assert len(told) == len(OUTCOMES)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES, ids=[outcome["id"] for outcome in OUTCOMES])
+@each(OUTCOMES)
 def test_an_outcome_is_a_run_with_a_label_and_a_reason(outcome: dict[str, Any]) -> None:
     plan = Plan.model_validate(outcome["plan"])
     assert outcome["goal"].strip()

@@ -17,6 +17,7 @@ from tests.aeon_core.kernel import loop_random
 from tests.aeon_core.kernel.loop_random import scripts
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, Records, divide, model, of, plan
 from tests.fakes import ScriptedModel, add, call
+from tests.sampling import examples
 
 Calls = dict[int, dict[str, int]]
 """Model calls by pass and purpose."""
@@ -227,7 +228,7 @@ def _asked(request: LLMRequest) -> tuple[str, str]:
     return request.purpose, re.sub(r"<ttl>.*?</ttl>", "", request.prompt, flags=re.DOTALL)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(told=scripts)
 def test_nothing_is_asked_twice(told: dict[str, Any]) -> None:
     ran = loop_random.run(told, ttl=60)

@@ -14,6 +14,7 @@ from aeon_core.effects.cursor import Cursor
 from aeon_core.errors import UsageError
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel, add
+from tests.sampling import examples
 
 Records = list[dict[str, Any]]
 TASK = "calculate the sum of 5 and 10, and 1 divided by 2"
@@ -212,7 +213,7 @@ actions = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     replies=st.lists(
         st.fixed_dictionaries({"actions": st.lists(actions, max_size=3), "follow_up_questions": json_values})

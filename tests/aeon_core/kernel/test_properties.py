@@ -14,6 +14,7 @@ from aeon_core.entities import LogEntry
 from aeon_core.journal.records import RECORD
 from tests.aeon_core.kernel.test_execution import of, run
 from tests.fakes import ScriptedModel, add, call, steps
+from tests.sampling import examples
 
 HOSTILE = [
     "[bold]x[/bold] [/] [@click=app.quit]quit[/]",
@@ -48,7 +49,7 @@ replies = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(
     plan=plans | replies,
     replies=st.lists(replies, min_size=6, max_size=6),

@@ -20,6 +20,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.refining.asking import refine_schema
 from aeon_core.tools.schema import Schema
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines
+from tests.sampling import examples
 
 REFINE_SCHEMA = refine_schema(["echo", "calculator", "read_file"])
 API = "design a REST API for invoices"
@@ -211,7 +212,7 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     purpose=st.sampled_from(["profile", "judge", "review", "refine"]),
     sections=st.fixed_dictionaries(

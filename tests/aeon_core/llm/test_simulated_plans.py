@@ -25,6 +25,7 @@ from tests.aeon_core.llm.simulated_talk import (
     shape,
 )
 from tests.cpu_limit import cpu_limit
+from tests.sampling import examples
 
 ALL_TOOLS = [*CALCULATOR_AND_ECHO, READ_FILE, WRITE_FILE, GET_WEATHER]
 WORDS = (
@@ -254,7 +255,7 @@ def test_any_expression_has_the_value_that_precedence_gives_it(expression: str) 
         assert Talk(text).outputs[-1] == {"result": eval(expression)}
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(task=TASKS, tools=st.lists(st.sampled_from(ALL_TOOLS), unique_by=lambda tool: str(tool["name"])))
 def test_any_text_gives_a_valid_plan_with_listed_tools_and_fitting_arguments(task: str, tools: list[Any]) -> None:
     plan = plan_of(task, tools)

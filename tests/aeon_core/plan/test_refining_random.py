@@ -17,6 +17,7 @@ from aeon_core.plan.refinement import RefinementAction, RefinementLedger
 from aeon_core.plan.refining.replies import read_refinement
 from aeon_core.schemas import schema
 from tests.aeon_core.plan.refining import applied, by_id, plan_of, step
+from tests.sampling import examples
 
 SCHEMA = jsonschema_rs.validator_for(schema("Plan"))
 PLAN = plan_of(
@@ -100,7 +101,7 @@ def pending_in_executed(plan: Plan) -> list[str]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(actions, max_size=14))
 def test_executed_steps_stay_limits_hold_and_the_plan_is_sound(given_actions: list[Any]) -> None:
     before = dump_plan(PLAN)
@@ -129,7 +130,7 @@ def test_executed_steps_stay_limits_hold_and_the_plan_is_sound(given_actions: li
     assert set(after) >= set(executed(PLAN))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(actions, max_size=10))
 def test_only_pending_steps_change_and_only_those_that_an_action_reaches(given_actions: list[Any]) -> None:
     try:
@@ -147,7 +148,7 @@ def test_only_pending_steps_change_and_only_those_that_an_action_reaches(given_a
     assert len(now) == sum(1 for _ in outcome.plan.walk())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(anything, max_size=6) | anything)
 def test_garbage_changes_nothing_however_often_it_comes(garbage: Any) -> None:
     plan, ledger = PLAN, RefinementLedger()
@@ -163,7 +164,7 @@ def test_garbage_changes_nothing_however_often_it_comes(garbage: Any) -> None:
     assert ledger == RefinementLedger()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(anything | st.text() | st.fixed_dictionaries({"actions": anything}))
 def test_any_reply_is_read_or_refused(reply: Any) -> None:
     try:
@@ -173,7 +174,7 @@ def test_any_reply_is_read_or_refused(reply: Any) -> None:
     assert all(isinstance(action, RefinementAction) for action in actions)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(actions, max_size=8))
 def test_passes_never_get_more_than_the_limits(given_actions: list[Any]) -> None:
     plan, ledger = PLAN, RefinementLedger()

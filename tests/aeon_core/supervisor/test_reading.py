@@ -14,6 +14,7 @@ from aeon_core.plan.parsing import dump_plan, parse_plan
 from tests.aeon_core.supervisor.malformed import malformed_calls, malformed_plans
 from tests.aeon_core.validation.labelled.tools import registry
 from tests.fakes import ScriptedModel
+from tests.sampling import each
 
 TOOLS = registry()
 
@@ -39,13 +40,13 @@ AMBIGUOUS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "plan"), [case[1:] for case in malformed_plans()], ids=str)
+@each(case[1:] for case in malformed_plans())
 def test_a_malformed_plan_with_one_possible_value_is_read_as_that(text: str, plan: dict[str, Any]) -> None:
     read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(LLMResponse(text=text))
     assert dump_plan(read) == dump_plan(parse_plan(plan))
 
 
-@pytest.mark.parametrize(("text", "call"), [case[1:] for case in malformed_calls()], ids=str)
+@each(case[1:] for case in malformed_calls())
 def test_a_malformed_call_with_one_possible_value_is_read_as_that(text: str, call: dict[str, Any]) -> None:
     step = PlanStep(step_id="s1", description="d", tool=call["tool_name"])
     read = Supervisor(ScriptedModel(), registry=TOOLS).read_tool_call(LLMResponse(text=text), step)

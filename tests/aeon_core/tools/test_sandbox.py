@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Entry, Sandbox, SandboxError
+from tests.sampling import examples
 
 
 @pytest.fixture
@@ -249,7 +250,7 @@ def grow(root: Path, tree: list[tuple[list[str], str]]) -> None:
 
 
 @given(TREES, PATHS)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_in_any_tree_nothing_outside_is_read_made_or_changed(tree: list[tuple[list[str], str]], path: str) -> None:
     top = Path(tempfile.mkdtemp()).resolve()
     try:

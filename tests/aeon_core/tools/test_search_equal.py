@@ -21,6 +21,7 @@ from aeon_core.tools.search._child import run
 from aeon_core.tools.search._ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search._ripgrep_pattern import loosened
 from aeon_core.tools.search.tools import GrepTool
+from tests.sampling import examples
 
 RIPGREP = find_ripgrep(Path("/nowhere"))
 needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
@@ -72,7 +73,7 @@ def outcome(tool: GrepTool, **arguments: Any) -> Any:
 
 
 @needs_ripgrep
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.dictionaries(st.sampled_from(NAMES), CONTENTS, min_size=1, max_size=4), PATTERNS, OPTIONS)
 @example({"a": b"a\xffb\n", "b.py": "aéb".encode()}, "a.b", {})
 @example({"a": b"a\r\n", "b.py": b"a\n"}, "a$", {"output_mode": "content"})
@@ -89,7 +90,7 @@ def test_both_engines_give_the_same(files: dict[str, bytes], pattern: str, optio
 
 
 @needs_ripgrep
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(CONTENTS, min_size=1, max_size=8), PATTERNS, st.booleans())
 def test_ripgrep_keeps_every_file_in_which_the_pattern_matches(
     contents: list[bytes], pattern: str, ignore_case: bool

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.tools import GlobTool, GrepTool
+from tests.sampling import examples
 
 FILES = [
     "a.py",
@@ -95,7 +96,7 @@ IGNORE_FILES = st.lists(RULES, max_size=4).map("".join)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(IGNORE_FILES, IGNORE_FILES)
 @example("build/\n!build/a.py\n", "")
 @example("*\n!d/\n!*.py\n", "a.py\n")

@@ -8,6 +8,7 @@ import pytest
 
 from aeon_core.validation.literals import mismatch
 from tests.aeon_core.validation.plans import VALIDATOR, found, plan, said
+from tests.sampling import each
 
 DIFFERENT: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("path", "Read src/dates.py", {"path": "src/times.py"}, "src/dates.py", "src/times.py"),
@@ -142,8 +143,7 @@ SAME: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("description", "arguments"), SAME, ids=[said[:25] for said, _ in SAME])
-@pytest.mark.parametrize("reads", [True, False])
+@each((description, arguments, reads) for description, arguments in SAME for reads in (True, False))
 def test_what_may_be_the_same_or_another_thing_is_left_alone(
     description: str, arguments: dict[str, Any], reads: bool
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import UsageError
 from aeon_core.tools.shell.blocklist import PATTERNS, Match, check_patterns, judge
 from tests.cpu_limit import cpu_limit
+from tests.sampling import each
 
 HARMLESS = [
     "",
@@ -138,7 +139,7 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HARMLESS, ids=range(len(HARMLESS)))
+@each(HARMLESS)
 def test_what_only_looks_like_an_attack_matches_nothing(text: str) -> None:
     assert judge(text) is None
 

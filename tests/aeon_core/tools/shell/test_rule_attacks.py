@@ -13,6 +13,7 @@ from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.settings import ShellSettings
+from tests.sampling import each
 
 BECOMES_A_COMMAND = [
     "c=rm_-rf_/; IFS=_; $c",
@@ -183,8 +184,7 @@ def answer(rule: str, command: str) -> str:
     return Policy(PolicyRules(allow=(f"Bash({rule})" if rule else "Bash",))).verdict(tool, {"command": command}).answer
 
 
-@pytest.mark.parametrize("command", BECOMES_A_COMMAND)
-@pytest.mark.parametrize("rule", ["", "*"])
+@each((rule, command) for rule in ("", "*") for command in BECOMES_A_COMMAND)
 def test_what_becomes_a_command_is_asked_about_whatever_is_allowed(rule: str, command: str) -> None:
     assert answer(rule, command) in {"ask", "deny"}
 
@@ -194,9 +194,7 @@ def test_ordinary_lines_are_allowed_as_a_whole(command: str) -> None:
     assert answer("", command) == "allow"
 
 
-@pytest.mark.parametrize(
-    ("rule", "command"), [(rule, line) for rule, lines in WRITES_OR_RUNS.items() for line in lines]
-)
+@each((rule, line) for rule, lines in WRITES_OR_RUNS.items() for line in lines)
 def test_an_option_that_writes_or_runs_is_not_what_was_allowed(rule: str, command: str) -> None:
     assert answer(rule, command) in {"ask", "deny"}
 

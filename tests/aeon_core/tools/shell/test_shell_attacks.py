@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import base64
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.tools.shell.blocklist import PATTERNS, judge
+from tests.sampling import each
 
 ENCODED = base64.b64encode(b"rm -rf /").decode()
 
@@ -239,7 +239,7 @@ ATTACKS = {
 CASES = [(pattern, text) for pattern, texts in ATTACKS.items() for text in texts]
 
 
-@pytest.mark.parametrize(("pattern", "text"), CASES, ids=range(len(CASES)))
+@each(CASES)
 def test_an_attack_matches_the_pattern_it_is_a_spelling_of(pattern: str, text: str) -> None:
     match = judge(text)
     assert match is not None, text
