@@ -37,10 +37,10 @@ from aeon_widgets.key_guard import key_after_escape
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from aeon_core.app_settings import AppSettings
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.app_settings import AppSettings
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_core.trust import ProjectTrust
     from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
 
 NOTICE_SECONDS = 20
@@ -48,7 +48,7 @@ NOTICE_SECONDS = 20
 
 def todays_config() -> LoadedConfig:
     """Return the configuration of all layers but the command line's. Raises UsageError."""
-    from aeon_core.config_files import load_config
+    from aeon_core.config.loading import load_config
 
     return load_config()
 

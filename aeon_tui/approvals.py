@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from aeon_core.config import Approval
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import Approval
     from aeon_core.journal.records import ApprovalPoint
 
 _IN_APP: tuple[Approval, ...] = ("pass", "tool")

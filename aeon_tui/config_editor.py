@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from aeon_core.config_files import read_config_file, user_config_file
-from aeon_core.config_values import EXPECTED
+from aeon_core.config.loading import read_config_file, user_config_file
+from aeon_core.config.values import EXPECTED
 from aeon_core.errors import UsageError
-from aeon_core.places import PROJECT_FOLDER
+from aeon_core.paths import PROJECT_FOLDER
 from aeon_tui.editor import named_editor, run_editor
 
 HEAD = """\

@@ -8,7 +8,7 @@ from aeon_tui.approvals import approvals
 from aeon_tui.work import GUIDE, StartRun
 
 if TYPE_CHECKING:
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
 
 DEMO_MODEL = "simulated:missing-tool"
 DEMO_TASK = "design a REST API for invoices"
@@ -17,7 +17,7 @@ DEMO_TASK = "design a REST API for invoices"
 def demo_run(today: LoadedConfig) -> StartRun:
     """Return what `aeon-tui demo` starts in the app. Raises UsageError for tools that cannot be loaded."""
     from aeon_core.assemble import assembled_tools
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
 
     # A demonstration runs nothing of the project, trusted or not.
     left_out = {item.key.partition(".")[0] for item in today.trust.items} & today.sources.keys()

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 import yaml
 
 from aeon_core.errors import UsageError
+from aeon_core.escape import escape_controls
 from aeon_core.plan.files import MAX_BYTES
 from aeon_core.regular_file import read_start
-from aeon_core.visible import visible
 from aeon_tui.editor import named_editor, run_editor
 
 Value = TypeVar("Value")
@@ -56,7 +56,7 @@ class Draft(Generic[Value]):
         descriptor, name = tempfile.mkstemp(prefix=f"aeon-{form.noun}-", suffix=".yml")
         self.file = Path(name)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(typed or f"{HINT.format(what=visible(what))}{form.hint}{form.write(value)}")
+            file.write(typed or f"{HINT.format(what=escape_controls(what))}{form.hint}{form.write(value)}")
 
     def edit(self, hint: str) -> Value | None:
         """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None where it is as it was.

@@ -15,8 +15,8 @@ from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled, new_journal
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria
     from aeon_core.effects.approval import Approver
     from aeon_core.tools.registry import ToolRegistry
@@ -68,9 +68,9 @@ class ForkRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
+        from aeon_core.config.journal_trust import remembers_run
         from aeon_core.forking import Fork
         from aeon_core.journal.listening import fan_out
-        from aeon_core.run_trust import remembers_run
         from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):

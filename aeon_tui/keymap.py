@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 from textual.keys import Keys, key_to_character
 from textual.screen import Screen
 
-from aeon_core.checks import close
+from aeon_core.suggest import close
 
 PACKAGES = ("aeon_tui.screens", "aeon_widgets")
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})

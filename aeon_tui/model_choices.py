@@ -10,7 +10,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.findings import providers
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
 
 
 @dataclass(frozen=True)

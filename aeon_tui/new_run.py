@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.checks import nearest
-from aeon_core.config_values import checked_text
+from aeon_core.config.values import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm.connect import PROVIDERS
+from aeon_core.suggest import nearest
 from aeon_tui.approvals import approvals
 from aeon_tui.work import StartRun
 
 if TYPE_CHECKING:
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
 
 NO_TASK = "describe the task"
 NO_MODEL = "choose one below, or type PROVIDER:NAME"

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.app_settings import THEME_VARIABLE, AppSettings
-from aeon_core.config_editing import KeyPath, change_file
-from aeon_core.config_files import user_config_file
+from aeon_core.config.app_settings import THEME_VARIABLE, AppSettings
+from aeon_core.config.editing import KeyPath, change_file
+from aeon_core.config.loading import user_config_file
 from aeon_core.errors import AeonError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
@@ -92,10 +92,10 @@ class OwnSettings:
             self._app.call_from_thread(self._warn, f"It holds until the app ends: {error.message}")
 
     def _say(self, text: str) -> None:
-        self._app.call_from_thread(partial(self._app.notify, visible(text), markup=False))
+        self._app.call_from_thread(partial(self._app.notify, escape_controls(text), markup=False))
 
     def _warn(self, text: str) -> None:
-        self._app.notify(visible(text), severity="warning", timeout=NOTICE_SECONDS, markup=False)
+        self._app.notify(escape_controls(text), severity="warning", timeout=NOTICE_SECONDS, markup=False)
 
 
 def _short(file: Path) -> str:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.app_settings import AppSettings
-from aeon_core.config import RunConfig
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.app_settings import AppSettings
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
@@ -226,7 +226,7 @@ def _settings() -> AeonApp:
 
 
 def _trust() -> AeonApp:
-    from aeon_core.trust import ProjectTrust, TrustItem
+    from aeon_core.config.trust import ProjectTrust, TrustItem
     from aeon_tui.screens.trust import TrustGate
 
     root = Path("/home/ann/invoices")

@@ -15,8 +15,8 @@ from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import RunConfig
     from aeon_core.effects.approval import Approver
     from aeon_core.tools.registry import ToolRegistry
 
@@ -44,7 +44,7 @@ class ResumeRun:
         Raises UsageError and ModelUnavailableError.
         """
         from aeon_core.assemble import assembled_tools
-        from aeon_core.run_trust import remember_run
+        from aeon_core.config.journal_trust import remember_run
 
         usable_model(self.config).close()
         self.tools = assembled_tools(self.config)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from textual.binding import Binding, BindingType
 
 from aeon_core.errors import AeonError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_tui.errands import Errands, reason
 
 if TYPE_CHECKING:
-    from aeon_core.config_files import LoadedConfig
-    from aeon_core.trust import ProjectTrust
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.trust import ProjectTrust
     from aeon_tui.app import AeonApp
     from aeon_tui.forked import ForkRun
     from aeon_tui.new_run import NewRun
@@ -163,7 +163,7 @@ class RunActions:
         self._errands.do(partial(self._revoke_trust, then))
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
-        from aeon_core.trust import revoke_trust
+        from aeon_core.config.trust import revoke_trust
         from aeon_tui.workflow_files import root_of_project
 
         root = self.today().trust.root
@@ -215,7 +215,7 @@ class RunActions:
         self.app.first_notice = without_trust(trust)
 
     def _grant_trust(self, trust: ProjectTrust, then: Callable[[], object]) -> None:
-        from aeon_core.trust import grant_trust
+        from aeon_core.config.trust import grant_trust
 
         grant_trust(trust)
         self._errands.in_app(then)
@@ -340,6 +340,6 @@ def without_trust(trust: ProjectTrust) -> str:
     """Return what a person is told who goes on without trusting a folder."""
     # A key is that of a setting, such as `policy.allow`, or a file.
     keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
-    keys = list(dict.fromkeys(map(visible, keys)))
+    keys = list(dict.fromkeys(map(escape_controls, keys)))
     named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))
     return f"This folder is not trusted, so its {named} do not apply. Ctrl+P: Trust this folder."

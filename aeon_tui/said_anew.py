@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import RunConfig
     from aeon_core.llm.base import LLMAdapter
 
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
@@ -32,8 +32,8 @@ def options_anew(
     `policy` said anew is rules that are added to the run's. Raises UsageError where the journal names what needs
     consent and has none.
     """
-    from aeon_core.config import providers_of
-    from aeon_core.run_trust import check_journal
+    from aeon_core.config.journal_trust import check_journal
+    from aeon_core.config.schema import providers_of
 
     today = loaded.config
     kept = {name: getattr(today, name) for name in (*_NEVER_WRITTEN, *_OF_TODAY)}

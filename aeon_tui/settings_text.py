@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from aeon_core.app_settings import APP_EXPECTED, THEME_VARIABLE
-from aeon_core.config_files import ENVIRONMENT_PREFIX, user_config_file
-from aeon_core.config_values import EXPECTED, MAPPINGS
-from aeon_core.places import PROJECT_FOLDER
+from aeon_core.config.app_settings import APP_EXPECTED, THEME_VARIABLE
+from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
+from aeon_core.config.values import EXPECTED, MAPPINGS
+from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
 from aeon_tui.approvals import approvals
 from aeon_widgets.text import count, one_line
 
 if TYPE_CHECKING:
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
     from aeon_core.judge.agreement import Comparison
 
 MEANINGS = {

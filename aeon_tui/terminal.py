@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from textual.driver import Driver
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 LIMIT = 80
 """Characters of a title."""
@@ -50,7 +50,7 @@ def sized(driver: type[Driver]) -> type[Driver]:
 
 
 def _one_line(text: str) -> str:
-    return visible(" ".join(text[:LIMIT].split()))
+    return escape_controls(" ".join(text[:LIMIT].split()))
 
 
 def _write(sequence: str) -> None:

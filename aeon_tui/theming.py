@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from aeon_core.app_settings import THEME_VARIABLE, AppSettings
-from aeon_core.checks import nearest
-from aeon_core.places import find_project_root
-from aeon_core.visible import visible
+from aeon_core.config.app_settings import THEME_VARIABLE, AppSettings
+from aeon_core.escape import escape_controls
+from aeon_core.paths import find_project_root
+from aeon_core.suggest import nearest
 from aeon_themes import PALETTES, Palette
 from aeon_themes.folders import theme_files, theme_folders
 
@@ -87,6 +87,6 @@ def _tell(app: App[Any], problems: list[str]) -> None:
     for problem in problems:
         logger.warning("%s", problem)
     for problem in problems[:_NOTICES]:
-        app.notify(visible(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
+        app.notify(escape_controls(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
     if (more := len(problems) - _NOTICES) > 0:
         app.notify(f"and {more} more such problems with themes", severity="warning", timeout=NOTICE_SECONDS)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from aeon_tui.feed import LiveFeed
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
     from aeon_core.effects.approval import Approver
     from aeon_core.entities import RunResult
     from aeon_core.llm.base import LLMAdapter
@@ -88,9 +88,9 @@ class StartRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
+        from aeon_core.config.journal_trust import remembers_run
         from aeon_core.journal.listening import fan_out
         from aeon_core.orchestrator import Orchestrator
-        from aeon_core.run_trust import remembers_run
         from aeon_core.waiting import about
 
         with assembled(self.config, self.tools) as (model, tools, listener):
@@ -160,7 +160,7 @@ def isolation_warning(config: RunConfig) -> str:
     """
     if "shell" not in config.tools:
         return ""
-    from aeon_core.places import find_project_root
+    from aeon_core.paths import find_project_root
     from aeon_core.tools.shell.isolation import probe
 
     return probe(config.project_root or find_project_root(), config.shell).warning

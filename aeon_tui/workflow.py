@@ -15,7 +15,7 @@ from aeon_tui.workflow_desk import WorkflowDesk
 from aeon_tui.workflow_feed import OwnFeed
 
 if TYPE_CHECKING:
-    from aeon_core.trust import ProjectTrust, TrustMode
+    from aeon_core.config.trust import ProjectTrust, TrustMode
     from system2.orchestrator import Orchestrator
     from system2.workflow_result import WorkflowResult
 
@@ -44,7 +44,7 @@ class WorkflowRequest:
 
         What this request overrides is not asked for.
         """
-        from aeon_core.trust import refusal
+        from aeon_core.config.trust import refusal
         from system2.trust import assess_workflow, said
 
         if self.trust == "apply":
@@ -207,7 +207,7 @@ class WorkflowRunner:
 
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be gone on with without a question."""
-        from aeon_core.run_trust import remember
+        from aeon_core.config.journal_trust import remember
         from aeon_tui.workflow_resumed import started_by
 
         first = json.loads(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.amounts import money
+from aeon_core.money import money
 from aeon_tui.workflow_rows import pipeline_rows
 from aeon_tui.workflow_state import WORKFLOW, WorkflowState
 from aeon_widgets.icons import run_style

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head, tail
-from aeon_core.run_trust import remembers
 from aeon_tui.workflow import WorkflowRequest
 from aeon_tui.workflow_files import root_of_project, transcripts_folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from aeon_core.amounts import money
+from aeon_core.money import money
 from aeon_tui.workflow_state import WorkflowState
 from aeon_widgets.text import count, duration, one_line, pretty, span
 from aeon_widgets.text_view import Block

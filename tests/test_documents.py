@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.config_files import load_config
+from aeon_core.config.loading import load_config
 from aeon_tui.cli import main
 from aeon_tui.cli._parser import build_parser
 from tools.docs.__main__ import BESIDE, assemble

@@ -50,12 +50,12 @@ def _explain(error: Exception) -> int:
 
 
 def _report(message: str, code: int) -> int:
+    from aeon_core.escape import escape_controls
     from aeon_core.redaction import redact_text
-    from aeon_core.visible import visible
 
     if sys.stderr is not None:
         try:
-            print(f"aeon-tui: {visible(' '.join(redact_text(message).split()))}", file=sys.stderr)
+            print(f"aeon-tui: {escape_controls(' '.join(redact_text(message).split()))}", file=sys.stderr)
         except (OSError, ValueError):
             return code
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from aeon_core.trust import ProjectTrust, TrustRequired, grant_trust
+from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust
 from aeon_tui.cli._output import Output, can_answer, has_screen, stderr
 
 STATES = {

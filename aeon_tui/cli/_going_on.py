@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config import RunConfig
-from aeon_core.config_values import KEYS
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.values import KEYS
 from aeon_core.entities import RunResult
+from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.visible import visible
 from aeon_core.waiting import Waiting
 from aeon_tui.cli._diagnostics import diagnostics
 from aeon_tui.cli._output import can_answer, has_screen, stderr
@@ -91,7 +91,9 @@ def warn_of_approvals(
     names = [tool.name for tool in tools if policy.needs_a_person(tool) and (used is None or tool.name in used)]
     if names:
         how = "--approve tool" if can_answer() else "--approve tool with --wait SECONDS"
-        line = f"! nobody can approve calls of {', '.join(map(visible, names))} in this run; use --allow TOOL or {how}"
+        line = (
+            f"! nobody can approve calls of {escape_controls(', '.join(names))} in this run; use --allow TOOL or {how}"
+        )
         stderr().line((line, "yellow"))
 
 

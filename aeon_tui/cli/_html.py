@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 
+from aeon_core.escape import escape_controls
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import LogLine, StepView
 from aeon_core.journal.view import RunView
 from aeon_core.timing import seconds_after
-from aeon_core.visible import visible
 from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import answer_title, notes, readable, status_of
@@ -120,8 +120,8 @@ def _moment(line: LogLine, start: str) -> str:
 
 
 def _line(text: str) -> str:
-    return html.escape(visible(text))
+    return html.escape(escape_controls(text))
 
 
 def _block(text: str) -> str:
-    return f"<pre>{html.escape(visible(text, keep=chr(10) + chr(9)))}</pre>"
+    return f"<pre>{html.escape(escape_controls(text, keep=chr(10) + chr(9)))}</pre>"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from aeon_core import assemble
-from aeon_core.config import RunConfig
-from aeon_core.config_values import listed
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.values import listed
 from aeon_core.tools.registry import ToolRegistry
 from aeon_tui.cli._output import stderr
 

@@ -9,14 +9,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from aeon_core.amounts import money
 from aeon_core.budget import Budget, request_tokens_at_most
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.known import KnownModel, adapters_of, known_models
 from aeon_core.effects.perform import call_model
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
+from aeon_core.money import money
 from aeon_core.redaction import redact_text
 from aeon_tui.cli._diagnostics import logged_to
 from aeon_tui.cli._output import Output

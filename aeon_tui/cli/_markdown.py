@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from aeon_core.escape import escape_controls
 from aeon_core.journal.log_text import message, route
 from aeon_core.journal.parts import StepView
 from aeon_core.journal.view import RunView
-from aeon_core.visible import visible
 from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import answer_title, notes, status_of
@@ -65,7 +65,7 @@ def _output(output: dict[str, Any]) -> str:
     if len(output) == 1 and isinstance(output.get("text"), str):
         return "Result:\n\n" + _quote(output["text"])
     # In JSON, too, a `<` has a form that no reader takes for markup; it means the same.
-    text = visible(json.dumps(output, indent=2, ensure_ascii=False), keep="\n").replace("<", r"\u003c")
+    text = escape_controls(json.dumps(output, indent=2, ensure_ascii=False), keep="\n").replace("<", r"\u003c")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"Result:\n\n{fence}json\n{text}\n{fence}"
 
@@ -82,7 +82,7 @@ def _quote(text: str) -> str:
 
 def _line(text: str) -> str:
     """Return a text on one line, every character in it standing for itself."""
-    shown = visible(text, keep="\t").replace("\t", "    ").rstrip()
+    shown = escape_controls(text, keep="\t").replace("\t", "    ").rstrip()
     indent = len(shown) - len(shown.lstrip(" "))
     escaped = _MARKUP.sub(r"\\\g<0>", shown[indent:])
     escaped = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], escaped)

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from aeon_core.errors import AeonError
-from aeon_core.visible import visible, visible_json
+from aeon_core.escape import escape_controls, escape_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ class Output:
 
     def line(self, *parts: Part) -> None:
         """Print one line; control characters, line breaks too, are made visible."""
-        self._print([(visible(text), style) for text, style in map(_styled, parts)])
+        self._print([(escape_controls(text), style) for text, style in map(_styled, parts)])
 
     def paragraph(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print one line of prose after `indent` blanks; on a terminal too narrow for it, wrapped at words under it."""
@@ -54,18 +54,18 @@ class Output:
         from rich.text import Text
 
         try:
-            self._console.print(Padding(Text(visible(text), style), (0, 0, 0, indent), expand=False))
+            self._console.print(Padding(Text(escape_controls(text), style), (0, 0, 0, indent), expand=False))
         except OSError as error:
             self._lost(error)
 
     def block(self, text: str, style: str = "", indent: str = "") -> None:
         """Print a text of several lines, each after `indent`."""
-        for line in visible(text.replace("\r\n", "\n"), keep="\n\t").split("\n"):
+        for line in escape_controls(text.replace("\r\n", "\n"), keep="\n\t").split("\n"):
             self._print([(indent, ""), (line, style)] if line else [("", "")])
 
     def json(self, value: Any) -> None:
         """Print plain JSON, indented."""
-        self._write(visible_json(json.dumps(value, indent=2, ensure_ascii=not self._is_utf8())) + "\n")
+        self._write(escape_json(json.dumps(value, indent=2, ensure_ascii=not self._is_utf8())) + "\n")
 
     def _print(self, parts: list[tuple[str, str]]) -> None:
         if self._console is None:

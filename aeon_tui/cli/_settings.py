@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config_files import LoadedConfig, LoadedValues, load_config, load_values
-from aeon_core.config_values import KEYS
+from aeon_core.config.loading import LoadedConfig, LoadedValues, load_config, load_values
+from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired
+from aeon_core.config.values import KEYS
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.places import default_runs_directory, expanded
-from aeon_core.trust import ProjectTrust, TrustMode, TrustRequired
+from aeon_core.paths import default_runs_directory, expanded
 from aeon_tui.cli._consent import ask_for
 from aeon_tui.cli._output import stderr
 
@@ -89,7 +89,7 @@ def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
 
 
 def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
-    from aeon_core.trust import grant_trust
+    from aeon_core.config.trust import grant_trust
     from aeon_tui.trust_prompt import prompt_for_trust
 
     answer = prompt_for_trust(trust, loaded.app, runs_dir_of(loaded))

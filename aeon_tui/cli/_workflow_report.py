@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from aeon_core.amounts import money
+from aeon_core.escape import escape_controls
 from aeon_core.journal.summary import is_being_written
-from aeon_core.visible import visible
+from aeon_core.money import money
 from aeon_widgets.text import count, one_line, span
 from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
@@ -112,17 +112,17 @@ class WorkflowReport:
 
     def _markdown(self) -> str:
         parts = [
-            f"# Workflow {visible(self.view.run_id)}",
+            f"# Workflow {escape_controls(self.view.run_id)}",
             _fenced(render_transcript(self.view, is_live=self._is_live)),
         ]
         for part in self._agents():
-            parts += [f"## {visible(part.title)}", _fenced("\n".join(part.lines))]
+            parts += [f"## {escape_controls(part.title)}", _fenced("\n".join(part.lines))]
         return "\n\n".join(parts)
 
     def _page(self) -> str:
         whole = Part("", render_transcript(self.view, is_live=self._is_live).split("\n"))
         body = "\n".join(_section(part) for part in (whole, *self._agents()))
-        return _PAGE.format(title=html.escape(visible(f"Workflow {self.view.run_id}")), body=body)
+        return _PAGE.format(title=html.escape(escape_controls(f"Workflow {self.view.run_id}")), body=body)
 
 
 def _spent(agent: AgentView) -> str:
@@ -168,7 +168,7 @@ def _agent_json(agent: AgentView) -> dict[str, Any]:
 
 
 def _fenced(text: str) -> str:
-    shown = visible(text, keep="\n")
+    shown = escape_controls(text, keep="\n")
     fence = "```"
     while fence in shown:
         fence += "`"
@@ -176,5 +176,5 @@ def _fenced(text: str) -> str:
 
 
 def _section(part: Part) -> str:
-    heading = f"<h2>{html.escape(visible(part.title))}</h2>\n" if part.title else ""
-    return f"{heading}<pre>{html.escape(visible(chr(10).join(part.lines), keep=chr(10)))}</pre>"
+    heading = f"<h2>{html.escape(escape_controls(part.title))}</h2>\n" if part.title else ""
+    return f"{heading}<pre>{html.escape(escape_controls(chr(10).join(part.lines), keep=chr(10)))}</pre>"

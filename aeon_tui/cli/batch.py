@@ -11,7 +11,7 @@ from typing import Any
 
 from aeon_core.assemble import NO_MODEL, assembled_tools, connected_model
 from aeon_core.batch import Batch, BatchTask, Pool, ProcessPool, check_journals, dask_pool, exit_code, read_tasks
-from aeon_core.config import RunConfig, runs_directory
+from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.convergence.criteria import load_criteria, load_requirements
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.regular_file import open_regular

@@ -19,7 +19,7 @@ from aeon_core.judge.agreement import (
     measure,
 )
 from aeon_core.judge.labels import LabelledOutcome, read_labels, shipped_labels, spread
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import Output, stderr, stdout
 from aeon_widgets.text import count

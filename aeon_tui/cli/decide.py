@@ -18,7 +18,7 @@ from aeon_core.journal.history import find_run
 from aeon_core.journal.question import ANSWERS, Question, open_question
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
 from aeon_tui.asked import request_of
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stderr, stdout

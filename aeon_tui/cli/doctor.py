@@ -8,9 +8,9 @@ from argparse import Namespace
 from urllib.parse import urlsplit
 
 from aeon_core.assemble import connected_model
-from aeon_core.config import RunConfig, runs_directory
-from aeon_core.config_files import LoadedConfig, user_config_file
-from aeon_core.config_values import PATH_KEYS
+from aeon_core.config.loading import LoadedConfig, user_config_file
+from aeon_core.config.schema import RunConfig, runs_directory
+from aeon_core.config.values import PATH_KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.versions import versions

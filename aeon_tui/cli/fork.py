@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from aeon_core.config import runs_directory
+from aeon_core.config.schema import runs_directory
 from aeon_core.convergence.criteria import load_requirements
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.forking import starting_edit

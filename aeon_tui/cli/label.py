@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from aeon_core.journal.labels import label_run
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stderr
 from aeon_tui.workflow_files import find_journal

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
-from aeon_core.config import RunConfig, runs_directory
+from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.waiting import about
 from aeon_tui.approvals import approvals
@@ -137,9 +137,9 @@ def _live(args: Namespace, start: StartRun, directory: Path) -> int:
 
 
 def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:
+    from aeon_core.config.journal_trust import remembers_run
     from aeon_core.journal.listening import as_dicts, fan_out
     from aeon_core.orchestrator import Orchestrator
-    from aeon_core.run_trust import remembers_run
 
     guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)

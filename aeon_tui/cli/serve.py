@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import stderr
 

@@ -11,7 +11,7 @@ from aeon_core.journal.family import Family, family_of
 from aeon_core.journal.history import open_end, open_run
 from aeon_core.journal.log_text import message
 from aeon_core.journal.view import RunView
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
 from aeon_tui.cli import _settings
 from aeon_tui.cli._export import Form, put
 from aeon_tui.cli._file import write_file

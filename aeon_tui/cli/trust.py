@@ -6,9 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
 from aeon_core.errors import UsageError
-from aeon_core.places import find_project_root
-from aeon_core.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
+from aeon_core.paths import find_project_root
 from aeon_tui.cli._consent import STATES, says_yes, show_trust
 from aeon_tui.cli._output import can_answer, stderr, stdout
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from typing_extensions import override
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import TextView
 
@@ -54,7 +54,7 @@ class BrowserTitle(Widget):
 
     @override
     def render(self) -> Content:
-        where = visible(str(self._runs_dir))
+        where = escape_controls(str(self._runs_dir))
         order = f" · by {self._order}" if self._order else ""
         marked = f" · ◆ {fit(one_line(self._marked), 26)} marked" if self._marked else ""
         return Content.assemble(
@@ -86,7 +86,7 @@ class FilterHint(Widget):
 
     @override
     def render(self) -> Content:
-        return Content(visible(self._text)).truncate(self.size.width, ellipsis=True)
+        return Content(escape_controls(self._text)).truncate(self.size.width, ellipsis=True)
 
 
 class RunsText(TextView):

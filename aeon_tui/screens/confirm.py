@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 
 
@@ -52,10 +52,10 @@ class ConfirmDialog(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Content(visible(self._title))
+            box.border_title = Content(escape_controls(self._title))
             box.border_subtitle = "y yes · esc no · tab other button"
             for line in self._said:
-                yield Static(visible(line), classes="line", markup=False)
+                yield Static(escape_controls(line), classes="line", markup=False)
             with Horizontal():
                 yield Button(Content(f"[ {self._no} ]"), id="no", compact=True)
                 yield Button(Content(f"[ {self._yes} ]"), id="yes", compact=True)

@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.errors import UsageError
-from aeon_core.places import expanded
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
+from aeon_core.paths import expanded
 from aeon_widgets.virtual_list import Piece, RowsView
 
 Form = Literal["md", "html", "json"]
@@ -72,11 +72,11 @@ class ExportDialog(ModalScreen[Path | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Content(f"Export {visible(self._run_id[:40])}")
+            box.border_title = Content(f"Export {escape_controls(self._run_id[:40])}")
             box.border_subtitle = "enter writes · tab form · esc cancels"
             yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield FormRows()
-            yield Static(f"in {visible(str(self._folder))}", id="hint", markup=False)
+            yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
             yield Static("", id="problem", markup=False)
 
     def on_mount(self) -> None:
@@ -109,12 +109,12 @@ class ExportDialog(ModalScreen[Path | None]):
     def _answer(self, line: str) -> None:
         name = line.strip()
         if form_of(Path(name)) is None:
-            self._say(f"the file is {visible(name[:40])!r}, expected a name that ends in .md, .html or .json")
+            self._say(f"the file is {escape_controls(name[:40])!r}, expected a name that ends in .md, .html or .json")
             return
         try:
             file = self._folder / expanded(name, "the file")
         except UsageError as error:
-            self._say(visible(error.message))
+            self._say(escape_controls(error.message))
         else:
             self.dismiss(file)
 

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from aeon_core.errors import UsageError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 
 _DIGITS = 9
@@ -85,13 +85,13 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
     def compose(self) -> ComposeResult:
         of = self._of
         with Vertical() as box:
-            box.border_title = Content(f"Fork {visible(of.path.stem[:40])}")
+            box.border_title = Content(f"Fork {escape_controls(of.path.stem[:40])}")
             box.border_subtitle = "enter forks · tab next · esc cancels"
             with Grid():
                 yield Label("Pass")
                 yield Input(str(max(1, of.passes)), compact=True, type="integer", id="pass")
                 yield Label("Model")
-                yield Input(visible(of.model), compact=True, id="model")
+                yield Input(escape_controls(of.model), compact=True, id="model")
                 yield Label("TTL")
                 yield Input(str(of.ttl), compact=True, type="integer", id="ttl")
             yield Static(_hint(of), id="hint", markup=False)

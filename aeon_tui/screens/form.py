@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Label, Static
 from typing_extensions import override
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_tui.model_choices import ModelChoice
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -95,7 +95,7 @@ class Tick(Checkbox):
     ]
 
     def __init__(self, name: str, id: str) -> None:  # noqa: A002
-        super().__init__(Content(visible(name)), compact=True, id=id)
+        super().__init__(Content(escape_controls(name)), compact=True, id=id)
         self.BUTTON_INNER = "[ ]"
 
     @override
@@ -118,7 +118,7 @@ class Problem(Static):
     def say(self, problem: str | None) -> None:
         """Show a problem, or that there is none."""
         self.set_class(problem is not None, "-said")
-        self.update(f"✖ {visible(problem)}" if problem is not None else "")
+        self.update(f"✖ {escape_controls(problem)}" if problem is not None else "")
 
 
 class ModelList(RowsView):

@@ -15,8 +15,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Verdict
-from aeon_core.visible import visible
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.virtual_list import Piece, RowsView
 
@@ -94,10 +94,10 @@ class LabelDialog(ModalScreen[LabelAnswer | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Content(f"Label {visible(self._run_id[:40])}")
+            box.border_title = Content(f"Label {escape_controls(self._run_id[:40])}")
             box.border_subtitle = "enter keeps it · g/b choose · tab why · esc cancels"
             yield VerdictRows(self._before.verdict)
-            yield Input(visible(self._before.why), placeholder="why (may be empty)", compact=True, id="why")
+            yield Input(escape_controls(self._before.why), placeholder="why (may be empty)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)
 
     def on_mount(self) -> None:

@@ -15,13 +15,13 @@ from textual.widgets import Input, Static, TextArea
 from textual.worker import get_current_worker
 
 from aeon_core.errors import AeonError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_tui.new_run import POINTS, TEXTS, NewRun, new_run_of
 from aeon_tui.screens.form import Field, ModelList, Problem, TextField, Tick
 from aeon_widgets.footer import KeyFooter, fit_footer
 
 if TYPE_CHECKING:
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
     from aeon_tui.app import AeonApp
     from aeon_tui.model_choices import ModelChoice
 
@@ -248,7 +248,7 @@ class NewRunScreen(Screen[None]):
             self.query_one("#head", Static).update("New run")
             self._say(problem)
         else:
-            self.app.notify(visible(problem), severity="warning", timeout=PROBLEM_SECONDS, markup=False)
+            self.app.notify(escape_controls(problem), severity="warning", timeout=PROBLEM_SECONDS, markup=False)
 
     def action_leave(self) -> None:
         """Go back; where a task was typed, only after that was said."""
@@ -262,7 +262,7 @@ class NewRunScreen(Screen[None]):
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", Static)
-        said.update(visible(text))
+        said.update(escape_controls(text))
         said.set_class(bool(text), "-shown")
 
     def _unsay(self) -> None:

@@ -15,7 +15,7 @@ from textual.worker import get_current_worker
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
 from aeon_tui.served import is_served
 from aeon_widgets.filter_line import FilterLine
@@ -27,7 +27,7 @@ from aeon_widgets.virtual_list import Piece, RowsView
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aeon_core.config_files import LoadedConfig
+    from aeon_core.config.loading import LoadedConfig
     from aeon_tui.app import AeonApp
     from aeon_tui.settings_text import Setting
 
@@ -129,14 +129,14 @@ class SettingsScreen(NarrowedScreen):
         if self.is_attached:
             shown = self.query_one("#agreement", Static)
             shown.display = bool(lines)
-            shown.update(visible("\n".join(lines), keep="\n"))
+            shown.update(escape_controls("\n".join(lines), keep="\n"))
 
     def _take(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
         if self.is_attached:
             self._loaded, self._all = loaded, settings
             changed = sum(each.is_set for each in settings)
             files = ", ".join(str(file) for file in loaded.files) or "no file"
-            self.query_one("#head", Static).update(visible(f"Settings  {changed} set · {files}"))
+            self.query_one("#head", Static).update(escape_controls(f"Settings  {changed} set · {files}"))
             self.show_rows()
 
     def _show_problem(self, problem: str) -> None:
@@ -225,4 +225,4 @@ class SettingsScreen(NarrowedScreen):
             return None
 
     def _warn(self, text: str) -> None:
-        self.notify(visible(text), severity="warning", timeout=PROBLEM_SECONDS, markup=False)
+        self.notify(escape_controls(text), severity="warning", timeout=PROBLEM_SECONDS, markup=False)

@@ -14,14 +14,14 @@ from textual.events import Key, Paste
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_widgets.decision_panel import not_taken
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block, TextView
 
 if TYPE_CHECKING:
-    from aeon_core.trust import ProjectTrust
+    from aeon_core.config.trust import ProjectTrust
 
 TrustAnswer = Literal["trust", "continue"]
 _SCROLLING = frozenset(
@@ -185,12 +185,12 @@ def trust_title(trust: ProjectTrust) -> str:
 
 def trust_blocks(trust: ProjectTrust) -> list[Block]:
     """Return what a folder asks for, in words, with the files for it and what has changed."""
-    blocks: list[Block] = [("bold", visible(str(trust.root))), ("", "")]
+    blocks: list[Block] = [("bold", escape_controls(str(trust.root))), ("", "")]
     if trust.changes:
         blocks += [("bold", "Changed since then"), *map(_diff_line, trust.changes), ("", "")]
     blocks.append(("", f"If you trust it, a {trust.part} in this folder may"))
     for item in trust.items:
-        blocks.append(("medium", f"• {visible(item.text)}"))
+        blocks.append(("medium", f"• {escape_controls(item.text)}"))
         blocks += [("muted", f"    {_place(file, trust.root)}") for file in item.files]
     return [
         *blocks,
@@ -202,8 +202,8 @@ def trust_blocks(trust: ProjectTrust) -> list[Block]:
 
 def _diff_line(line: str) -> Block:
     style = "bold" if line.startswith(("---", "+++")) else _DIFF_STYLES.get(line[:1], "muted")
-    return style, visible(line, keep="\t")
+    return style, escape_controls(line, keep="\t")
 
 
 def _place(file: Path, root: Path) -> str:
-    return visible(str(file.relative_to(root) if file.is_relative_to(root) else file))
+    return escape_controls(str(file.relative_to(root) if file.is_relative_to(root) else file))

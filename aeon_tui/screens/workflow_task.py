@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import one_line
 
@@ -62,7 +62,7 @@ class WorkflowTaskScreen(Screen[None]):
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:
                 facts += "\ngates   approved without asking"
-            yield Static(visible(facts, keep="\n"), classes="muted", markup=False)
+            yield Static(escape_controls(facts, keep="\n"), classes="muted", markup=False)
         yield KeyFooter()
 
     def on_mount(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
-    from aeon_core.config import RunConfig as RunConfig
+    from aeon_core.config.schema import RunConfig as RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.approval import ApprovalDecision as ApprovalDecision
@@ -58,7 +58,7 @@ _PUBLIC = {
     "Orchestrator": "orchestrator",
     "Plan": "plan.models",
     "PlanStep": "plan.models",
-    "RunConfig": "config",
+    "RunConfig": "config.schema",
     "RunResult": "entities",
     "SemanticValidator": "validation.validator",
     "Subplan": "plan.models",

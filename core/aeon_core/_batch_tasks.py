@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aeon_core.checks import nearest, shown
-from aeon_core.config import RunConfig
-from aeon_core.config_values import KEYS, PATH_KEYS
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.values import KEYS, PATH_KEYS
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
-from aeon_core.places import expanded
-from aeon_core.plain import clean_text, parse_json
+from aeon_core.json_safe import clean_text, parse_json
+from aeon_core.paths import expanded
 from aeon_core.redaction import redact_text
+from aeon_core.suggest import nearest, shown
 
 MAX_LINE = 10_000_000
 """Bytes of a line: a task is a text that a person or a program wrote, not a data set."""

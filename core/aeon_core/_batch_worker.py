@@ -18,21 +18,21 @@ from pydantic import ValidationError
 
 from aeon_core._batch_rates import paced
 from aeon_core.assemble import assembled_tools, connected_model, telemetry
-from aeon_core.config import RunConfig
+from aeon_core.config.journal_trust import check_journal, remembers_run
+from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, tail
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
+from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.orchestrator import Orchestrator
-from aeon_core.plain import clean_text
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.replaying import recorded_config
 from aeon_core.resuming import Resumption
-from aeon_core.run_trust import check_journal, remembers_run
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.waiting import Waiting, about

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.config import RunConfig, find_project_root, providers_of
+from aeon_core.config.schema import RunConfig, find_project_root, providers_of
+from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.chain import ModelChain
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.trust import check_unchanged, project_modules
 
 if TYPE_CHECKING:
     from aeon_core.telemetry import OtelListener

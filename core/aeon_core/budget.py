@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from aeon_core.amounts import LEAST_SHOWN, money, up_to_four_decimals
 from aeon_core.errors import RunEnding, UsageError
+from aeon_core.money import LEAST_SHOWN, money, up_to_four_decimals
 
 _ZERO = Decimal(0)
 _EXACT = Decimal("1e-9")

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from aeon_core.checks import first_problem
-from aeon_core.config import RunConfig, providers_of
+from aeon_core.config.schema import RunConfig, providers_of
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -23,16 +22,17 @@ from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener
+from aeon_core.json_safe import clean_text
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
 from aeon_core.orchestrator import Orchestrator, Start, run_vault
-from aeon_core.plain import clean_text
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.replaying import note_memory, recorded_config, recorded_criteria, recorded_start
+from aeon_core.suggest import first_problem
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
 

@@ -26,7 +26,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.question import ANSWERS, Question, open_question
 from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import is_being_written
-from aeon_core.plain import NotPlainError, plain
+from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 SUFFIX = ".inbox"
 POLL_SECONDS = 0.1
@@ -183,8 +183,8 @@ class Inbox:
         ):
             return None
         try:
-            edited = plain(letter.edited)
-        except NotPlainError:
+            edited = json_safe(letter.edited)
+        except NotJsonSafeError:
             return None
         return ApprovalDecision(decision=letter.decision, feedback=letter.feedback, edited=edited)
 

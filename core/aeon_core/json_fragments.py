@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from aeon_core.json_safe import parse_json
 from aeon_core.loose_json import decoded
-from aeon_core.plain import parse_json
 from aeon_core.tools.schema import describe
 
 _KEY = r"[\"'“”`]?(?P<key>[\w$-]+)[\"'“”`]?\s*(?::|=>|=)\s*"

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import json_repair
 
 from aeon_core.errors import ValidationError
-from aeon_core.plain import MAX_DEPTH, clean_text, parse_json, plain
+from aeon_core.json_safe import MAX_DEPTH, clean_text, json_safe, parse_json
 from aeon_core.redaction import tokens_in
 
 T = TypeVar("T")
@@ -361,7 +361,7 @@ def _lossless(text: str) -> Iterator[Any]:
             continue
         region = text[opening.start() : end]
         try:
-            value = plain(json_repair.loads(region))
+            value = json_safe(json_repair.loads(region))
         except (ValueError, RecursionError, IndexError, AttributeError, TypeError):
             continue
         if isinstance(value, (dict, list)) and value and _says_the_same(region, value):

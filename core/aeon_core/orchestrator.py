@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.config import RunConfig, configured_secrets, runs_directory
+from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor, RecordedModel
@@ -21,6 +21,7 @@ from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.opening import open_journal
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
@@ -29,7 +30,6 @@ from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
-from aeon_core.plain import clean_text, plain
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import SecretVault, names_in, protect
@@ -254,8 +254,8 @@ class Orchestrator:
                     unstored[key] = value
                     continue
                 name = self._secrets.shown(key)
-                if self._secrets.conceal(plain(self.memory.read(name))) != value:
-                    self.memory.write(name, plain(self._secrets.shown(value)))
+                if self._secrets.conceal(json_safe(self.memory.read(name))) != value:
+                    self.memory.write(name, json_safe(self._secrets.shown(value)))
         except Exception as error:
             raise UsageError(f"the memory does not take what the fork starts with: {error}") from None
         return unstored

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.errors import AeonError
+from aeon_core.escape import has_visible_text
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
 from aeon_core.loose_json import without_thinking
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
-from aeon_core.visible import has_visible_text
 
 _BEGUN_THINKING = re.compile(r"\A\s*+<think(?:ing)?>", re.IGNORECASE)
 

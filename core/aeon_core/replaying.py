@@ -11,8 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.checks import first_problem
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.effects.cursor import Cursor, RecordingEnded
 from aeon_core.effects.difference import Difference, ended_early, outcome_missing, record_difference
@@ -25,6 +24,7 @@ from aeon_core.journal.writer import LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.orchestrator import Orchestrator, Start
 from aeon_core.plan.models import Plan
+from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
 

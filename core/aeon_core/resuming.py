@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.checks import first_problem
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor
 from aeon_core.effects.known import check_budget, known_models
@@ -38,6 +37,7 @@ from aeon_core.replaying import (
     recorded_start,
 )
 from aeon_core.secret_forms import secret_values
+from aeon_core.suggest import first_problem
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")

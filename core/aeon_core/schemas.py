@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from aeon_core.checks import nearest
 from aeon_core.entities import Entity, Timestamp
 from aeon_core.errors import UsageError
 from aeon_core.journal import records
 from aeon_core.plan.models import NonBlank
+from aeon_core.suggest import nearest
 from aeon_core.tools.base import Effect
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -32,7 +32,7 @@ _ENTITIES = {
     "Plan": "plan.models",
     "PlanStep": "plan.models",
     "RefinementAction": "plan.refinement",
-    "RunConfig": "config",
+    "RunConfig": "config.schema",
     "RunResult": "entities",
     "SemanticValidationReport": "validation.report",
     "StepResult": "entities",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 
 def seconds_between(start: str, end: str) -> float:
@@ -30,4 +30,4 @@ def local_time(stamp: str, pattern: str) -> str:
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
     except (ValueError, OverflowError, OSError):
-        return visible(" ".join(stamp[:16].split()))
+        return escape_controls(" ".join(stamp[:16].split()))

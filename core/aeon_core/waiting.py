@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask
+from aeon_core.escape import escape_controls
 from aeon_core.inbox import POLL_SECONDS, Inbox
 from aeon_core.journal.question import ANSWERS, NOBODY
 from aeon_core.journal.records import ApprovalPoint
-from aeon_core.visible import visible
 
 _CALLS = frozenset({"tool", "budget"})
 """Points that are asked about with `tool`. The kernel itself knows when the others are."""
@@ -30,7 +30,7 @@ def about(approve: Sequence[str], approver: Approver | None) -> Approver | None:
 def how_to_decide(run: str, point: ApprovalPoint) -> str:
     """Return the command that decides, and what else it takes; `run` names the run on the command line."""
     first, *others = ANSWERS[point]
-    return f"`aeon-tui decide {visible(shlex.quote(run))} {first}` (or {', '.join(others)})"
+    return f"`aeon-tui decide {escape_controls(shlex.quote(run))} {first}` (or {', '.join(others)})"
 
 
 class Waiting:
@@ -97,4 +97,4 @@ def _what(request: ApprovalRequest) -> str:
         return f"the plan of pass {request.pass_number}" if request.point == "plan" else f"pass {request.pass_number}"
     if request.point == "budget":
         return "the budget"
-    return f"the call of {visible(str(request.subject.get('tool_name')))!r}"
+    return f"the call of {escape_controls(str(request.subject.get('tool_name')))!r}"

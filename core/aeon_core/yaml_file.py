@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aeon_core.errors import UsageError
-from aeon_core.plain import MAX_DEPTH, clean_text, parse_json
+from aeon_core.json_safe import MAX_DEPTH, clean_text, parse_json
 from aeon_core.regular_file import read_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
-    from aeon_core.trust import TrustMode
+    from aeon_core.config.trust import TrustMode
     from system2.logs import Log
     from system2.orchestrator import Orchestrator
     from system2.workflow_result import WorkflowResult
@@ -30,9 +30,9 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; an error is one line on stderr."""
     from aeon_core.errors import AeonError
+    from aeon_core.escape import escape_controls
     from aeon_core.process_privacy import hide_process
     from aeon_core.redaction import redact_text
-    from aeon_core.visible import visible
 
     hide_process()
     args = _parser().parse_args(argv)
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _report("interrupted", 1)
     except AeonError as error:
-        return _report(visible(" ".join(redact_text(error.message).split())), error.exit_code)
+        return _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
 
 
 def _parser() -> _Parser:
@@ -184,7 +184,7 @@ class _LogFile:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Log:
-        from aeon_core.trust import refusal
+        from aeon_core.config.trust import refusal
         from system2.logs import Log
         from system2.trust import assess_workflow, said, trusted_settings
 
@@ -280,12 +280,12 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _line(text: str) -> None:
-    from aeon_core.visible import visible
+    from aeon_core.escape import escape_controls
 
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(f"{visible(text)}\n")
+        sys.stderr.write(f"{escape_controls(text)}\n")
     except OSError:
         # Nobody is there to be told any more.
         return

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from aeon_core.checks import shown
-from aeon_core.plain import parse_json
+from aeon_core.json_safe import parse_json
+from aeon_core.suggest import shown
 from system2.agents.tools import COMPLETION_TOOL
 
 Status = Literal["success", "failure", "blockers"]

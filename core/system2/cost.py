@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from aeon_core.amounts import money
 from aeon_core.budget import Budget, PriceEntry
 from aeon_core.llm.base import Usage
 from aeon_core.llm.catalogue import ModelPrice, price_of
+from aeon_core.money import money
 
 DEFAULT_PRICE = PriceEntry(input=3.0, output=15.0)
 """US dollars per million tokens for a model of which no price is known: those of the Claude Sonnet models."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aeon_core.errors import AeonError, RunAborted
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from system2.bounded_reads import read_text_start
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext

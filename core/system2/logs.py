@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from aeon_core.escape import escape_controls
 from aeon_core.redaction import cut_place, redact_text
-from aeon_core.visible import visible
 from system2.policies import GateDecision, GateDecisionType
 from system2.tool_text import CONTENTS
 
@@ -78,7 +78,7 @@ class Log:
             return
         if self._format == "text":
             # Only what is told here has several lines: a name or a message of a model's could forge others.
-            self._sink(visible(redact_text(line), keep="\n" if kind == "info" else ""))
+            self._sink(escape_controls(redact_text(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         told = {"text" if key == "message" else key: value for key, value in fields.items()}

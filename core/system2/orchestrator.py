@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.trust import TrustMode, refusal
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter
-from aeon_core.plain import clean_text
-from aeon_core.trust import TrustMode, refusal
 from aeon_core.versions import versions
 from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary

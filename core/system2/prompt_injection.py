@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 MAX_EXCERPT = 160
 """How much of a sentence a finding shows, in characters."""
@@ -254,5 +254,5 @@ def _plainly(text: str) -> str:
 
 
 def _excerpt(text: str) -> str:
-    shown = visible(text)
+    shown = escape_controls(text)
     return shown if len(shown) <= MAX_EXCERPT else f"{shown[:MAX_EXCERPT]}…"

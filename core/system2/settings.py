@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from aeon_core.budget import PriceEntry
-from aeon_core.checks import nearest, shown, truth_value
 from aeon_core.errors import UsageError
+from aeon_core.suggest import nearest, shown, truth_value
 from aeon_core.yaml_file import load_yaml
 from system2.constants import (
     DEFAULT_CONTEXT_WINDOW_TOKENS,

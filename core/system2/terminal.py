@@ -9,7 +9,7 @@ import termios
 from pathlib import Path
 from typing import TextIO
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from system2.bounded_reads import read_text_start
 from system2.constants import GATES
 from system2.policies import GateDecision, GateDecisionType, Question
@@ -31,7 +31,7 @@ class Terminal:
 
     def say(self, text: str) -> None:
         """Show a text, with control characters made visible."""
-        self._show(f"{visible(text, keep=chr(10))}\n")
+        self._show(f"{escape_controls(text, keep=chr(10))}\n")
 
     def ask(self, question: str) -> str | None:
         """Return what is typed, without its blanks; None where the input has ended."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aeon_core.escape import escape_controls
 from aeon_core.redaction import cut_place, redact_text
-from aeon_core.visible import visible
 
 MAX_RESULT = 100_000
 """Characters of a result that the model is given (DQ-4)."""
@@ -27,14 +27,16 @@ def result_text(tool: str, result: Mapping[str, Any]) -> str:
 
 def summary_of(arguments: Mapping[str, Any]) -> str:
     """Return the arguments in one line of at most 100 characters, without the content of files and without secrets."""
-    text = " ".join(f"{visible(redact_text(name))}={_argument(name, value)}" for name, value in arguments.items())
+    text = " ".join(
+        f"{escape_controls(redact_text(name))}={_argument(name, value)}" for name, value in arguments.items()
+    )
     return text if len(text) <= MAX_SUMMARY else f"{text[: cut_place(text, MAX_SUMMARY - 1)]}…"
 
 
 def _argument(name: str, value: Any) -> str:
     if name in CONTENTS and isinstance(value, str):
         return f"<{len(value):,} characters>"
-    text = visible(redact_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    text = escape_controls(redact_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
     return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 from system2.cost import clock, dollars
 from system2.policies import GateDecisionType
 from system2.view import AgentView, GateView, WorkflowView
@@ -88,5 +88,5 @@ def _count(number: int, what: str) -> str:
 
 def _line(text: str) -> str:
     """Return the first line of a foreign text, fit for a screen."""
-    first = visible((text.strip().splitlines() or [""])[0])
+    first = escape_controls((text.strip().splitlines() or [""])[0])
     return first if len(first) <= _MAX_LINE else f"{first[: _MAX_LINE - 1]}…"

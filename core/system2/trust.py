@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.ownership import refuse_foreign_folders
-from aeon_core.trust import (
+from aeon_core.config.ownership import refuse_foreign_folders
+from aeon_core.config.trust import (
     ProjectTrust,
     TrustItem,
     TrustMode,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aeon_core.batch import Batch, BatchTask, dask_pool, read_tasks
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")

@@ -15,7 +15,7 @@ import pytest
 
 from aeon_core._batch_rates import UNTOLD_WAIT, PacedModel, RateGate, paced
 from aeon_core.batch import Batch, ProcessPool, read_tasks
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.known import adapters_of
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse

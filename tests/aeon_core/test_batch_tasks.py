@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.batch import BatchTask, check_journals, read_tasks, run_name
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.policy import PolicyRules
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult, tool
-from aeon_core.config import runs_directory
+from aeon_core.config.schema import runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.errors import UsageError
 from aeon_core.forking import Fork, forked_config, starting_edit

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ValidationError
+from aeon_core.json_safe import MAX_DEPTH
 from aeon_core.loose_json import Doubt, read_reply
-from aeon_core.plain import MAX_DEPTH
 from tests.cpu_limit import cpu_limit
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 
-from aeon_core.app_settings import AppSettings
-from aeon_core.config import RunConfig
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.app_settings import AppSettings
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.model_choices import ModelChoice
 from aeon_tui.new_run import NewRun

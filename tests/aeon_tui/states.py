@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.desk import Desk

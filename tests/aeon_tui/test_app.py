@@ -22,7 +22,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import fold
 from aeon_tui import app as app_module

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import ConvergenceRecord
 from aeon_core.journal.summary import RunSummary
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_tui.app import AeonApp
 from aeon_tui.screens import run_preview
 from aeon_tui.screens.browser import BrowserScreen

@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from aeon_core.config import RunConfig
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.demo import DEMO_MODEL, DEMO_TASK

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, ToolRegistry
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.loading import LoadedConfig
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest

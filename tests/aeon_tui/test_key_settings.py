@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.config_files import load_values
+from aeon_core.config.loading import load_values
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.key_settings import KeyList, KeyRow, KeySettingsScreen, PressDialog

@@ -12,8 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from aeon_core.config import RunConfig
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.model_choices import model_choices

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen
 from aeon_tui.screens.run_layout import PANES, Body

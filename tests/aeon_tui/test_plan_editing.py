@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_core.plan.edit import PlanEdit
 from aeon_core.plan.parsing import parse_plan
 from aeon_tui.plan_editing import edit_plan, load_edited_plan, plan_yaml

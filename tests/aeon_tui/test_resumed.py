@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.loading import LoadedConfig
 from aeon_core.effects.approval import NOBODY
 from aeon_core.errors import UsageError
 from aeon_core.inbox import inbox_of

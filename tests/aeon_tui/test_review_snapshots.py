@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.runner import Runner
 from aeon_tui.work import StartRun

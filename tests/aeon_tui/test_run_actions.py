@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.config_files import LoadedConfig
+from aeon_core.config.loading import LoadedConfig
 from aeon_core.journal.recovery import reopen
 from aeon_core.llm.base import LLMAdapter
 from aeon_tui.app import AeonApp

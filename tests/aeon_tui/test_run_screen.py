@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.pilot import Pilot
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, ModelUnavailableError
 from aeon_tui.runner import STREAM_LIMIT, Runner, Stream
 from aeon_tui.work import Kernel, OnDelta, OnLine, StartRun, Work

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.trust import grant_trust
+from aeon_core.config.trust import grant_trust
 from aeon_tui.app import AeonApp
 from aeon_tui.run_actions import without_trust
 from aeon_tui.screens.browser import BrowserScreen

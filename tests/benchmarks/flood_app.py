@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.journal.view import RunView
 from aeon_tui.feed import LiveFeed

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from aeon_core.config.trust import grant_trust
 from aeon_core.errors import UsageError
-from aeon_core.trust import grant_trust
 from system2.agents.installation import copy_shipped
 from system2.agents.library import AgentLibrary
 from system2.orchestrator import Orchestrator

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic_core import ErrorDetails
 
-from aeon_core.checks import nearest, shown, truth_value
 from aeon_core.errors import UsageError
+from aeon_core.suggest import nearest, shown, truth_value
 from aeon_core.yaml_file import Bounds, load_yaml
 from aeon_themes import PALETTES
 from aeon_themes.contrast import READABLE, contrast

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from aeon_core.config_files import user_config_file
-from aeon_core.places import PROJECT_FOLDER
+from aeon_core.config.loading import user_config_file
+from aeon_core.paths import PROJECT_FOLDER
 
 MAX_FILES = 100
 """The most files that are read of a folder."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aeon_core.amounts import money
 from aeon_core.journal.adaptive_steps import found_issues
 from aeon_core.journal.adaptive_text import reasons, words
 from aeon_core.journal.view import AssessmentView, IssueView, RunView
+from aeon_core.money import money
 from aeon_core.timing import seconds_after
 from aeon_widgets.compare_plan import plan_rows
 from aeon_widgets.compare_steps import StepPair, pair_steps

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
@@ -20,13 +20,13 @@ _TAB = " " * 4
 def block(text: str, limit: int = MAX_SHOWN) -> str:
     """Return the text as it may be shown over several lines, clipped to `limit` characters with a line that says so."""
     rest = len(text) - limit
-    shown = visible(text[:limit].replace("\r\n", "\n"), keep="\n\t").replace("\t", _TAB)
+    shown = escape_controls(text[:limit].replace("\r\n", "\n"), keep="\n\t").replace("\t", _TAB)
     return f"{shown}\n… {rest:,} more characters, not shown here" if rest > 0 else shown
 
 
 def one_line(text: str, limit: int = 1_000) -> str:
     """Return the text's beginning as one line, runs of white space as one space."""
-    return visible(" ".join(text[:limit].split()))
+    return escape_controls(" ".join(text[:limit].split()))
 
 
 def fit(text: str, width: int) -> str:

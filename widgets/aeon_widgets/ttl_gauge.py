@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.amounts import money
 from aeon_core.journal.adaptive_text import words
 from aeon_core.journal.view import ProfileView, RunView
+from aeon_core.money import money
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import count, fit

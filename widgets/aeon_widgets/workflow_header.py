@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from aeon_core.amounts import money
+from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_header import SEPARATOR, SIMULATED
 from aeon_widgets.text import duration, fit, one_line

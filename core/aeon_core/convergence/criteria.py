@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from aeon_core.checks import nearest, shown
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
+from aeon_core.json_safe import clean_text
 from aeon_core.judge.judgement import FLAGS
-from aeon_core.plain import clean_text
 from aeon_core.plan.models import NonBlank
 from aeon_core.regular_file import read_text
+from aeon_core.suggest import nearest, shown
 from aeon_core.validation.result_checks import Flag
 from aeon_core.yaml_file import load_yaml
 

@@ -11,11 +11,11 @@ from aeon_core.convergence.assessment import ConsistencyStatus, ConvergenceAsses
 from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria
 from aeon_core.convergence.figures import unsupported_figures
 from aeon_core.errors import LLMError, SupervisorError
+from aeon_core.json_safe import json_safe
 from aeon_core.judge.asking import Ask, Judge, ask_of
 from aeon_core.judge.judgement import FLAGS, Check, Judgement
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory.base import Memory
-from aeon_core.plain import plain
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result
@@ -73,7 +73,7 @@ class ConvergenceEngine:
         artifacts = Artifacts(
             goal=goal,
             plan=plan,
-            results=plain(dict(results)),
+            results=json_safe(dict(results)),
             answer=(answer or "").strip(),
             memory=entries_of(memory),
             failures=failures or {},
@@ -205,7 +205,7 @@ def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> 
 
 def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what a memory holds, as plain JSON."""
-    entries: dict[str, Any] = plain(dict(memory.search("") if isinstance(memory, Memory) else memory or {}))
+    entries: dict[str, Any] = json_safe(dict(memory.search("") if isinstance(memory, Memory) else memory or {}))
     return entries
 
 

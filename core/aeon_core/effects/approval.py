@@ -12,7 +12,7 @@ from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
 from aeon_core.journal.question import NOBODY
 from aeon_core.journal.records import ApprovalPoint, Decision
-from aeon_core.plain import NotPlainError, plain
+from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 
 class ApprovalRequest(Entity):
@@ -52,8 +52,8 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
     if not isinstance(decision, ApprovalDecision):
         return _failed(request, f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
     try:
-        return ApprovalDecision.model_validate(plain(decision.model_dump()))
-    except (NotPlainError, ValidationError):
+        return ApprovalDecision.model_validate(json_safe(decision.model_dump()))
+    except (NotJsonSafeError, ValidationError):
         return _failed(request, "the approver returned what is no JSON")
 
 

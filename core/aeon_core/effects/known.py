@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_of

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from aeon_core.config import Durability
+from aeon_core.config.schema import Durability
 from aeon_core.effects.cursor import Cursor, RecordingEnded
 from aeon_core.effects.seal import ENDINGS, Seal
 from aeon_core.errors import RunAborted

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from aeon_core.budget import Budget, CostCeilingReached, request_tokens_at_most
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.cursor import RecordedModel
 from aeon_core.effects.known import KnownModel, adapters_of, check_budget, known_models, recorded_model
 from aeon_core.effects.line import Line

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
 from aeon_core.errors import AeonError, LLMError, RunAborted
+from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
-from aeon_core.plain import NotPlainError, clean_text, plain
 from aeon_core.redaction import cut_place
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
@@ -105,8 +105,8 @@ def _checked(reply: Any, conceal: Conceal) -> LLMResponse:
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
     try:
-        checked = LLMResponse.model_validate(conceal(plain(reply.model_dump(exclude_none=True))))
-    except (NotPlainError, PydanticError) as error:
+        checked = LLMResponse.model_validate(conceal(json_safe(reply.model_dump(exclude_none=True))))
+    except (NotJsonSafeError, PydanticError) as error:
         message = f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]
         raise LLMError(conceal(clean_text(message))) from None
     return checked.model_copy(update={"usage": _usage(checked.usage)})
@@ -122,8 +122,8 @@ def _recordable(error: AeonError, conceal: Conceal) -> LLMError:
         error.retry_after = None
     for key, value in list(error.context.items()):
         try:
-            error.context[key] = conceal(plain(value))
-        except NotPlainError:
+            error.context[key] = conceal(json_safe(value))
+        except NotJsonSafeError:
             del error.context[key]
     return error
 
@@ -149,7 +149,7 @@ def invoke_tool(
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     try:
-        value = plain(tool.invoke(**arguments))
+        value = json_safe(tool.invoke(**arguments))
         if problem := _returned_error(value, tool):
             error = {"error_type": "ToolError", "message": problem}
         elif problems := output_schema.errors(value, shown=conceal):
@@ -160,7 +160,7 @@ def invoke_tool(
             }
         else:
             result = value if isinstance(value, dict) else {"result": value}
-    except NotPlainError as problem:
+    except NotJsonSafeError as problem:
         error = {"error_type": "ToolError", "message": f"the result of {tool.name!r} is no JSON: {problem}"}
     except KeyboardInterrupt:
         raise
@@ -180,7 +180,7 @@ def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Con
     if reconcile is None:
         return None
     try:
-        value = plain(reconcile(call_id, plain(arguments)))
+        value = json_safe(reconcile(call_id, json_safe(arguments)))
     except Exception as problem:
         return ToolOutcome(None, conceal({"error_type": type(problem).__name__, "message": describe(problem)}))
     if value is None:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from aeon_core.budget import CostCeilingReached
-from aeon_core.config import Durability, RunConfig
+from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.effects.cursor import Cursor, RecordedModel, RecordingEnded
 from aeon_core.effects.line import Line
@@ -35,10 +35,10 @@ from aeon_core.journal.records import (
     ToolRecord,
 )
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory.base import Memory
 from aeon_core.memory.store import InMemoryStore
-from aeon_core.plain import NotPlainError, clean_text, plain
 from aeon_core.policy import Policy
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
@@ -118,7 +118,7 @@ class Effects:
         except LostSecretError:
             self._unstored.add(key)
         else:
-            self._restores.write(name, plain(secret))
+            self._restores.write(name, json_safe(secret))
 
     @property
     def now(self) -> str:
@@ -221,7 +221,7 @@ class Effects:
         if live is not arguments and (problems := Schema(tool.input_schema).errors(live, shown=self._secrets.conceal)):
             message = f"the arguments of {tool.name!r} do not fit: {'; '.join(problems)}"
             return ToolOutcome(None, {"error_type": "ValidationError", "message": self._secrets.conceal(message)})
-        return invoke_tool(tool, plain(live), output_schema, self._secrets.conceal)
+        return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
 
     def _unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
         """Return the outcome of an unsafe call that was begun and not ended; None where it is made (again).
@@ -427,7 +427,7 @@ class Effects:
             return recorded.get("error")
         try:
             name, secret = self._secrets.reveal([key, value])
-            self._memory.write(name, plain(secret))
+            self._memory.write(name, json_safe(secret))
         except Exception as error:
             why = error.message if isinstance(error, LostSecretError) else self._secrets.conceal(describe(error))
             logger.warning("memory refused to store %r: %s", key, why)
@@ -445,8 +445,8 @@ class Effects:
             for key, value in self._memory.search(""):
                 try:
                     name = self._secrets.conceal(clean_text(key))
-                    found[name] = self._concealed(name, plain(value))
-                except NotPlainError as error:
+                    found[name] = self._concealed(name, json_safe(value))
+                except NotJsonSafeError as error:
                     logger.warning("memory holds under %r what is no JSON: %s", name, error)
         except Exception as error:
             logger.warning("memory cannot be read: %s", describe(error))

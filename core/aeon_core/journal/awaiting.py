@@ -8,7 +8,7 @@ from pathlib import Path
 from aeon_core.journal.history import find_run, is_path
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import SUFFIX, journal_entries
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
 
 _NEAR = 0.8
 _FEW = 3

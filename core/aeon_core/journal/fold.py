@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from aeon_core.checks import first_problem
 from aeon_core.journal import adaptive_fold, fork_fold, log_text
 from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
 from aeon_core.journal.plan_nodes import describe, nodes, status_of
 from aeon_core.journal.values import counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 from aeon_core.step_words import ExecutionMode
+from aeon_core.suggest import first_problem
 
 if TYPE_CHECKING:
     from aeon_core.journal.view import RunView

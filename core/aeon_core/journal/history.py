@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from aeon_core.checks import first_problem
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.ending import tail_state
@@ -20,7 +19,8 @@ from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
 from aeon_core.journal.view import RunView, fold
-from aeon_core.places import default_runs_directory, expanded
+from aeon_core.paths import default_runs_directory, expanded
+from aeon_core.suggest import first_problem
 from aeon_core.timing import seconds_after
 
 __all__ = [

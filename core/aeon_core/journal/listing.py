@@ -27,7 +27,7 @@ from aeon_core.journal.summary import (
     summary_of,
     unended_status,
 )
-from aeon_core.places import default_runs_directory
+from aeon_core.paths import default_runs_directory
 from aeon_core.regular_file import open_regular, read_whole
 
 CACHE = ".runs-list"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 if TYPE_CHECKING:
     from aeon_core.journal.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
@@ -30,7 +30,7 @@ def brief(value: Any, limit: int = LIMIT) -> str:
     # Twice the limit leaves room for runs of white space, and keeps 5 MB out of the work below.
     line = " ".join(value[: 2 * limit].split())
     clipped = line[:limit] + "…" if len(line) > limit or len(value) > 2 * limit else line
-    return visible(clipped)
+    return escape_controls(clipped)
 
 
 def message(error: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.journal.writer import JournalWriter, LineListener, new_run_id
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 
 
 def open_journal(

@@ -16,7 +16,7 @@ from pydantic_core import SchemaValidator, ValidationError, core_schema, from_js
 from aeon_core.errors import UsageError
 from aeon_core.journal.offsets import OffsetIndex, seq_of
 from aeon_core.journal.reader import MAX_LINE, open_journal, record_type, unreadable
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 
 BLOCK = 512 * 1024
 """Bytes looked through at once; between two blocks a search can be cancelled."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.checks import first_problem
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.texts import TextTable
+from aeon_core.suggest import first_problem
 
 
 def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[str, Any]]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from aeon_core.errors import ValidationError
-from aeon_core.plain import clean_text
+from aeon_core.escape import escape_controls
+from aeon_core.json_safe import clean_text
 from aeon_core.plan.fields import shown
 from aeon_core.validation.finding import Finding
 from aeon_core.validation.report import SEVERITIES, IssueType
 from aeon_core.validation.result_checks import Flag
-from aeon_core.visible import visible
 
 Met = Literal["yes", "partly", "no"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
@@ -296,4 +296,8 @@ def _text(value: Any) -> str:
         value = " … ".join(item for item in value if isinstance(item, str))
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
-    return visible(" ".join(clean_text(value[: 2 * _MAX_TEXT]).split()))[:_MAX_TEXT] if isinstance(value, str) else ""
+    return (
+        escape_controls(" ".join(clean_text(value[: 2 * _MAX_TEXT]).split()))[:_MAX_TEXT]
+        if isinstance(value, str)
+        else ""
+    )

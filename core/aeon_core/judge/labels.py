@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from aeon_core.checks import first_problem, nearest
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
 from aeon_core.errors import ValidationError as PlanError
-from aeon_core.plain import parse_json
+from aeon_core.json_safe import parse_json
 from aeon_core.plan.models import NonBlank, Plan
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.regular_file import read_text
+from aeon_core.suggest import first_problem, nearest
 from aeon_core.validation.result_checks import Artifacts
 
 MAX_BYTES = 100_000_000

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.faces import PortMemory, PortModel
 from aeon_core.effects.gate import permitted
 from aeon_core.effects.port import Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
+from aeon_core.json_safe import json_safe
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
-from aeon_core.plain import plain
 from aeon_core.plan.gathering import parts_of
 from aeon_core.plan.models import Plan, PlanStep, Subplan
 from aeon_core.policy import Policy
@@ -277,8 +277,8 @@ class Executor:
         )
         call = ToolCall(
             tool_name=tool.name,
-            arguments=plain(arguments),
-            result=plain(outcome.result),
+            arguments=json_safe(arguments),
+            result=json_safe(outcome.result),
             error=outcome.error,
             timestamp=self.effects.now,
             step_id=step.step_id,

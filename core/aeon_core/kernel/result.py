@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.adaptive.evidence import DepthEvidence
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.effects.models import Models
 from aeon_core.effects.port import Effects
@@ -17,9 +17,9 @@ from aeon_core.errors import AeonError, JournalError
 from aeon_core.evaluation.evaluator import depth_evidence
 from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import OrchestrationState
-from aeon_core.plain import clean_text, plain
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement import Advisory, RefinementLedger
@@ -196,7 +196,7 @@ def run_started(
     told = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
-        config=plain(told),
+        config=json_safe(told),
         model=progress.model,
         simulated=progress.simulated,
         models=[known.described() for known in effects.models.known],

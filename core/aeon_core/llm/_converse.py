@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from aeon_core.errors import LLMError
+from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import unusable
 from aeon_core.llm._schema import closed_schema
 from aeon_core.llm._wire import ToolNames, read_arguments, read_usage, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
-from aeon_core.plain import NotPlainError, parse_json, plain
 
 _STOP_REASONS = {
     "end_turn": "end",
@@ -83,8 +83,8 @@ def read_reply(reply: dict[str, Any], place: Endpoint, names: ToolNames) -> LLMR
     """Return the reply to a `converse` call. Raises LLMError, retryable, with the usage, for one that is none."""
     usage = converse_usage(reply.get("usage"))
     try:
-        output, stop = plain(reply.get("output")), reply.get("stopReason")
-    except NotPlainError as error:
+        output, stop = json_safe(reply.get("output")), reply.get("stopReason")
+    except NotJsonSafeError as error:
         raise unusable(place, f"its message cannot be written as JSON: {error}", usage) from None
     message = output.get("message") if isinstance(output, dict) else None
     blocks = message.get("content") if isinstance(message, dict) else None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
+from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm._bedrock_failure import bedrock_failure, refusal, scrubbed
 from aeon_core.llm._context import is_about_reply, is_too_long
 from aeon_core.llm._converse import ConverseTools, converse_params, output_config, read_reply, unreadable
@@ -18,7 +19,6 @@ from aeon_core.llm._failure import one_line, unusable
 from aeon_core.llm._thinking import claude_thinking
 from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.plain import NotPlainError, plain
 
 logger = logging.getLogger("aeon")
 
@@ -126,14 +126,14 @@ class ConverseModel(LLMAdapter):
             request = replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
         try:
             tools = ConverseTools(request)
-            params: dict[str, Any] = plain(converse_params(self.name, request, tools))
+            params: dict[str, Any] = json_safe(converse_params(self.name, request, tools))
             if request.forced_tool is not None and self._has(_CHOICE, request):
                 params["toolConfig"] = tools.config(request.forced_tool)
             if self._takes_schema(client, request) and (config := output_config(request)) is not None:
                 params["outputConfig"] = config
             if self._has(_THINKING, request) and (thinking := claude_thinking(self.name, request)) is not None:
                 params["additionalModelRequestFields"] = {"thinking": thinking}
-        except (NotPlainError, LookupError, TypeError, AttributeError) as error:
+        except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
             why = f"{type(error).__name__}: {error}"
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why[:200]}") from None
         return params, tools.names

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aeon_core.errors import ModelUnavailableError, UsageError
-from aeon_core.visible import visible
+from aeon_core.escape import escape_controls
 
 PLACEHOLDER_KEY = "none"
 """Sent where no key is needed: the SDK insists on one, local servers ignore it."""
@@ -36,7 +36,7 @@ class Endpoint:
         """Return the address for messages: without credentials and query, at most 100 characters."""
         parts = urlsplit(self.url or self.default_url)
         host = parts.netloc.rpartition("@")[2]
-        return visible(f"{parts.scheme}://{host}{parts.path}")[:100]
+        return escape_controls(f"{parts.scheme}://{host}{parts.path}")[:100]
 
 
 def find_url(base_url: str | None, variable: str) -> str | None:

@@ -10,13 +10,13 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from aeon_core.errors import LLMError
+from aeon_core.escape import escape_controls
+from aeon_core.json_safe import clean_text
 from aeon_core.llm._context import REMEDY, by_how_much, is_too_long
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.base import Usage
 from aeon_core.llm.retry import MAX_WAIT
-from aeon_core.plain import clean_text
 from aeon_core.redaction import REDACTED, redact_text
-from aeon_core.visible import visible
 
 MAX_MESSAGE = 300
 _MAX_SAID = 140
@@ -205,7 +205,7 @@ def one_line(text: str, place: Endpoint) -> str:
     text = clean_text(text)[:_READ_AT_MOST]
     if len(place.key) >= 6 and place.key != PLACEHOLDER_KEY:
         text = text.replace(place.key, REDACTED)
-    return visible(" ".join(redact_text(text).split()))
+    return escape_controls(" ".join(redact_text(text).split()))
 
 
 def _transport_failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage | None) -> LLMError:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 from aeon_core.errors import AeonError, LLMError
+from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm._connection import Connection, Watch
 from aeon_core.llm._context import is_about_reply, is_too_long
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import failure, one_line, said, unusable
 from aeon_core.llm._wire import added
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
-from aeon_core.plain import NotPlainError, parse_json, plain
 
 logger = logging.getLogger("aeon")
 
@@ -121,8 +121,8 @@ class RemoteModel(LLMAdapter):
 
     def _built(self, request: LLMRequest) -> dict[str, Any]:
         try:
-            params: dict[str, Any] = plain(self._params(self._roomed(request)))
-        except (NotPlainError, LookupError, TypeError, AttributeError) as error:
+            params: dict[str, Any] = json_safe(self._params(self._roomed(request)))
+        except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
         return params

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from aeon_core.errors import AeonError, LLMError
+from aeon_core.json_safe import json_safe
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import unusable
 from aeon_core.llm._wire import Deltas
 from aeon_core.llm.base import Usage
-from aeon_core.plain import plain
 
 logger = logging.getLogger("aeon")
 
@@ -31,7 +31,7 @@ class StreamedReply(ABC):
         """
         try:
             for event in events:
-                self._take(plain(event), deltas)
+                self._take(json_safe(event), deltas)
         except AeonError:
             raise
         except Exception as error:

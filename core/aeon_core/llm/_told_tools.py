@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from aeon_core.json_safe import parse_json
 from aeon_core.llm._wire import arguments_text, with_ids
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict
-from aeon_core.plain import parse_json
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _HOW = (

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aeon_core.errors import AeonError
+from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import Message, ToolCallDict, Usage
-from aeon_core.plain import parse_json
 
 logger = logging.getLogger("aeon")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm._chat import chat_messages, chat_tool
 from aeon_core.llm._completion import read_completion
 from aeon_core.llm._endpoint import Endpoint, check_timeout
@@ -23,7 +24,6 @@ from aeon_core.llm._openai_stream import StreamedCompletion
 from aeon_core.llm._told_tools import with_read_calls, with_told_tools
 from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.plain import NotPlainError, plain
 
 MAX_CONTEXT = 8192
 """Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""
@@ -99,8 +99,8 @@ class LlamaCppModel(LLMAdapter):
                     params["tool_choice"] = "required"
             if request.schema is not None:
                 params["json_schema"] = {**request.schema, "x-guidance": _GUIDANCE}
-            built: dict[str, Any] = plain(params)
-        except (NotPlainError, LookupError, TypeError, AttributeError) as error:
+            built: dict[str, Any] = json_safe(params)
+        except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:_MAX_TOLD]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
         return built

@@ -7,8 +7,8 @@ from typing import Any
 
 from aeon_core.entities import MemoryEntry
 from aeon_core.errors import MemoryStoreError
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.memory.base import Memory
-from aeon_core.plain import clean_text, plain
 
 _MAX_SHOWN = 80
 _LISTS = (list, tuple, set, frozenset)
@@ -31,7 +31,7 @@ class InMemoryStore(Memory):
         """
         name = _key(key)
         try:
-            stored = plain(value)
+            stored = json_safe(value)
             _check_finite(value)
             self._entries[name] = MemoryEntry(key=name, value=stored)
         except ValueError as error:
@@ -46,7 +46,7 @@ class InMemoryStore(Memory):
         A stored None is told from that by `default`, or by `key in store`. Raises MemoryStoreError for a blank key.
         """
         entry = self._entries.get(_key(key))
-        return default if entry is None else plain(entry.value)
+        return default if entry is None else json_safe(entry.value)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and clean_text(key) in self._entries
@@ -61,7 +61,7 @@ class InMemoryStore(Memory):
         start = clean_text(prefix)
         entries = self._entries.copy()
         found = sorted(key for key in entries if key.startswith(start))
-        return [(key, plain(entries[key].value)) for key in found]
+        return [(key, json_safe(entries[key].value)) for key in found]
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aeon_core.errors import ValidationError
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_core.plan.fields import shown
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, parse_plan

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from aeon_core.plain import MAX_DEPTH, NotPlainError, clean_text, parse_json, plain
+from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_safe, parse_json
 from aeon_core.step_words import StepStatus
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
@@ -190,8 +190,8 @@ def _clipped(path: str) -> str:
 def object_in(reply: Any, expected: str) -> dict[str, Any]:
     """Return the object of a reply: of its text, or the value it holds. Raises ValueError: one line, why not."""
     try:
-        value = parse_json(reply) if isinstance(reply, str) else plain(reply)
-    except NotPlainError:
+        value = parse_json(reply) if isinstance(reply, str) else json_safe(reply)
+    except NotJsonSafeError:
         raise
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None

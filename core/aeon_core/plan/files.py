@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.plain import parse_json
+from aeon_core.json_safe import parse_json
 from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import Bounds, YamlError, parse_yaml, syntax_problem
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aeon_core.plain import parse_json
+from aeon_core.json_safe import parse_json
 from aeon_core.tools.coercion import is_blank, letters
 
 Tools = Mapping[str, Collection[str]]

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from aeon_core.errors import UsageError, ValidationError
-from aeon_core.plain import plain
+from aeon_core.json_safe import json_safe
 from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import Plan
@@ -101,7 +101,7 @@ def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
         raise UsageError(f"the plan was executed already (steps {', '.join(executed[:5])}); hand over a fresh one")
     try:
         for step in plan.walk():
-            plain(step.arguments)
+            json_safe(step.arguments)
         Plan.model_validate_json(plan.model_dump_json())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the plan is unsound: {' '.join(str(error).split())[:300]}") from None

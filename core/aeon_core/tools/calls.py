@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aeon_core.errors import ValidationError
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMResponse
 from aeon_core.loose_json import Doubt, UnreadableError, read_reply
-from aeon_core.plain import clean_text, plain
 from aeon_core.tools.base import Tool
 from aeon_core.tools.coercion import coerced, is_blank, named, properties
 from aeon_core.tools.registry import ToolRegistry
@@ -89,7 +89,7 @@ class CallReader:
         return self._schema.errors(arguments)
 
     def _native(self, response: LLMResponse, cut: bool) -> Call:
-        calls = plain(response.tool_calls)
+        calls = json_safe(response.tool_calls)
         matching = [call for call in calls if self._is_meant(call["name"], len(calls))]
         same = [call for call in matching if call["arguments"] == matching[0]["arguments"]]
         if not matching or len(same) != len(matching):

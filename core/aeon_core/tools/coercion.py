@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
-from aeon_core.plain import parse_json
+from aeon_core.json_safe import parse_json
 
 _SHORT = 3
 """Letters of a name that too many other words begin with."""

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_core.redaction import redact_text
 from aeon_core.tools.imports import ProjectFinder, module_files
 from aeon_core.tools.registry import ToolRegistry

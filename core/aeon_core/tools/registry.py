@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from aeon_core.errors import ToolError, ValidationError
-from aeon_core.plain import clean_text, plain
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.decorator import FunctionTool
 from aeon_core.tools.schema import Schema, describe
@@ -261,7 +261,7 @@ def _examples(name: str, examples: Any, input_schema: Schema) -> list[dict[str, 
         if errors := input_schema.errors(example):
             raise _error(name, f"example {number} does not fit its input_schema: {errors[0]}")
     try:
-        return [plain(example) for example in examples]
+        return [json_safe(example) for example in examples]
     except ValueError as error:
         raise _error(name, f"an example has no JSON form: {error}") from None
 

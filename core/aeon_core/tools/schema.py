@@ -10,7 +10,7 @@ from typing import Any, cast
 import jsonschema_rs
 
 from aeon_core.errors import ValidationError
-from aeon_core.plain import NotPlainError, clean_text, plain
+from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.redaction import cut_place, redact_text, tokens_in
 
 MAX_ERRORS = 5
@@ -61,7 +61,7 @@ class Schema:
         if not isinstance(schema, dict):
             raise ValidationError(f"expected a JSON Schema as a dict, got {describe(schema)}")
         try:
-            self.schema: dict[str, Any] = plain(schema)
+            self.schema: dict[str, Any] = json_safe(schema)
         except ValueError as error:
             raise ValidationError(f"not a JSON Schema: {error}") from None
         try:
@@ -83,10 +83,10 @@ class Schema:
         whoever has the secret checks it. The lines quote `shown(instance)`, without secrets.
         """
         try:
-            if self._is_valid(plain(instance) if self._refers else instance):
+            if self._is_valid(json_safe(instance) if self._refers else instance):
                 return []
             return self._explain(instance, shown)
-        except NotPlainError as error:
+        except NotJsonSafeError as error:
             return [_clip(f"{_MASK}: {error}")]
         except ValueError:
             return self._errors_of_unclean(instance, shown)
@@ -95,7 +95,7 @@ class Schema:
         """Return a small valid instance, always the same one for a schema, or None where none was found."""
         for everything in (not self.schema.get("required"), True, False):
             try:
-                candidate = plain(_Example(self.schema, everything).of(self.schema))
+                candidate = json_safe(_Example(self.schema, everything).of(self.schema))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 continue  # an example is a courtesy: a schema too strange for it has none
             if self._is_valid(candidate):
@@ -104,7 +104,7 @@ class Schema:
 
     def _errors_of_unclean(self, instance: Any, shown: Callable[[Any], Any]) -> list[str]:
         try:
-            copy = plain(instance)
+            copy = json_safe(instance)
             return [] if self._is_valid(copy) else self._explain(copy, shown)
         except ValueError as error:
             return [_clip(f"{_MASK}: {error}")]

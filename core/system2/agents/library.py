@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from aeon_core.checks import nearest
 from aeon_core.errors import UsageError
 from aeon_core.regular_file import read_text
+from aeon_core.suggest import nearest
 from system2.agents.definition import AgentDefinition, AgentParseError
 from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split
 from system2.agents.tools import base_name

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from aeon_core.checks import close, shown
+from aeon_core.suggest import close, shown
 from aeon_core.tools.base import Tool
 
 TOOL_NAMES = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from aeon_core.checks import nearest
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
+from aeon_core.suggest import nearest
 from system2.agents.tools import COMPLETION_TOOL
 from system2.constants import LOG_FILE, POST_EXECUTION
 from system2.simulated.documents import document, log_entry, module, module_test

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core.adaptive.strategy import ReasoningMode, strategy
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.effects.faces import PortModel
 from aeon_core.effects.port import Effects
 from aeon_core.journal.writer import JournalWriter

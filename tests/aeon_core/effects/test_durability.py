@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.config import Durability
+from aeon_core.config.schema import Durability
 from aeon_core.tools.base import Effect
 from tests.aeon_core.journal.test_writer_order import seen_by_the_disk
 from tests.fakes import ScriptedModel, steps

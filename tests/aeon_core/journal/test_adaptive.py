@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.escape import escape_controls
 from aeon_core.journal import adaptive_text
 from aeon_core.journal.history import open_run
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.view import AssessmentView, RunView, fold
-from aeon_core.visible import visible
 from tests.aeon_core.journal.adaptive import (
     QUESTION,
     assessment,
@@ -210,7 +210,7 @@ VALUES = st.recursive(
 @given(records=st.lists(st.tuples(KINDS, st.dictionaries(KEYS, VALUES, max_size=6)), max_size=5))
 def test_whatever_the_records_hold_they_fold_into_lines(records: list[tuple[str, dict[str, Any]]]) -> None:
     view = fold({"seq": seq, **body, "type": kind} for seq, (kind, body) in enumerate(records))
-    assert [line.text for line in view.log if line.text != visible(line.text)] == []
+    assert [line.text for line in view.log if line.text != escape_controls(line.text)] == []
     for each in view.assessments:
         adaptive_text.convergence(each)
     for refined in view.refinements:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.config import Durability
+from aeon_core.config.schema import Durability
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.fakes import steps
 

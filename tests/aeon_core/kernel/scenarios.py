@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 from aeon_core import ApprovalDecision, ApprovalRequest, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry
-from aeon_core.config import Durability
+from aeon_core.config.schema import Durability
 from aeon_core.forking import Fork, forked_config
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.resuming import Resumption, finished_result

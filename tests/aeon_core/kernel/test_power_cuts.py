@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config import Durability
+from aeon_core.config.schema import Durability
 from aeon_core.effects.line import Line
 from aeon_core.resuming import finished_result
 from tests.aeon_core.kernel.crash_checks import (

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
+from aeon_core.escape import escape_controls
 from aeon_core.llm._bedrock_failure import bedrock_failure, scrubbed
 from aeon_core.llm._converse import read_reply
 from aeon_core.llm._converse_stream import StreamedConverse
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm._failure import MAX_MESSAGE
 from aeon_core.llm._wire import Deltas, ToolNames
-from aeon_core.visible import visible
 
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
 
@@ -89,7 +89,7 @@ def test_any_error_of_the_service_becomes_one_short_line(told: str, code: str, s
     error.response = {"Error": {"Code": code, "Message": told}, "ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]
     place = Endpoint("bedrock", name, "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
     failed = bedrock_failure(error, place)
-    assert visible(failed.message) == failed.message
+    assert escape_controls(failed.message) == failed.message
     assert len(failed.message) <= MAX_MESSAGE
 
 

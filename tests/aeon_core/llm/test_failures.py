@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
+from aeon_core.escape import escape_controls
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._failure import MAX_MESSAGE, is_connection_refused, retry_after, status_failure
 from aeon_core.llm.base import LLMRequest
-from aeon_core.visible import visible
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server
 
@@ -389,6 +389,6 @@ def test_any_body_of_an_error_becomes_one_short_line(status: int, told: Any) -> 
     place = Endpoint("openai", "m", "https://example.com/v1", None, "OPENAI_API_KEY", KEY)
     for body in (told, {"error": told}, {"error": {"message": told, "code": told}}, {"detail": told}):
         error = status_failure(status, body, place)
-        assert visible(error.message) == error.message
+        assert escape_controls(error.message) == error.message
         assert len(error.message) <= MAX_MESSAGE
         assert error.status_code == status

@@ -15,9 +15,9 @@ import jsonschema_rs
 import pytest
 
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
+from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
-from aeon_core.plain import parse_json
 from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
 
 TOOL: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import LLMError, ModelUnavailableError, SupervisorError
 from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.plain import plain
+from aeon_core.json_safe import json_safe
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp._result import MAX_TEXT, Answer, TooLarge, result_of, text_of
 from aeon_core.tools.mcp._text import ErrorOutput, Words
@@ -184,7 +184,7 @@ def test_binary_content_is_told_by_its_size(data: bytes) -> None:
     blob = {"type": "resource", "resource": {"uri": "u:1", "blob": encoded}}
     found = result({"type": "audio", "mimeType": "audio/wav", "data": encoded}, blob)
     assert [part["bytes"] for part in found["content"]] == [len(data)] * 2
-    assert plain(found) == found
+    assert json_safe(found) == found
 
 
 def test_no_more_than_a_hundred_blocks_are_told() -> None:

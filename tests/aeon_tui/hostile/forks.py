@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-LOADED = ("aeon_tui.cli.run", "aeon_core.config", "yaml", "aeon_core.trust")
+LOADED = ("aeon_tui.cli.run", "aeon_core.config.schema", "yaml", "aeon_core.config.trust")
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config import RunConfig
+from aeon_core.config.schema import RunConfig
 from aeon_core.llm.connect import connect
 from aeon_core.orchestrator import Orchestrator
 from tests.aeon_tui.cli.conftest import environment

@@ -6,10 +6,10 @@ import difflib
 from typing import Any
 
 from aeon_core.errors import ValidationError
+from aeon_core.json_safe import parse_json
 from aeon_core.llm.simulated.arithmetic import SYNONYMS
 from aeon_core.llm.simulated.numbers import is_number, show_number, tokens
 from aeon_core.llm.simulated.tools import kind_of
-from aeon_core.plain import parse_json
 from aeon_core.tools.schema import Schema
 
 _MAX_DEPTH = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from aeon_core.json_safe import parse_json
 from aeon_core.llm.simulated.outcomes import clip, text_of
 from aeon_core.llm.simulated.parsing import MAX_CLAUSE
 from aeon_core.llm.simulated.prompt import Prompt
@@ -13,7 +14,6 @@ from aeon_core.llm.simulated.texts import QUOTED
 from aeon_core.llm.simulated.tools import words_of
 from aeon_core.llm.simulated.vocabulary import listed
 from aeon_core.llm.simulated.wording import OPEN_VERBS
-from aeon_core.plain import parse_json
 
 _CONJUNCTION = re.compile(r",? (?:and then|and|then) |[;,] ", re.IGNORECASE)
 _QUOTE = 80

@@ -7,6 +7,7 @@ import hashlib
 import json
 
 from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.simulated.behaviours import (
     SIMULATED_MODELS,
@@ -29,7 +30,6 @@ from aeon_core.llm.simulated.prompt import Prompt, read_prompt
 from aeon_core.llm.simulated.reasoning import answer, reason
 from aeon_core.llm.simulated.refining import refinement
 from aeon_core.llm.simulated.repairing import repair
-from aeon_core.plain import clean_text
 
 _PIECES = 4
 _CHARACTERS_PER_TOKEN = 4

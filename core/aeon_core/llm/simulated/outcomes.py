@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from aeon_core.json_safe import clean_text
 from aeon_core.llm.simulated.arithmetic import Ref
 from aeon_core.llm.simulated.numbers import is_number, show_number
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome
-from aeon_core.plain import clean_text
 
 _SAID = re.compile(r"(?:\bis|=|:)\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w])", re.IGNORECASE)
 _ANY = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])", re.IGNORECASE)

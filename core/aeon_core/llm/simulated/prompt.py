@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plain import clean_text, parse_json
 
 _SECTIONS = (
     "task",

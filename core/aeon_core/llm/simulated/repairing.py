@@ -9,6 +9,7 @@ from typing import Any
 
 import json_repair
 
+from aeon_core.json_safe import MAX_DEPTH, json_safe, parse_json
 from aeon_core.llm.simulated.arithmetic import Operation
 from aeon_core.llm.simulated.calling import known_ids
 from aeon_core.llm.simulated.coercing import coerced, nearest
@@ -25,7 +26,6 @@ from aeon_core.llm.simulated.tools import (
     text_tool,
     words_of,
 )
-from aeon_core.plain import MAX_DEPTH, parse_json, plain
 
 _MAX_READ = 50_000
 _PLAN_KEYS = ["goal", "steps"]
@@ -57,7 +57,7 @@ def read_leniently(text: str) -> Any:
         if len(text) > _MAX_READ or _is_deep(text):
             return None
         try:
-            value = plain(json_repair.loads(_inside(text)))
+            value = json_safe(json_repair.loads(_inside(text)))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             return None
     return value if isinstance(value, (dict, list)) and value else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aeon_core.errors import ValidationError
-from aeon_core.plain import MAX_DEPTH, NotPlainError, plain
+from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, json_safe
 from aeon_core.plan.fields import FLAT_FIELDS, STEP_FIELDS, arguments_in, shown
 from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.plan.refining.tree import Node, Tree, fresh_id, substeps, subtree
@@ -239,11 +239,11 @@ def _sound(made: Node, node: Node) -> Node:
     """Return the step as a plan takes it, with the subplan of the original. Raises Unusable."""
     place = {"status": made.pop("status"), "replaces": made.pop("replaces", None)}
     try:
-        plain(made)
+        json_safe(made)
         (read,) = dump_plan(parse_plan({"goal": "fragment", "steps": [made]}))["steps"]
     except ValidationError as error:
         raise Unusable(str(error.context["problems"][0])) from None
-    except NotPlainError as error:
+    except NotJsonSafeError as error:
         raise Unusable(f"changes: {error}") from None
     step: Node = {**read, "step_id": node["step_id"], "status": place["status"]}
     if place["replaces"] is not None:

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable
 from typing import TextIO
 
-from aeon_core.plain import clean_text
+from aeon_core.escape import escape_controls
+from aeon_core.json_safe import clean_text
 from aeon_core.redaction import REDACTED, redact_text
-from aeon_core.visible import visible
 
 logger = logging.getLogger("aeon")
 
@@ -31,7 +31,7 @@ class Words:
         """Return one line, redacted, control characters visible, of at most `limit` characters."""
         for secret in self._secrets:
             text = text.replace(secret, REDACTED)
-        line = visible(redact_text(clean_text(" ".join(text[: 4 * limit].split()))))
+        line = escape_controls(redact_text(clean_text(" ".join(text[: 4 * limit].split()))))
         return line if len(line) <= limit else f"{line[:limit]}…"
 
     def of(self, error: BaseException) -> str:

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.escape import escape_controls
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.mcp._text import words
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.visible import visible
 
 logger = logging.getLogger("aeon")
 
@@ -108,7 +108,7 @@ def _chosen(server: str, settings: McpServer, names: list[str]) -> list[str]:
 
 
 def _description(listed: Listed, server: str) -> str:
-    said = visible(str(listed.get("description") or ""), keep="\n\t").strip()
+    said = escape_controls(str(listed.get("description") or ""), keep="\n\t").strip()
     if not said:
         name = words(listed["name"], _MAX_SHOWN_NAME)
         return f"The tool {name!r} of the MCP server {server!r}, which says nothing of it."

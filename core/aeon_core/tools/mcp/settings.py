@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
-from aeon_core.checks import is_server_url, nearest, shown
 from aeon_core.errors import UsageError
 from aeon_core.redaction import REDACTED
+from aeon_core.suggest import is_server_url, nearest, shown
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 _MAX_NAME = 32

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.plain import clean_text
+from aeon_core.json_safe import clean_text
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
 from aeon_core.tools.shell.access import hidden_and_shown

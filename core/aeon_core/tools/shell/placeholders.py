@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aeon_core.places import is_placeholder
+from aeon_core.paths import is_placeholder
 
 _COMMON = "commondir"
 _SAME = b".\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.plain import MAX_DEPTH, NotPlainError, clean_text, parse_json, plain
+from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_safe, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(), max_size=10),
@@ -25,10 +25,10 @@ values = st.recursive(
 
 @given(values)
 def test_what_is_plain_can_be_written_as_utf8_and_is_a_copy(value: Any) -> None:
-    made = plain(value)
+    made = json_safe(value)
     text = json.dumps(made, ensure_ascii=False, allow_nan=False)
     assert json.loads(text.encode("utf-8")) == made
-    assert plain(made) == made
+    assert json_safe(made) == made
     if isinstance(value, (list, dict)):
         assert made is not value
 
@@ -41,16 +41,16 @@ def nest(depth: int) -> Any:
 
 
 def test_depth_is_bounded_and_cycles_are_refused() -> None:
-    assert plain(nest(MAX_DEPTH)) == nest(MAX_DEPTH)
+    assert json_safe(nest(MAX_DEPTH)) == nest(MAX_DEPTH)
     for depth in (MAX_DEPTH + 1, 5000):
-        with pytest.raises(NotPlainError, match="nested"):
-            plain(nest(depth))
+        with pytest.raises(NotJsonSafeError, match="nested"):
+            json_safe(nest(depth))
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(NotPlainError):
-        plain(loop)
-    with pytest.raises(NotPlainError, match="object"):
-        plain({"x": object()})
+    with pytest.raises(NotJsonSafeError):
+        json_safe(loop)
+    with pytest.raises(NotJsonSafeError, match="object"):
+        json_safe({"x": object()})
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "[" * 5000, '{"a":' * 5000, "", "{", '{"a":1}}'])
@@ -63,4 +63,4 @@ def test_what_is_no_json_is_refused_with_a_reason(text: str) -> None:
 def test_lone_surrogates_are_replaced_and_pairs_are_joined() -> None:
     assert parse_json('"\\ud800x"') == "�x"
     assert clean_text("\ud83d\ude00") == "😀"
-    assert plain({"\udfff": 1}) == {"�": 1}
+    assert json_safe({"\udfff": 1}) == {"�": 1}

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from aeon_core.app_settings import APP_KEYS
 from aeon_core.assemble import assembled_tools
-from aeon_core.config_files import LoadedConfig, load_config
-from aeon_core.config_values import KEYS
+from aeon_core.config.app_settings import APP_KEYS
+from aeon_core.config.loading import LoadedConfig, load_config
+from aeon_core.config.ownership import refuse_foreign_folders
+from aeon_core.config.trust import HARMLESS, ProjectTrust, assess_project, grant_trust, revoke_trust, split_values
+from aeon_core.config.trust_store import project_key
+from aeon_core.config.values import KEYS
 from aeon_core.errors import UsageError
-from aeon_core.ownership import refuse_foreign_folders
-from aeon_core.trust import HARMLESS, ProjectTrust, assess_project, grant_trust, revoke_trust, split_values
-from aeon_core.trust_store import project_key
 
 TOOLS = '''
 from helpers import greeting
@@ -205,7 +205,7 @@ def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
 LOAD = """
 from pathlib import Path
 from aeon_core.assemble import assembled_tools
-from aeon_core.config_files import load_config
+from aeon_core.config.loading import load_config
 from aeon_core.errors import UsageError
 loaded = load_config(start=Path({root!r}), trust="require")
 {between}

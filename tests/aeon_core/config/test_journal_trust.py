@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config import RunConfig
+from aeon_core.config.journal_trust import check_journal, remember_run, remembers_run
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.run_trust import check_journal, remember_run, remembers_run
 
 URL = "http://127.0.0.1:9/v1"
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.app_settings import APP_KEYS, THEME_VARIABLE, AppSettings, app_value
-from aeon_core.checks import close, nearest
-from aeon_core.config_values import KEYS, MAPPINGS, PATH_KEYS, checked_texts, checked_value
+from aeon_core.config.app_settings import APP_KEYS, THEME_VARIABLE, AppSettings, app_value
+from aeon_core.config.ownership import refuse_foreign_folders
+from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
+from aeon_core.config.values import KEYS, MAPPINGS, PATH_KEYS, checked_texts, checked_value
 from aeon_core.errors import UsageError
-from aeon_core.ownership import refuse_foreign_folders
-from aeon_core.places import PROJECT_FOLDER, expanded, find_project_root
-from aeon_core.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
+from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
+from aeon_core.suggest import close, nearest
 from aeon_core.yaml_file import load_yaml
 
 if TYPE_CHECKING:
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
 
 ENVIRONMENT_PREFIX = "AEON_"
 
@@ -73,7 +73,7 @@ def load_config(
     trust: TrustMode = "ignore",
 ) -> LoadedConfig:
     """Return the configuration of all layers: what `load_values` gives, as a RunConfig. Raises UsageError."""
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
 
     loaded = load_values(options, config_file=config_file, environ=environ, start=start, trust=trust)
     config = RunConfig(**loaded.values).with_verified(loaded.verified)

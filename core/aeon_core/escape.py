@@ -21,7 +21,7 @@ _JOINED = frozenset({"So", "Sk", "Lo", "Lm", "Mn", "Mc"})
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
-def visible(text: str, keep: str = "") -> str:
+def escape_controls(text: str, keep: str = "") -> str:
     r"""Return the text with every control character as an escape such as `\x1b`, except those in `keep`.
 
     So is a zero width joiner that joins nothing. Applying it twice changes nothing more. `keep` is usually empty, or
@@ -55,7 +55,7 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def visible_json(text: str) -> str:
+def escape_json(text: str) -> str:
     """Return JSON text with every control character in it as a JSON escape; it means the same as before."""
     if text.isascii() and "\x7f" not in text:
         return text

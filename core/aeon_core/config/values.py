@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from aeon_core.checks import is_server_url, shown
 from aeon_core.errors import UsageError
-from aeon_core.places import expanded
+from aeon_core.paths import expanded
+from aeon_core.suggest import is_server_url, shown
 
 EXPECTED = {
     "model": "text of the form PROVIDER:NAME, or a list of such texts",
@@ -109,7 +109,7 @@ def checked_value(key: str, value: Any, where: str) -> Any:
         return value
     from pydantic import TypeAdapter, ValidationError
 
-    from aeon_core.config import RunConfig
+    from aeon_core.config.schema import RunConfig
 
     info = RunConfig.model_fields[key]
     try:

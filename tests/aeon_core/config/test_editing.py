@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aeon_core.config_editing import change_file, changed
+from aeon_core.config.editing import change_file, changed
 from aeon_core.errors import UsageError
 
 COMMENTED = """\

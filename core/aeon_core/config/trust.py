@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from aeon_core.config.trust_store import load_entry, remove_entries, update_entry
 from aeon_core.errors import UsageError
-from aeon_core.places import PROJECT_FOLDER
+from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.tools.imports import file_bytes, file_digest, module_files
-from aeon_core.trust_store import load_entry, remove_entries, update_entry
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
@@ -95,7 +95,7 @@ def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> Proj
     What the user's own configuration file and environment say already is not asked for. Raises UsageError where the
     file cannot be read, and for a folder that belongs to another user.
     """
-    from aeon_core.config_files import load_values
+    from aeon_core.config.loading import load_values
 
     environ = os.environ if environ is None else environ
     return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
@@ -458,10 +458,10 @@ def _listed(value: Any) -> str:
 
 def clean_text(text: str) -> str:
     """Return a text of a project that is safe to print: control characters visible, without secrets, clipped."""
+    from aeon_core.escape import escape_controls
     from aeon_core.redaction import redact_text
-    from aeon_core.visible import visible
 
-    text = redact_text(visible(text))
+    text = redact_text(escape_controls(text))
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
@@ -524,7 +524,7 @@ def _snapshot(shown: Mapping[str, Any], digests: Mapping[str, str], root: Path) 
 def _changes(before: Any, now: Mapping[str, str]) -> tuple[str, ...]:
     import difflib
 
-    from aeon_core.visible import visible
+    from aeon_core.escape import escape_controls
 
     known = {str(key): str(text) for key, text in before.items()} if isinstance(before, dict) else {}
     lines: list[str] = []
@@ -535,4 +535,4 @@ def _changes(before: Any, now: Mapping[str, str]) -> tuple[str, ...]:
         lines = ["a value that is not shown has changed, such as a key or a long file"]
     if len(lines) > _MAX_CHANGES:
         lines = [*lines[:_MAX_CHANGES], f"… and {len(lines) - _MAX_CHANGES} more lines"]
-    return tuple(visible(line, keep="\t") for line in lines)
+    return tuple(escape_controls(line, keep="\t") for line in lines)

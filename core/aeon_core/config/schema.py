@@ -20,13 +20,13 @@ from pydantic import (
 )
 
 from aeon_core.budget import PriceEntry
-from aeon_core.checks import is_server_url, nearest
-from aeon_core.config_values import KEYS, listed, wrong
+from aeon_core.config.values import KEYS, listed, wrong
 from aeon_core.errors import UsageError
-from aeon_core.places import default_runs_directory
-from aeon_core.places import find_project_root as find_project_root
+from aeon_core.paths import default_runs_directory
+from aeon_core.paths import find_project_root as find_project_root
 from aeon_core.policy import PolicyRules
 from aeon_core.secret_forms import argument_secrets, url_secrets
+from aeon_core.suggest import is_server_url, nearest
 from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
 from aeon_core.tools.shell.settings import ShellSettings
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.visible import visible, visible_json
+from aeon_core.escape import escape_controls, escape_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -27,24 +27,24 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
     ],
 )
 def test_control_characters_become_escapes_and_all_else_stays(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert escape_controls(text) == shown
 
 
 def test_newline_and_tab_stay_when_asked_for_and_nothing_else_does() -> None:
-    assert visible("a\n\tb\r\x1b", keep="\n\t") == "a\n\tb" + r"\r\x1b"
+    assert escape_controls("a\n\tb\r\x1b", keep="\n\t") == "a\n\tb" + r"\r\x1b"
 
 
 @given(ANY_TEXT)
 def test_any_text_becomes_writable_and_stays_the_same_when_made_visible_again(text: str) -> None:
-    shown = visible(text)
+    shown = escape_controls(text)
     shown.encode("utf-8")
     assert not any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in shown)
-    assert visible(shown) == shown
+    assert escape_controls(shown) == shown
 
 
 @given(st.text())
 def test_json_made_visible_means_the_same(text: str) -> None:
-    shown = visible_json(json.dumps({"text": text}, ensure_ascii=False, indent=2))
+    shown = escape_json(json.dumps({"text": text}, ensure_ascii=False, indent=2))
     assert json.loads(shown) == {"text": text}
     assert "\x9b" not in shown
     assert "\u202e" not in shown

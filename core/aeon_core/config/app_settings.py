@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.checks import shown
 from aeon_core.errors import UsageError
+from aeon_core.suggest import shown
 
 APP_EXPECTED = {
     "theme": "the name of a theme, such as aeon-light",

@@ -17,7 +17,7 @@ _TOO_LARGE = 10**4300
 """Python's JSON parser refuses to read an integer of more than 4,300 digits."""
 
 
-class NotPlainError(ValueError):
+class NotJsonSafeError(ValueError):
     """A value that cannot be written as JSON."""
 
 
@@ -30,10 +30,10 @@ def clean_text(text: str) -> str:
     return text
 
 
-def plain(value: Any) -> Any:
+def json_safe(value: Any) -> Any:
     """Return a deep copy of `value` as plain JSON: tuples and sets become lists, keys strings, NaN and infinities null.
 
-    Raises NotPlainError for what has no JSON form, for cycles, and for nesting deeper than MAX_DEPTH.
+    Raises NotJsonSafeError for what has no JSON form, for cycles, and for nesting deeper than MAX_DEPTH.
     """
     if type(value) is dict and all(map(_is_plain_key, value)) and all(map(_is_plain_scalar, value.values())):
         return dict(value)
@@ -73,14 +73,14 @@ def _check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise NotPlainError(f"nested deeper than {MAX_DEPTH} levels")
+    raise NotJsonSafeError(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _slowly(value: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise NotPlainError(f"nested deeper than {MAX_DEPTH} levels, or contains itself")
+        raise NotJsonSafeError(f"nested deeper than {MAX_DEPTH} levels, or contains itself")
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        raise NotPlainError(f"an integer of {value.bit_length()} bits is too large for JSON")
+        raise NotJsonSafeError(f"an integer of {value.bit_length()} bits is too large for JSON")
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -93,7 +93,7 @@ def _slowly(value: Any, depth: int) -> Any:
         return [_slowly(item, depth + 1) for item in value]
     if isinstance(value, (set, frozenset)):
         return [_slowly(item, depth + 1) for item in sorted(value, key=repr)]
-    raise NotPlainError(f"{type(value).__name__} has no JSON form")
+    raise NotJsonSafeError(f"{type(value).__name__} has no JSON form")
 
 
 def _key(key: Any) -> str:
@@ -101,7 +101,7 @@ def _key(key: Any) -> str:
         return clean_text(key)
     if key is None or isinstance(key, (bool, int, float)):
         return str(json.dumps(key))
-    raise NotPlainError(f"a key of type {type(key).__name__} has no JSON form")
+    raise NotJsonSafeError(f"a key of type {type(key).__name__} has no JSON form")
 
 
 def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
@@ -116,7 +116,7 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
-    return plain(value)
+    return json_safe(value)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
