@@ -24,7 +24,7 @@ def approvals_anew(today: LoadedConfig, path: Path, *, in_app: bool) -> list[App
 
     Else a plan that somebody wanted to see would run because its process has died. Raises UsageError, JournalError.
     """
-    from aeon_core.journal.question import asked_again
+    from aeon_core.approvals.pending import asked_again
 
     asked = approvals(today, in_app=in_app)
     point = asked_again(path)

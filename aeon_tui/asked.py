@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aeon_core.effects.approval import ApprovalRequest
-from aeon_core.inbox import takes_decisions
-from aeon_core.journal.question import Question, open_question
+from aeon_core.approvals.inbox import takes_decisions
+from aeon_core.approvals.pending import Question, open_question
+from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.summary import is_being_written
 
 

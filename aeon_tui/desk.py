@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 
 
 class Decides(Protocol):
@@ -43,7 +43,7 @@ class Desk:
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person decides, however long that takes; `abort` once the desk is closed."""
-        from aeon_core.inbox import POLL_SECONDS, Inbox
+        from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 
         with Inbox(self._journal, request) as inbox:
             with self._changed:
@@ -56,7 +56,7 @@ class Desk:
 
     def _decided(self, seconds: float) -> ApprovalDecision | None:
         """Return the decision, None where there is none after some seconds."""
-        from aeon_core.effects.approval import ApprovalDecision
+        from aeon_core.approvals.request import ApprovalDecision
 
         with self._changed:
             if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):

@@ -15,10 +15,10 @@ from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled, new_journal
 
 if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria
-    from aeon_core.effects.approval import Approver
     from aeon_core.tools.registry import ToolRegistry
 
 
@@ -40,12 +40,12 @@ class ForkRun:
 
     def prepare(self) -> None:
         """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
-        from aeon_core.assemble import assembled_tools
-        from aeon_core.forking import Fork
+        from aeon_core.runs.factory import build_tools
+        from aeon_core.runs.fork import Fork
 
         known: dict[str, Any] = {"config": self.config, **self._anew()}
         with contextlib.closing(usable_model(self.config)) as model:
-            self.tools = assembled_tools(self.config)
+            self.tools = build_tools(self.config)
             try:
                 Fork(self.path, self.pass_number, model, self.tools, **known)
             except BaseException:
@@ -68,10 +68,10 @@ class ForkRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
+        from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.forking import Fork
         from aeon_core.journal.listening import fan_out
-        from aeon_core.waiting import about
+        from aeon_core.runs.fork import Fork
 
         with assembled(self.config, self.tools) as (model, tools, listener):
             return Fork(
@@ -104,7 +104,7 @@ def forked(
     Raises UsageError where the journal cannot be read.
     """
     from aeon_core.convergence.criteria import load_criteria, load_requirements
-    from aeon_core.forking import forked_config
+    from aeon_core.runs.fork import forked_config
 
     started = started_of(path)
     return ForkRun(

@@ -35,10 +35,10 @@ def model_choices(config: RunConfig) -> list[ModelChoice]:
 
 
 def _configured(model: str, config: RunConfig) -> ModelChoice:
-    from aeon_core.assemble import connected_model
+    from aeon_core.runs.factory import connect_model
 
     try:
-        connected_model(config.model_copy(update={"model": model})).close()
+        connect_model(config.model_copy(update={"model": model})).close()
     except AeonError as error:
         return ModelChoice(model, "configured", error.message)
     return ModelChoice(model, "configured")

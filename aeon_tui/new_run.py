@@ -48,12 +48,12 @@ class NewRun:
 
     def work(self, today: LoadedConfig) -> StartRun:
         """Return the run; its model and its tools have been made once. Raises AeonError for what cannot be used."""
-        from aeon_core.assemble import assembled_tools, connected_model
+        from aeon_core.runs.factory import build_tools, connect_model
 
         if problems := self.problems():
             raise UsageError(next(iter(problems.values())))
         config = today.config.model_copy(update=self._changes(today))
-        model = connected_model(config)
+        model = connect_model(config)
         try:
             model.check()
         finally:
@@ -62,7 +62,7 @@ class NewRun:
             from aeon_core.convergence.criteria import load_criteria
 
             load_criteria(config.criteria)
-        return StartRun(self.task.strip(), config, tools=assembled_tools(config))
+        return StartRun(self.task.strip(), config, tools=build_tools(config))
 
     def _changes(self, today: LoadedConfig) -> dict[str, Any]:
         values = {key: self._value(key) for key in TEXTS}

@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.app_settings import AppSettings
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.connect import connect
-from aeon_core.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.feed import WholeViews
 from aeon_tui.screens.browser import BrowserScreen
@@ -286,9 +286,9 @@ def _approve(request: ApprovalRequest) -> ApprovalDecision:  # noqa: ARG001  # w
 
 
 def _tools(config: RunConfig) -> Any:
-    from aeon_core.assemble import assembled_tools
+    from aeon_core.runs.factory import build_tools
 
-    return assembled_tools(config)
+    return build_tools(config)
 
 
 def _request(asked: dict[str, Any]) -> ApprovalRequest:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
-    from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
-    from aeon_core.inbox import Sent
-    from aeon_core.journal.question import Question
+    from aeon_core.approvals.inbox import Sent
+    from aeon_core.approvals.pending import Question
+    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
     from aeon_tui.feed import Feed
 
 LOOK_SECONDS = 0.2
@@ -96,7 +96,7 @@ class RemoteDesk:
             self._question = self._request = None
 
     def _look_into(self, journal: Path, *, live: bool) -> None:
-        from aeon_core.journal.question import open_question
+        from aeon_core.approvals.pending import open_question
 
         question = open_question(journal) if live else None
         if question != self._question:
@@ -104,14 +104,14 @@ class RemoteDesk:
 
     def _show(self, journal: Path) -> None:
         """Ask the question as soon as the run takes decisions from elsewhere: it may be journaled a moment before."""
-        from aeon_core.inbox import takes_decisions
+        from aeon_core.approvals.inbox import takes_decisions
         from aeon_tui.asked import request_of
 
         if self._question is not None and self._request is None and takes_decisions(journal):
             self._request = request_of(self._question)
 
     def _send(self, question: Question, decision: ApprovalDecision) -> None:
-        from aeon_core.inbox import send
+        from aeon_core.approvals.inbox import send
 
         journal = self._feed.journal
         if journal is None or self._sent is not None:

@@ -16,7 +16,7 @@ from aeon_tui.feed import Feed, JournalFeed, WholeViews
 
 if TYPE_CHECKING:
     from aeon_core.effects.difference import Difference
-    from aeon_core.replaying import Replay
+    from aeon_core.runs.replay import Replay
 
 PAUSE_SECONDS = 3.0
 """A wait in the recorded run, for a model or for a person, is shown for so long at most, whatever the speed."""
@@ -175,7 +175,7 @@ class Check:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        from aeon_core.replaying import replay
+        from aeon_core.runs.replay import replay
 
         try:
             if self._path.stat().st_size > CHECKED_BYTES:

@@ -15,9 +15,9 @@ from aeon_tui.said_anew import options_anew, started_of, usable_model
 from aeon_tui.work import Kernel, OnDelta, OnLine, assembled
 
 if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
-    from aeon_core.effects.approval import Approver
     from aeon_core.tools.registry import ToolRegistry
 
 _WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
@@ -43,11 +43,11 @@ class ResumeRun:
 
         Raises UsageError and ModelUnavailableError.
         """
-        from aeon_core.assemble import assembled_tools
         from aeon_core.config.journal_trust import remember_run
+        from aeon_core.runs.factory import build_tools
 
         usable_model(self.config).close()
-        self.tools = assembled_tools(self.config)
+        self.tools = build_tools(self.config)
         remember_run(started_of(self.path), self.config)
 
     def journal_in(self, _runs_dir: Path) -> Path:
@@ -60,9 +60,9 @@ class ResumeRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what goes on with the run; its journal is locked from here on."""
-        from aeon_core.inbox import forget_left
-        from aeon_core.resuming import Resumption
-        from aeon_core.waiting import about
+        from aeon_core.approvals.inbox import forget_left
+        from aeon_core.approvals.remote_approver import about
+        from aeon_core.runs.resume import Resumption
 
         with contextlib.suppress(OSError):
             forget_left(journal)
@@ -138,8 +138,8 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
     What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
     knows.
     """
-    from aeon_core.forking import forked_config
-    from aeon_core.resuming import OPTIONS
+    from aeon_core.runs.fork import forked_config
+    from aeon_core.runs.resume import OPTIONS
 
     started = started_of(path)
     options = {name: value for name, value in said.items() if name in OPTIONS}
@@ -157,7 +157,7 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
 
 def check_said(names: Iterable[str]) -> None:
     """Raise UsageError where an option of the command line cannot be said anew: the run began with it."""
-    from aeon_core.resuming import OPTIONS
+    from aeon_core.runs.resume import OPTIONS
 
     for name in names:
         if name not in _WHO_AND_WHERE and name not in OPTIONS:

@@ -13,7 +13,7 @@ from aeon_tui.desk import Desk
 from aeon_tui.work import Kernel, OnDelta, OnLine, Work, isolation_warning
 
 if TYPE_CHECKING:
-    from aeon_core.effects.approval import Approver
+    from aeon_core.approvals.request import Approver
     from aeon_core.entities import RunResult
 
 logger = logging.getLogger("aeon")

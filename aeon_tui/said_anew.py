@@ -50,9 +50,9 @@ def options_anew(
 
 def usable_model(config: RunConfig) -> LLMAdapter:
     """Return the configured model, ready to be asked. Raises ModelUnavailableError, UsageError."""
-    from aeon_core.assemble import connected_model
+    from aeon_core.runs.factory import connect_model
 
-    model = connected_model(config)
+    model = connect_model(config)
     try:
         model.check()
     except BaseException:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from aeon_tui.feed import LiveFeed
 
 if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
     from aeon_core.config.schema import RunConfig
-    from aeon_core.effects.approval import Approver
     from aeon_core.entities import RunResult
     from aeon_core.llm.base import LLMAdapter
-    from aeon_core.orchestrator import Orchestrator
     from aeon_core.plan.models import Plan
+    from aeon_core.runs.orchestrator import Orchestrator
     from aeon_core.telemetry import OtelListener
     from aeon_core.tools.registry import ToolRegistry
 
@@ -88,10 +88,10 @@ class StartRun:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
+        from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
         from aeon_core.journal.listening import fan_out
-        from aeon_core.orchestrator import Orchestrator
-        from aeon_core.waiting import about
+        from aeon_core.runs.orchestrator import Orchestrator
 
         with assembled(self.config, self.tools) as (model, tools, listener):
             if self.paced:
@@ -140,12 +140,12 @@ def assembled(
 
     It closes them in the end; they are closed here where it cannot be made.
     """
-    from aeon_core.assemble import assembled_tools, connected_model, telemetry
+    from aeon_core.runs.factory import build_tools, connect_model, telemetry
 
     with contextlib.ExitStack() as opened:
-        tools = tools if tools is not None else assembled_tools(config)
+        tools = tools if tools is not None else build_tools(config)
         opened.callback(tools.close)
-        model = connected_model(config)
+        model = connect_model(config)
         opened.callback(model.close)
         if (listener := telemetry(config)) is not None:
             opened.callback(listener.close)

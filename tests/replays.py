@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aeon_core.replaying import Replay, replay_lines
+from aeon_core.runs.replay import Replay, replay_lines
 
 
 def replayed(records: list[dict[str, Any]]) -> Replay:

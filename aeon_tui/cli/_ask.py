@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
+from aeon_core.approvals.pending import NOBODY
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
-from aeon_core.inbox import POLL_SECONDS, Inbox
-from aeon_core.journal.question import NOBODY
 from aeon_core.journal.records import Decision
 from aeon_core.journal.view import RunView
 from aeon_tui.cli._output import Output

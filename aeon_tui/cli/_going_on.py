@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.approvals.remote_approver import RemoteApprover
 from aeon_core.config.schema import RunConfig
 from aeon_core.config.values import KEYS
 from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.waiting import Waiting
 from aeon_tui.cli._diagnostics import diagnostics
 from aeon_tui.cli._output import can_answer, has_screen, stderr
 from aeon_tui.cli._progress import Progress
@@ -42,7 +42,7 @@ def said_anew(args: Namespace, config: RunConfig) -> dict[str, Any]:
     return said
 
 
-def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> TerminalApprover | Waiting | None:
+def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
     """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
 
     None where there is neither.
@@ -56,7 +56,7 @@ def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> Te
     from aeon_tui.cli._ask import show
 
     err = stderr()
-    return Waiting(
+    return RemoteApprover(
         journal,
         wait,
         run_argument(args, journal),
@@ -78,7 +78,7 @@ def warn_of_isolation(config: RunConfig) -> None:
 
 
 def warn_of_approvals(
-    config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | Waiting | None
+    config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | RemoteApprover | None
 ) -> None:
     """Say on stderr, before a run costs anything, which tools it could use only with an approval that nobody can give.
 
@@ -97,11 +97,11 @@ def warn_of_approvals(
         stderr().line((line, "yellow"))
 
 
-def aborting(abort: Callable[[], None], approver: TerminalApprover | Waiting | None) -> Callable[[], None]:
+def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteApprover | None) -> Callable[[], None]:
     """Return what ends a headless run, with its waiting for a decision from another terminal."""
 
     def end() -> None:
-        if isinstance(approver, Waiting):
+        if isinstance(approver, RemoteApprover):
             approver.abort()
         abort()
 

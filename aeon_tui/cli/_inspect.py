@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_core import assemble
 from aeon_core.config.schema import RunConfig
 from aeon_core.config.values import listed
+from aeon_core.runs import factory
 from aeon_core.tools.registry import ToolRegistry
 from aeon_tui.cli._output import stderr
 
@@ -16,7 +16,7 @@ def inspected_tools(args: Namespace, config: RunConfig) -> ToolRegistry:
 
     The caller closes them. Raises UsageError for tools that cannot be loaded.
     """
-    registry, left_out = assemble.inspected_tools(config, listed(",".join(args.tools or ())))
+    registry, left_out = factory.inspect_tools(config, listed(",".join(args.tools or ())))
     if left_out:
         names = ", ".join(left_out)
         stderr().line(("note: ", "yellow"), f"the tools {names} are not loaded here; name them with --tools to do so")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from aeon_core.effects.approval import ApprovalRequest
+from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.adaptive_fold import issue_of, refinement_of
 from aeon_core.journal.adaptive_text import issue, refinement, refinement_cause
 from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of

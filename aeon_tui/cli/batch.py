@@ -9,12 +9,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aeon_core.assemble import NO_MODEL, assembled_tools, connected_model
-from aeon_core.batch import Batch, BatchTask, Pool, ProcessPool, check_journals, dask_pool, exit_code, read_tasks
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.convergence.criteria import load_criteria, load_requirements
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.regular_file import open_regular
+from aeon_core.runs.batch.batch import (
+    Batch,
+    BatchTask,
+    Pool,
+    ProcessPool,
+    check_journals,
+    dask_pool,
+    exit_code,
+    read_tasks,
+)
+from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_tui.cli import _settings
 from aeon_tui.cli._batch_report import Report
 from aeon_tui.cli._output import stderr, stdout
@@ -127,7 +136,7 @@ def _checks(config: RunConfig) -> list[tuple[Any, str]]:
 
 
 def _check_model(config: RunConfig) -> None:
-    model = connected_model(config)
+    model = connect_model(config)
     try:
         model.check()
     finally:
@@ -136,7 +145,7 @@ def _check_model(config: RunConfig) -> None:
 
 def _check_tools(config: RunConfig) -> None:
     with prints_on_stderr():
-        assembled_tools(config).close()
+        build_tools(config).close()
 
 
 def _check_files(config: RunConfig) -> None:

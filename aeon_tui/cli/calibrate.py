@@ -95,11 +95,11 @@ def _judged(args: Namespace) -> _Measured:
     config = _settings.load(args).config
     if config.model is None and config.judge_model is not None:
         config = config.model_copy(update={"model": config.judge_model})
-    from aeon_core.assemble import connected_model
     from aeon_core.convergence.engine import ConvergenceEngine
+    from aeon_core.runs.factory import connect_model
     from aeon_tui.cli._judge_model import JudgeModel, warnings_on
 
-    llm = connected_model(config)
+    llm = connect_model(config)
     measured = _Measured(str(Path(args.labels)) if args.labels is not None else "shipped", "language")
     judge = JudgeModel(llm, config, stderr())
     try:

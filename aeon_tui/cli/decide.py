@@ -10,12 +10,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from aeon_core.effects.approval import REVIEWED, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
+from aeon_core.approvals.pending import ANSWERS, Question, open_question
+from aeon_core.approvals.request import REVIEWED, ApprovalDecision, ApprovalRequest
 from aeon_core.effects.review import takes_requirements
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
 from aeon_core.journal.history import find_run
-from aeon_core.journal.question import ANSWERS, Question, open_question
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.paths import expanded

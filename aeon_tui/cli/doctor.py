@@ -7,12 +7,12 @@ import platform
 from argparse import Namespace
 from urllib.parse import urlsplit
 
-from aeon_core.assemble import connected_model
 from aeon_core.config.loading import LoadedConfig, user_config_file
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.config.values import PATH_KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
+from aeon_core.runs.factory import connect_model
 from aeon_core.versions import versions
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import Output, stdout
@@ -111,7 +111,7 @@ def _models(loaded: LoadedConfig) -> list[Finding]:
         text = f"{model}{at}, {_price(model, config)}, from {loaded.sources['model']}"
         name = "fallback" if number else "model"
         try:
-            connected_model(config.model_copy(update={"model": model})).close()
+            connect_model(config.model_copy(update={"model": model})).close()
         except AeonError as error:
             found.append(Finding(name, text, error.message, error.exit_code))
         else:

@@ -11,10 +11,10 @@ from pathlib import Path
 from aeon_core.config.schema import runs_directory
 from aeon_core.convergence.criteria import load_requirements
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.forking import starting_edit
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
 from aeon_core.plan.edit import PlanEdit
+from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import _settings
 from aeon_tui.cli._going_on import in_app, run_headless, said_anew
 from aeon_tui.cli._output import has_screen, stderr

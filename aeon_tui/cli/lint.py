@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.assemble import connected_model
 from aeon_core.errors import ModelUnavailableError
+from aeon_core.runs.factory import connect_model
 from aeon_tui.cli import _settings
 from aeon_tui.cli._inspect import inspected_tools
 from aeon_tui.cli._output import stderr, stdout
@@ -55,7 +55,7 @@ def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> Sem
     """Return the report with what the model finds beyond the rules; where the model fails, what the rules found."""
     from aeon_tui.cli._judge_model import JudgeModel, warnings_on
 
-    llm = connected_model(config)
+    llm = connect_model(config)
     try:
         llm.check()
         judge = JudgeModel(llm, config, stderr())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aeon_core.config.values import KEYS
 from aeon_core.journal.reader import read_records
-from aeon_core.resuming import finished_result
+from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import _settings
 from aeon_tui.cli._going_on import in_app, run_headless, said_anew
 from aeon_tui.cli._output import stderr

@@ -9,10 +9,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.assemble import assembled_tools, connected_model, telemetry
+from aeon_core.approvals.remote_approver import about
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
-from aeon_core.waiting import about
+from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_tui.approvals import approvals
 from aeon_tui.cli import _settings
 from aeon_tui.cli._diagnostics import diagnostics
@@ -55,7 +55,7 @@ def execute(args: Namespace) -> int:
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
     with prints_on_stderr():
-        registry = assembled_tools(config)
+        registry = build_tools(config)
     try:
         return _run(args, config, task, plan, registry)
     finally:
@@ -65,7 +65,7 @@ def execute(args: Namespace) -> int:
 def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry) -> int:
     demo = args.command == "demo"
     directory = _settings.writable(runs_directory(config))
-    llm = connected_model(config)
+    llm = connect_model(config)
     llm.check()
     if not args.headless:
         llm.close()
@@ -139,7 +139,7 @@ def _live(args: Namespace, start: StartRun, directory: Path) -> int:
 def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:
     from aeon_core.config.journal_trust import remembers_run
     from aeon_core.journal.listening import as_dicts, fan_out
-    from aeon_core.orchestrator import Orchestrator
+    from aeon_core.runs.orchestrator import Orchestrator
 
     guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)

@@ -90,7 +90,7 @@ def _report_damage(view: RunView) -> None:
 
 def _report_question(path: Path, run: str) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
-    from aeon_core.waiting import how_to_decide
+    from aeon_core.approvals.remote_approver import how_to_decide
     from aeon_tui.asked import waiting_request
     from aeon_widgets.approval_text import title
 

@@ -6,11 +6,11 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from aeon_core.approvals.remote_approver import how_to_decide
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.following import Follower
 from aeon_core.journal.reader import head
-from aeon_core.waiting import how_to_decide
 from aeon_tui.asked import waiting_request
 from aeon_tui.cli import _settings
 from aeon_tui.cli._ask import show

@@ -20,7 +20,7 @@ from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.edits import Edits
     from aeon_tui.feed import Feed
@@ -80,7 +80,7 @@ class Asking(PanelController[ApprovalPanel]):
 
     def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
-        from aeon_core.effects.approval import ApprovalDecision
+        from aeon_core.approvals.request import ApprovalDecision
 
         self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
 

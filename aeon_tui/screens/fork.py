@@ -42,8 +42,8 @@ class ForkAnswer:
 
 def parent_of(path: Path) -> Parent:
     """Return what the two ends of a journal tell of a run. Raises UsageError where it is none."""
-    from aeon_core.forking import forked_config
     from aeon_core.journal.summary import summarise
+    from aeon_core.runs.fork import forked_config
 
     config = forked_config(path)
     summary = summarise(path)

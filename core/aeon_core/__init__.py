@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
+    from aeon_core.approvals.request import ApprovalDecision as ApprovalDecision
+    from aeon_core.approvals.request import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
-    from aeon_core.effects.approval import ApprovalDecision as ApprovalDecision
-    from aeon_core.effects.approval import ApprovalRequest as ApprovalRequest
     from aeon_core.entities import RunResult as RunResult
     from aeon_core.errors import AeonError as AeonError
     from aeon_core.errors import LLMError as LLMError
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from aeon_core.llm.connect import connect as connect
     from aeon_core.memory.base import Memory as Memory
     from aeon_core.memory.store import InMemoryStore as InMemoryStore
-    from aeon_core.orchestrator import Orchestrator as Orchestrator
     from aeon_core.plan.models import Plan as Plan
     from aeon_core.plan.models import PlanStep as PlanStep
     from aeon_core.plan.models import Subplan as Subplan
     from aeon_core.reasoning import execute_llm_reasoning_step as execute_llm_reasoning_step
+    from aeon_core.runs.orchestrator import Orchestrator as Orchestrator
     from aeon_core.supervisor.supervisor import Supervisor as Supervisor
     from aeon_core.tools.base import Tool as Tool
     from aeon_core.tools.decorator import tool as tool
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "AeonError": "errors",
-    "ApprovalDecision": "effects.approval",
-    "ApprovalRequest": "effects.approval",
+    "ApprovalDecision": "approvals.request",
+    "ApprovalRequest": "approvals.request",
     "ConvergenceCriteria": "convergence.criteria",
     "ConvergenceEngine": "convergence.engine",
     "ExecutionHistory": "journal.history",
@@ -55,7 +55,7 @@ _PUBLIC = {
     "LLMResponse": "llm.base",
     "Memory": "memory.base",
     "OrchestrationState": "kernel.state",
-    "Orchestrator": "orchestrator",
+    "Orchestrator": "runs.orchestrator",
     "Plan": "plan.models",
     "PlanStep": "plan.models",
     "RunConfig": "config.schema",

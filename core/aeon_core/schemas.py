@@ -19,8 +19,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTITIES = {
     "AdaptiveDepthConfiguration": "adaptive.depth",
-    "ApprovalDecision": "effects.approval",
-    "ApprovalRequest": "effects.approval",
+    "ApprovalDecision": "approvals.request",
+    "ApprovalRequest": "approvals.request",
     "ConvergenceAssessment": "convergence.assessment",
     "ConvergenceCriteria": "convergence.criteria",
     "ExecutionHistory": "journal.history",

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from aeon_core.approvals.inbox import Inbox, inbox_of
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
-from aeon_core.inbox import Inbox, inbox_of
 from aeon_core.journal.records import ApprovalPoint, ApprovalRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter
 

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 import aeon_widgets
-from aeon_core.effects.approval import ApprovalRequest
+from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp

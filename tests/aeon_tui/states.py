@@ -9,8 +9,8 @@ from typing import Any
 
 from typing_extensions import override
 
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.desk import Desk
 from aeon_tui.runner import Runner

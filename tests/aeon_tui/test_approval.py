@@ -11,7 +11,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.effects.approval import Approver
+from aeon_core.approvals.request import Approver
 from aeon_tui.app import AeonApp
 from aeon_tui.desk import Desk
 from aeon_tui.runner import Runner

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.approval import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.remote_approver import about
+from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
-from aeon_core.waiting import about
 from aeon_tui.edits import Edits
 
 STEPS = [

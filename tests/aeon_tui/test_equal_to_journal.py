@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.forking import Fork
-from aeon_core.resuming import resume
+from aeon_core.runs.fork import Fork
+from aeon_core.runs.resume import resume
 from aeon_tui.app import AeonApp
 from aeon_tui.feed import Feed, LiveFeed
 from aeon_tui.past import PastFeed

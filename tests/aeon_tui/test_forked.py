@@ -13,7 +13,7 @@ from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.policy import PolicyRules
-from aeon_core.replaying import recorded_config
+from aeon_core.runs.replay import recorded_config
 from aeon_tui.forked import ForkRun, forked
 from aeon_tui.runner import Runner
 from aeon_tui.said_anew import options_anew, started_of
@@ -30,7 +30,7 @@ def two_passes() -> LLMAdapter:
 @pytest.fixture
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of two passes, and today a model that says the same."""
-    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: two_passes())
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: two_passes())
     path = tmp_path / "parent.jsonl"
     config = RunConfig(durability="off", ttl=30, policy=PolicyRules(deny=("Bash(rm *)",)))
     assert Orchestrator(two_passes(), config=config, journal=path).run(TASK).passes == 2
@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_used_is_said_before_it_starts(parent: Path, monk
             self.closed = True
 
     keyless = Keyless()
-    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: keyless)
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: keyless)
     with pytest.raises(ModelUnavailableError):
         forked(parent, 2, TODAY, {}, in_app=True).prepare()
     assert keyless.closed
@@ -89,7 +89,7 @@ def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch
     closed: list[bool] = []
     registry = ToolRegistry()
     registry.closes_with(lambda: closed.append(True))
-    monkeypatch.setattr("aeon_core.assemble.assembled_tools", lambda _: registry)
+    monkeypatch.setattr("aeon_core.runs.factory.build_tools", lambda _: registry)
     with pytest.raises(UsageError):
         forked(parent, 9, TODAY, {}, in_app=True).prepare()
     assert closed == [True]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.approval import ApprovalDecision
-from aeon_core.inbox import Inbox, send
+from aeon_core.approvals.inbox import Inbox, send
+from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.question import open_question
 from aeon_tui import remote_desk
 from aeon_tui.app import AeonApp
 from aeon_tui.remote_desk import RemoteDesk

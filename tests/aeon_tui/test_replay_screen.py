@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from aeon_core.effects.difference import Difference
-from aeon_core.replaying import Replay
+from aeon_core.runs.replay import Replay
 from aeon_tui.app import AeonApp
 from aeon_tui.replayed import Check, ReplayFeed
 from aeon_tui.screens.replay import ReplayScreen

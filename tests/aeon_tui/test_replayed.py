@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.effects.difference import Difference
 from aeon_core.errors import UsageError
-from aeon_core.replaying import Replay
+from aeon_core.runs.replay import Replay
 from aeon_tui import replayed
 from aeon_tui.replayed import AT_ONCE, PAUSE_SECONDS, SPEEDS, Check, ReplayFeed, speed_of, speed_words
 from tests.aeon_tui.fakes import ListFeed

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core.approvals.inbox import inbox_of
+from aeon_core.approvals.request import NOBODY
 from aeon_core.config.loading import LoadedConfig
-from aeon_core.effects.approval import NOBODY
 from aeon_core.errors import UsageError
-from aeon_core.inbox import inbox_of
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view import fold
-from aeon_core.replaying import replay
+from aeon_core.runs.replay import replay
 from aeon_tui.resumed import Ended, check_said, ended_for_good, resumed, resumed_feed, what_holds
 from aeon_tui.runner import Runner
 from tests.aeon_core.questions import Asking
@@ -37,7 +37,7 @@ class Paying:
         self.path = folder / "r.jsonl"
         self.plan = steps({"agent": "llm"}, {"tool": "pay", "arguments": {"amount": 12.5}})
         self.model = ScriptedModel(plan=self.plan, reason="looked at it", answer="paid")
-        monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: self.model)
+        monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: self.model)
         self.registry = ToolRegistry()
 
         @tool(effect="unsafe", needs_approval=approval)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.runner import Runner
 from aeon_tui.work import StartRun
 from tests.aeon_tui.passes import (

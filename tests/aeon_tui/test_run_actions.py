@@ -44,7 +44,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a run of two passes, and today a model that says the same."""
-    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: two_passes())
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: two_passes())
     folder = tmp_path / "runs"
     path = folder / "20261120-093000-a1b2c3.jsonl"
     config = RunConfig(model="simulated:default", durability="off", ttl=30)
@@ -237,7 +237,7 @@ async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.
             go.wait(20)
             return self.inner.complete(request)
 
-    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _: Slow())
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: Slow())
     async with browsing(runs) as (app, pilot):
         await pilot.press("R")
         await until(pilot, lambda: app.runner is not None and app.runner.running)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.runner import Runner
 from aeon_tui.screens.run import RunScreen

@@ -21,7 +21,7 @@ from aeon_core.config.trust_store import load_entry, update_entry
 from aeon_core.config.values import KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.writer import LineListener
-from aeon_core.replaying import recorded_config
+from aeon_core.runs.replay import recorded_config
 from aeon_core.tools.imports import file_digest
 
 logger = logging.getLogger("aeon")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from aeon_core.approvals.pending import NOBODY
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError
-from aeon_core.journal.question import NOBODY
 from aeon_core.plan.models import PlanStep
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool

@@ -15,16 +15,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from aeon_core.approvals.pending import UNASKED
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.effects.cursor import Cursor, RecordedModel, RecordingEnded
 from aeon_core.effects.line import Line
 from aeon_core.effects.models import Call, Deltas, Models
 from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
 from aeon_core.errors import RunAborted
-from aeon_core.journal.question import UNASKED
 from aeon_core.journal.records import (
     ApprovalPoint,
     ApprovalRecord,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.effects.approval import ApprovalDecision
+from aeon_core.approvals.pending import NOBODY, UNASKED
+from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
-from aeon_core.journal.question import NOBODY, UNASKED
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit

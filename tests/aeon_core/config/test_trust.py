@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from aeon_core.assemble import assembled_tools
 from aeon_core.config.app_settings import APP_KEYS
 from aeon_core.config.loading import LoadedConfig, load_config
 from aeon_core.config.ownership import refuse_foreign_folders
@@ -17,6 +16,7 @@ from aeon_core.config.trust import HARMLESS, ProjectTrust, assess_project, grant
 from aeon_core.config.trust_store import project_key
 from aeon_core.config.values import KEYS
 from aeon_core.errors import UsageError
+from aeon_core.runs.factory import build_tools
 
 TOOLS = '''
 from helpers import greeting
@@ -204,13 +204,13 @@ def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 LOAD = """
 from pathlib import Path
-from aeon_core.assemble import assembled_tools
+from aeon_core.runs.factory import build_tools
 from aeon_core.config.loading import load_config
 from aeon_core.errors import UsageError
 loaded = load_config(start=Path({root!r}), trust="require")
 {between}
 try:
-    registry = assembled_tools(loaded.config)
+    registry = build_tools(loaded.config)
     print(registry.get("greet").invoke(name="you"))
 except UsageError as error:
     print("REFUSED", error.message)
@@ -404,7 +404,7 @@ def test_under_sudo_the_callers_folders_are_fine(folder: Folder, monkeypatch: py
 def test_a_missing_folder_of_prompts_is_an_error(folder: Folder) -> None:
     config = folder.load({"prompts_dir": str(folder.root / "none")}).config
     with pytest.raises(UsageError, match="is no folder"):
-        assembled_tools(config)
+        build_tools(config)
 
 
 def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Folder) -> None:
@@ -412,7 +412,7 @@ def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Fold
     os.mkfifo(folder.root / "prompts" / "plan.md")
     config = folder.load({"prompts_dir": str(folder.root / "prompts")}).config
     with pytest.raises(UsageError, match="cannot be read"):
-        assembled_tools(config)
+        build_tools(config)
 
 
 def test_splitting_leaves_nothing_out(folder: Folder) -> None:

@@ -17,9 +17,9 @@ from unittest import mock
 
 from aeon_core import ApprovalDecision, ApprovalRequest, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.config.schema import Durability
-from aeon_core.forking import Fork, forked_config
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.resuming import Resumption, finished_result
+from aeon_core.runs.fork import Fork, forked_config
+from aeon_core.runs.resume import Resumption, finished_result
 from aeon_core.tools.base import Effect
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, divide, model, plan

@@ -16,7 +16,7 @@ from aeon_core.effects.difference import NOT_COMPARED
 from aeon_core.effects.line import Line
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.records import Record
-from aeon_core.replaying import recorded_lines, replay_lines
+from aeon_core.runs.replay import recorded_lines, replay_lines
 from tests.aeon_core.kernel.crashes import never_waits
 from tests.recorded_runs import RUNS
 

@@ -16,7 +16,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import summarise
-from aeon_core.resuming import Resumption
+from aeon_core.runs.resume import Resumption
 from tests.aeon_core.kernel.crash_checks import Whole, folds, goes_on_to_the_same, read
 from tests.aeon_core.kernel.crashes import never_waits
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL

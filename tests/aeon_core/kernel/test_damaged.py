@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork
 from aeon_core.journal.history import open_run
-from aeon_core.replaying import replay
-from aeon_core.resuming import resume
+from aeon_core.runs.fork import Fork
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
 from tests.aeon_core.kernel.crash_checks import read
 from tests.aeon_core.kernel.scenarios import JOURNAL, SCENARIOS
 from tests.aeon_core.kernel.test_passes import model

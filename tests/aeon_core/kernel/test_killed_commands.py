@@ -14,7 +14,7 @@ from typing import cast, get_args
 import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry
-from aeon_core.resuming import resume
+from aeon_core.runs.resume import resume
 from aeon_core.tools.shell.bash import shell_tools
 from aeon_core.tools.shell.isolation import Isolation, Rung, fault_of
 from tests.aeon_core.kernel.crash_checks import read

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core._batch_worker import took
+from aeon_core.approvals.pending import open_question
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork
 from aeon_core.journal.ending import tail_state
 from aeon_core.journal.following import Follower
 from aeon_core.journal.history import open_end, open_history, open_run
 from aeon_core.journal.labels import label_run, labelled_passes, last_label
 from aeon_core.journal.last_states import LastStates
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.question import open_question
 from aeon_core.journal.records import LabelRecord
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import summarise
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.replaying import replay
-from aeon_core.resuming import finished_result, resume
+from aeon_core.runs.batch.worker import took
+from aeon_core.runs.fork import Fork
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import finished_result, resume
 from tests.aeon_core.journal import build
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.aeon_core.kernel.test_reviews import Person, fresh, records, run, two_passes

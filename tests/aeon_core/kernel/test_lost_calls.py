@@ -11,7 +11,7 @@ import pytest
 from aeon_core import RunResult
 from aeon_core.effects.line import Line
 from aeon_core.journal.reader import read_records
-from aeon_core.replaying import replay
+from aeon_core.runs.replay import replay
 from tests.aeon_core.kernel.crashes import never_waits
 from tests.aeon_core.kernel.scenarios import JOURNAL, PAID, SCENARIOS, noted
 

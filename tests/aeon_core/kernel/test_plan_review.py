@@ -19,7 +19,7 @@ from aeon_core import (
 )
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.policy import PolicyRules
-from aeon_core.replaying import replay
+from aeon_core.runs.replay import replay
 from aeon_core.tools.base import Effect
 from tests.aeon_core.kernel.test_passes import NOTHING, PROFILE, Records, of
 from tests.fakes import ScriptedModel, call

@@ -14,7 +14,7 @@ import pytest
 
 from aeon_core.config.schema import Durability
 from aeon_core.effects.line import Line
-from aeon_core.resuming import finished_result
+from aeon_core.runs.resume import finished_result
 from tests.aeon_core.kernel.crash_checks import (
     Records,
     Whole,

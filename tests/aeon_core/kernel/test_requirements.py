@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
-from aeon_core.forking import Fork, starting_edit
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
-from aeon_core.replaying import replay
-from aeon_core.resuming import resume
+from aeon_core.runs.fork import Fork, starting_edit
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
 from tests.aeon_core.kernel.test_passes import MENDED, PROFILE, TASK, model, plan
 from tests.fakes import ScriptedModel, section
 

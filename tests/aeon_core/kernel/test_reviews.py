@@ -10,8 +10,8 @@ import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
 from aeon_core.journal.reader import read_records
-from aeon_core.replaying import replay
-from aeon_core.resuming import resume
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.fakes import ScriptedModel
 

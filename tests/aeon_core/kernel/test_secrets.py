@@ -12,15 +12,15 @@ import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry, connect, tool
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork, starting_edit
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest
 from aeon_core.memory.store import InMemoryStore
 from aeon_core.policy import PolicyRules
 from aeon_core.redaction import redact_text
-from aeon_core.replaying import replay
-from aeon_core.resuming import Resumption, finished_result, resume
+from aeon_core.runs.fork import Fork, starting_edit
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import Resumption, finished_result, resume
 from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.test_redaction import AROUND, KEYS, PEM

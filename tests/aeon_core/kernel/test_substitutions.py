@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry, tool
-from aeon_core.forking import Fork, starting_edit
 from aeon_core.policy import PolicyRules
-from aeon_core.resuming import resume
+from aeon_core.runs.fork import Fork, starting_edit
+from aeon_core.runs.resume import resume
 from aeon_core.tools.base import Effect
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, plan

@@ -11,9 +11,9 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import LLMError, ModelUnavailableError, SupervisorError
 from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel
-from aeon_core.orchestrator import Orchestrator
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
+from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.supervisor.supervisor import Supervisor
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines, plan_of

@@ -51,7 +51,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def use_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[LLMAdapter], None]:
     def use(model: LLMAdapter) -> None:
-        monkeypatch.setattr("aeon_tui.cli.run.connected_model", lambda _config: model)
+        monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _config: model)
 
     return use
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.approval import NOBODY, ApprovalDecision, ApprovalRequest
-from aeon_core.inbox import Sent, inbox_of, send
-from aeon_core.journal.question import open_question
+from aeon_core.approvals.inbox import Sent, inbox_of, send
+from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.journal.view import AssessmentView, RunView
 from aeon_tui.cli._ask import QUESTIONS, TerminalApprover
 from aeon_tui.cli._output import stderr

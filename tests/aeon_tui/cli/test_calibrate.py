@@ -216,7 +216,7 @@ class Interrupted(LLMAdapter):
 
 def test_ctrl_c_prints_what_there_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Interrupted()
-    monkeypatch.setattr("aeon_core.assemble.connected_model", lambda _config: slow)
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _config: slow)
     real = threading.Thread.start
 
     def start(thread: threading.Thread) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.inbox import Inbox, inbox_of
+from aeon_core.approvals.inbox import Inbox, inbox_of
 from aeon_core.journal.reader import read_records
 from aeon_tui.cli import main
 from tests.aeon_core.questions import CALL, Asked, until

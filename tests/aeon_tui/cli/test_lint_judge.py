@@ -47,7 +47,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 @pytest.fixture
 def judged_by(monkeypatch: pytest.MonkeyPatch) -> Any:
     def use(model: LLMAdapter) -> None:
-        monkeypatch.setattr("aeon_tui.cli.lint.connected_model", lambda _config: model)
+        monkeypatch.setattr("aeon_tui.cli.lint.connect_model", lambda _config: model)
 
     return use
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, tool
-from aeon_core.replaying import recorded_lines
+from aeon_core.runs.replay import recorded_lines
 from aeon_core.tools.registry import ToolRegistry
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.fakes import ScriptedModel, add, call, steps

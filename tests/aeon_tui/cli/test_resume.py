@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.forking import forked_config
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.runs.fork import forked_config
 from tests.aeon_tui.cli.conftest import Cli
 
 RUNS = Path(".aeon/runs")

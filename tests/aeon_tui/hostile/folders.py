@@ -14,7 +14,7 @@ from typing import Any
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.llm.connect import connect
-from aeon_core.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 PLAN = {"goal": "count", "steps": [{"step_id": "s1", "description": "count the files", "status": "pending"}]}

@@ -18,7 +18,7 @@ import pytest
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.llm.connect import connect
-from aeon_core.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator
 from tests.aeon_tui.cli.conftest import environment
 from tests.aeon_tui.hostile.folders import CANARY, FOLDERS, MARKED, PLAN, Place
 

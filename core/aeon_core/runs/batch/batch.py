@@ -14,10 +14,10 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from pathlib import Path
 from typing import Any
 
-from aeon_core._batch_pools import ExecutorPool, Pool, ProcessPool, Running, dask_pool
-from aeon_core._batch_tasks import BatchTask, check_journals, read_tasks, run_name
-from aeon_core._batch_worker import Job, ended_result, no_result, set_aside, summary, took, work
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.runs.batch.pools import ExecutorPool, Pool, ProcessPool, Running, dask_pool
+from aeon_core.runs.batch.tasks import BatchTask, check_journals, read_tasks, run_name
+from aeon_core.runs.batch.worker import Job, ended_result, no_result, set_aside, summary, took, work
 
 __all__ = [
     "Batch",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.effects.approval import NOBODY, ApprovalDecision
-from aeon_core.inbox import POLL_SECONDS, inbox_of, send
-from aeon_core.journal.question import open_question
-from aeon_core.waiting import Waiting, about
+from aeon_core.approvals.inbox import POLL_SECONDS, inbox_of, send
+from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.remote_approver import RemoteApprover, about
+from aeon_core.approvals.request import NOBODY, ApprovalDecision
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, steps
 
@@ -40,8 +40,8 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     made.end()
 
 
-def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> Waiting:
-    return Waiting(path, seconds, "r", said.append, pause=time.pause, clock=time)
+def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> RemoteApprover:
+    return RemoteApprover(path, seconds, "r", said.append, pause=time.pause, clock=time)
 
 
 def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.replaying import replay
-from aeon_core.resuming import Resumption, resume
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import Resumption, resume
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.fakes import ScriptedModel, add, steps

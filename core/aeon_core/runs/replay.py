@@ -22,8 +22,8 @@ from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import LineListener
 from aeon_core.kernel.checkpoint import Checkpoint
-from aeon_core.orchestrator import Orchestrator, Start
 from aeon_core.plan.models import Plan
+from aeon_core.runs.orchestrator import Orchestrator, Start
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry

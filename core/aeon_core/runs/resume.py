@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from aeon_core.approvals.request import Approver
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.approval import Approver
 from aeon_core.effects.cursor import Cursor
 from aeon_core.effects.known import check_budget, known_models
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -26,9 +26,9 @@ from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory.base import Memory
-from aeon_core.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.redaction import SecretVault
-from aeon_core.replaying import (
+from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
+from aeon_core.runs.replay import (
     ComparedLines,
     given_plan_of,
     note_memory,

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core import inbox as inbox_module
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import inbox as inbox_module
+from aeon_core.approvals.inbox import Inbox, forget_left, inbox_of, send, takes_decisions
+from aeon_core.approvals.pending import Question, open_question
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
-from aeon_core.inbox import Inbox, forget_left, inbox_of, send, takes_decisions
-from aeon_core.journal.question import Question, open_question
 from tests.aeon_core.questions import Asked, Asking, until
 
 APPROVE = ApprovalDecision(decision="approve")

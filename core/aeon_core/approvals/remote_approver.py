@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest, Approver, ask
+from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
+from aeon_core.approvals.pending import ANSWERS, NOBODY
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask
 from aeon_core.escape import escape_controls
-from aeon_core.inbox import POLL_SECONDS, Inbox
-from aeon_core.journal.question import ANSWERS, NOBODY
 from aeon_core.journal.records import ApprovalPoint
 
 _CALLS = frozenset({"tool", "budget"})
@@ -33,7 +33,7 @@ def how_to_decide(run: str, point: ApprovalPoint) -> str:
     return f"`aeon-tui decide {escape_controls(shlex.quote(run))} {first}` (or {', '.join(others)})"
 
 
-class Waiting:
+class RemoteApprover:
     """An approver that waits so many seconds for each decision; then it is as if nobody could be asked.
 
     `run` names the run on the command line; `say` gets lines about what is waited for and what came of it. `pause`

@@ -26,7 +26,7 @@ NO_MODEL = (
 )
 
 
-def connected_model(config: RunConfig) -> LLMAdapter:
+def connect_model(config: RunConfig) -> LLMAdapter:
     """Return the configured model.
 
     Raises ModelUnavailableError where there is none, UsageError for a wrong name, or a budget without a known price.
@@ -50,7 +50,7 @@ def connected_model(config: RunConfig) -> LLMAdapter:
     return model
 
 
-def assembled_tools(config: RunConfig) -> ToolRegistry:
+def build_tools(config: RunConfig) -> ToolRegistry:
     """Return the default tools, those of installed packages, and those that the configuration names.
 
     What they hold open, such as MCP servers, ends with the registry's `close()`. Raises UsageError, one line, for tools
@@ -82,18 +82,18 @@ def assembled_tools(config: RunConfig) -> ToolRegistry:
     return registry
 
 
-def inspected_tools(config: RunConfig, said: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
+def inspect_tools(config: RunConfig, said: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
     """Return the same tools for a command that only looks at them, and the specifications that it leaves out.
 
     Code of the project is run and MCP servers are started only where the command line has `said` so. The caller closes
-    the registry. Raises UsageError as `assembled_tools`.
+    the registry. Raises UsageError as `build_tools`.
     """
     root = config.project_root if config.project_root is not None else find_project_root()
     given = set(said)
     left_out = [spec for spec in ("mcp", *project_modules(config.tools, root)) if spec in config.tools]
     left_out = [spec for spec in dict.fromkeys(left_out) if spec not in given]
     kept = [spec for spec in config.tools if spec not in left_out]
-    return assembled_tools(config.model_copy(update={"tools": kept})), left_out
+    return build_tools(config.model_copy(update={"tools": kept})), left_out
 
 
 def telemetry(config: RunConfig) -> OtelListener | None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.batch import Batch, BatchTask, dask_pool, read_tasks
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.runs.batch.batch import Batch, BatchTask, dask_pool, read_tasks
 
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
@@ -123,7 +123,7 @@ def test_a_server_that_is_no_scheduler_is_told(greeting: bytes) -> None:
 
 
 def test_a_server_that_says_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core._batch_pools._ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("aeon_core.runs.batch.pools._ANSWER_WITHIN", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(UsageError, match="timed out"):
         dask_pool(f"tcp://127.0.0.1:{server.getsockname()[1]}")
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from aeon_core._batch_rates import UNTOLD_WAIT, PacedModel, RateGate, paced
-from aeon_core.batch import Batch, ProcessPool, read_tasks
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.known import adapters_of
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.chain import ModelChain
 from aeon_core.llm.connect import connect
+from aeon_core.runs.batch.batch import Batch, ProcessPool, read_tasks
+from aeon_core.runs.batch.rate_limit import UNTOLD_WAIT, RateGate, RateLimitedModel, rate_limited
 from tests.fakes import ScriptedModel
 
 REQUEST = LLMRequest(purpose="reason", system="Aeon reason", messages=[{"role": "user", "content": "think"}])
@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_provider_wishes_holds_the_others_back(tmp_path: Path, error: LLMError, held: float) -> None:
-    model = PacedModel(ScriptedModel(reason=error), gate(tmp_path))
+    model = RateLimitedModel(ScriptedModel(reason=error), gate(tmp_path))
     with pytest.raises(LLMError) as raised:
         model.complete(REQUEST)
     assert raised.value is error
@@ -106,7 +106,7 @@ def test_what_a_provider_wishes_holds_the_others_back(tmp_path: Path, error: LLM
 def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
     gate(tmp_path).hold(60)
     inner = ScriptedModel(reason="thought")
-    model, looked = PacedModel(inner, one := gate(tmp_path)), threading.Event()
+    model, looked = RateLimitedModel(inner, one := gate(tmp_path)), threading.Event()
     one.remaining = lambda: looked.set() or 60.0  # type: ignore[method-assign, func-returns-value]
     failures: list[LLMError] = []
 
@@ -127,7 +127,7 @@ def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
 
 def test_a_reply_says_how_long_was_waited(tmp_path: Path) -> None:
     inner = ScriptedModel(reason=LLMResponse(text="thought", notices=["an option was refused"]))
-    model = PacedModel(inner, gate(tmp_path))
+    model = RateLimitedModel(inner, gate(tmp_path))
     assert model.complete(REQUEST).notices == ["an option was refused"]
     gate(tmp_path).hold(0.05)
     first, *rest = model.complete(REQUEST).notices
@@ -137,10 +137,10 @@ def test_a_reply_says_how_long_was_waited(tmp_path: Path) -> None:
 
 def test_each_model_of_a_chain_has_its_own_gate_and_a_simulated_one_none(tmp_path: Path) -> None:
     chain = ModelChain([ScriptedModel(), connect("simulated:default")])
-    first, second = adapters_of(paced(chain, tmp_path, None))
-    assert (type(first), first.model) == (PacedModel, "scripted:test")
+    first, second = adapters_of(rate_limited(chain, tmp_path, None))
+    assert (type(first), first.model) == (RateLimitedModel, "scripted:test")
     assert (second.model, second.simulated) == ("simulated:default", True)
-    assert not isinstance(second, PacedModel)
+    assert not isinstance(second, RateLimitedModel)
 
 
 WAIT = 2

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from aeon_core.approvals.request import Approver
 from aeon_core.config.schema import RunConfig, providers_of
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
-from aeon_core.effects.approval import Approver
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import UsageError
@@ -26,12 +26,12 @@ from aeon_core.json_safe import clean_text
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
-from aeon_core.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.replaying import note_memory, recorded_config, recorded_criteria, recorded_start
+from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
+from aeon_core.runs.replay import note_memory, recorded_config, recorded_criteria, recorded_start
 from aeon_core.suggest import first_problem
 from aeon_core.tools.registry import ToolRegistry, default_registry
 

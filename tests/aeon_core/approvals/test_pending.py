@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.approval import ApprovalDecision
-from aeon_core.journal.question import open_question
+from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.journal.records import MemoryRecord, RunResumed
 from tests.aeon_core.questions import Asking
 

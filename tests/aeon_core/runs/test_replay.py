@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.replaying import Replay, recorded_lines, replay, replay_lines
+from aeon_core.runs.replay import Replay, recorded_lines, replay, replay_lines
 from tests.fakes import ScriptedModel, add, steps
 from tests.recorded_runs import RUNS
 from tests.replays import replays_the_same

@@ -16,8 +16,7 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import ValidationError
 
-from aeon_core._batch_rates import paced
-from aeon_core.assemble import assembled_tools, connected_model, telemetry
+from aeon_core.approvals.remote_approver import RemoteApprover, about
 from aeon_core.config.journal_trust import check_journal, remembers_run
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
@@ -28,14 +27,15 @@ from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter
-from aeon_core.orchestrator import Orchestrator
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
-from aeon_core.replaying import recorded_config
-from aeon_core.resuming import Resumption
+from aeon_core.runs.batch.rate_limit import rate_limited
+from aeon_core.runs.factory import build_tools, connect_model, telemetry
+from aeon_core.runs.orchestrator import Orchestrator
+from aeon_core.runs.replay import recorded_config
+from aeon_core.runs.resume import Resumption
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.waiting import Waiting, about
 
 _POLL = 0.2
 """Seconds between two looks at whether the batch is to stop."""
@@ -114,22 +114,22 @@ def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
             return orchestrator.run(job["task"])
 
 
-def _waiting(path: Path, config: RunConfig) -> Waiting | None:
+def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
     """Return who waits for decisions from another terminal; None where nobody is to."""
 
     def say(line: str) -> None:
         if sys.stderr is not None:
             sys.stderr.write(f"run {path.stem}: {line}\n")
 
-    return Waiting(path, config.wait, str(path.absolute()), say) if config.wait else None
+    return RemoteApprover(path, config.wait, str(path.absolute()), say) if config.wait else None
 
 
 @contextlib.contextmanager
 def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter, ToolRegistry]]:
     with _ASSEMBLING:
-        registry = assembled_tools(config)
+        registry = build_tools(config)
     try:
-        llm = paced(connected_model(config), path.parent, config.base_url)
+        llm = rate_limited(connect_model(config), path.parent, config.base_url)
         try:
             llm.check()
             yield llm, registry
@@ -140,7 +140,7 @@ def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter
 
 
 @contextlib.contextmanager
-def _stopped_by(stop: Path, abort: Callable[[], None], waiting: Waiting | None) -> Iterator[None]:
+def _stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | None) -> Iterator[None]:
     """Abort the run when the file appears: it reaches a worker on another machine too, as a signal would not."""
     ended = threading.Event()
 

@@ -13,17 +13,17 @@ from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.config.schema import runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.errors import UsageError
-from aeon_core.forking import Fork, forked_config, starting_edit
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.memory.store import InMemoryStore
 from aeon_core.plan.models import Plan
-from aeon_core.replaying import replay, replay_lines
-from aeon_core.resuming import resume
+from aeon_core.runs.fork import Fork, forked_config, starting_edit
+from aeon_core.runs.replay import replay, replay_lines
+from aeon_core.runs.resume import resume
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_passes import TASK, model, plan
-from tests.aeon_core.test_resuming import Counted, told, two_passes
+from tests.aeon_core.runs.test_resume import Counted, told, two_passes
 
 Record = dict[str, Any]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from aeon_core._batch_worker import set_aside, work
-from aeon_core.batch import Batch, BatchTask, ExecutorPool, ProcessPool, exit_code, read_tasks
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.runs.batch.batch import Batch, BatchTask, ExecutorPool, ProcessPool, exit_code, read_tasks
+from aeon_core.runs.batch.worker import set_aside, work
 
 DEADLY = """
 import os, signal, threading, time

@@ -12,8 +12,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from aeon_core._batch_worker import prepare_process
 from aeon_core.errors import UsageError
+from aeon_core.runs.batch.worker import prepare_process
 
 Work = Callable[[Any], dict[str, Any]]
 Running = Future[dict[str, Any]]

@@ -21,9 +21,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from aeon_core.effects.approval import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.pending import ANSWERS, Question, open_question
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.question import ANSWERS, Question, open_question
 from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import is_being_written
 from aeon_core.json_safe import NotJsonSafeError, json_safe

@@ -78,7 +78,7 @@ class RateGate:
             return os.fstat(probe.fileno()).st_mtime
 
 
-class PacedModel(LLMAdapter):
+class RateLimitedModel(LLMAdapter):
     """A model that is not asked while the provider has told anyone in the batch to wait. The reply's notices say so."""
 
     def __init__(self, model: LLMAdapter, gate: RateGate) -> None:
@@ -124,12 +124,12 @@ class PacedModel(LLMAdapter):
         return waited
 
 
-def paced(model: LLMAdapter, directory: Path, base_url: str | None) -> LLMAdapter:
+def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LLMAdapter:
     """Return the model, or each of a chain, held back by the gates in `directory`; a simulated one as it is."""
     if isinstance(model, ModelChain):
-        judge = None if model.judge is None else paced(model.judge, directory, base_url)
-        return ModelChain([paced(one, directory, base_url) for one in model.models], judge)
-    return model if model.simulated else PacedModel(model, RateGate(directory, model.model, base_url))
+        judge = None if model.judge is None else rate_limited(model.judge, directory, base_url)
+        return ModelChain([rate_limited(one, directory, base_url) for one in model.models], judge)
+    return model if model.simulated else RateLimitedModel(model, RateGate(directory, model.model, base_url))
 
 
 def _wait_wished(error: LLMError) -> float | None:

@@ -1,0 +1,1 @@
+"""Many runs at once, each with its own journal (contract: `batch`)."""
