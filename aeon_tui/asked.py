@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from aeon_core.approvals.inbox import takes_decisions
-from aeon_core.approvals.pending import Question, open_question
+from aeon_core.approvals.pending import PendingApproval, pending_approval
 from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.summary import is_being_written
 
 
-def request_of(question: Question) -> ApprovalRequest:
+def request_of(question: PendingApproval) -> ApprovalRequest:
     """Return the question as the run's own process asks it."""
     return ApprovalRequest(**question.model_dump(exclude={"seq"}))
 
@@ -23,5 +23,5 @@ def waiting_request(path: Path) -> ApprovalRequest | None:
     # In this order: what a process that died left there is nothing that waits.
     if not takes_decisions(path) or not is_being_written(path):
         return None
-    question = open_question(path)
+    question = pending_approval(path)
     return request_of(question) if question is not None else None

@@ -9,13 +9,13 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.journal.last_states import LastStates
+from aeon_core.journal.view.last_states import LastStates
 from aeon_tui.pace import FAST, WINDOW_SECONDS
 from aeon_tui.past import PastFeed
 
 if TYPE_CHECKING:
-    from aeon_core.journal.following import Place
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.follow import FollowPosition
+    from aeon_core.journal.view.model import RunView
 
 CALM = 3_000
 """Records a second, below which the whole is read."""
@@ -60,7 +60,7 @@ class Behind:
         if self._past is not None:
             self._past.close()
 
-    def read(self, tell: Callable[[], None]) -> Place | None:
+    def read(self, tell: Callable[[], None]) -> FollowPosition | None:
         """Return where the whole ends once it was shown, None where it cannot be read; `tell` is called in between.
 
         Raises AeonError, OSError.

@@ -15,7 +15,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.pace import Pace
 
 if TYPE_CHECKING:
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.view.model import RunView
 
 Records = Iterator[dict[str, Any]]
 Listener = Callable[[], object]

@@ -16,10 +16,10 @@ from aeon_core.errors import AeonError
 from aeon_tui.stops import Move, Stops
 
 if TYPE_CHECKING:
-    from aeon_core.journal.long_fold import Folded, LongFold
-    from aeon_core.journal.offsets import OffsetIndex
+    from aeon_core.journal.index import OffsetIndex
     from aeon_core.journal.text_places import TextPlaces
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.view.incremental import Folded, IncrementalFold
+    from aeon_core.journal.view.model import RunView
 
 SPACING = 2_000
 """Lines between two states that are kept of the whole run; as many are folded for a moment at most."""
@@ -69,7 +69,7 @@ class Moments:
 
     def _begin_anew(self) -> None:
         self.stops = Stops()
-        self._fold: LongFold | None = None
+        self._fold: IncrementalFold | None = None
         self._generation = 0
         self._read = 0
         """Lines that have been folded once."""
@@ -120,8 +120,8 @@ class Moments:
 
     def _read_on(self) -> None:
         """Take in what the journal has got, once more from the beginning where that is no longer what it was."""
-        from aeon_core.journal.offsets import OffsetIndex
-        from aeon_core.journal.paging import Pages
+        from aeon_core.journal.index import OffsetIndex
+        from aeon_core.journal.pages import Pages
         from aeon_core.journal.text_places import TextPlaces
 
         if self._index is None:
@@ -137,14 +137,14 @@ class Moments:
             self.reading = ""
 
     def _take_in(self, index: OffsetIndex, places: TextPlaces) -> None:
-        from aeon_core.journal.long_fold import LongFold
+        from aeon_core.journal.view.incremental import IncrementalFold
 
         for _ in self._pieces(index.extend):
             self.reading = "reading …"
         for _ in self._pieces(places.extend):
             self.reading = "reading …"
         if self._fold is None:
-            self._fold, self._generation = LongFold(index, places, self._note), index.generation
+            self._fold, self._generation = IncrementalFold(index, places, self._note), index.generation
         if self._read == len(index):
             return
         fold, before = self._fold, self._read
@@ -170,8 +170,8 @@ class Moments:
             self._taken_back |= isinstance(first, int) and self.stops.seq(len(self.stops) - 1) >= first
         self.stops.add(line, record)
 
-    def _keep(self, fold: LongFold) -> None:
-        from aeon_core.journal.branching import weight
+    def _keep(self, fold: IncrementalFold) -> None:
+        from aeon_core.journal.view.snapshots import weight
 
         if fold.folded % self._spacing:
             return
@@ -201,8 +201,8 @@ class Moments:
 
     def _state_before(self, line: int) -> Folded:
         """Return the last state that is kept of the lines before one."""
-        from aeon_core.journal.long_fold import Folded
-        from aeon_core.journal.view import RunView
+        from aeon_core.journal.view.incremental import Folded
+        from aeon_core.journal.view.model import RunView
 
         known = (state for state in (*self._states, *self._near) if state.line <= line)
         return max(known, key=lambda state: state.line, default=Folded(0, 0, RunView()))

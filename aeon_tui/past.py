@@ -14,10 +14,10 @@ from aeon_core.errors import AeonError
 from aeon_tui.feed import Listener, failure, nobody
 
 if TYPE_CHECKING:
-    from aeon_core.journal.following import Place
-    from aeon_core.journal.offsets import OffsetIndex
-    from aeon_core.journal.paging import Pages
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.follow import FollowPosition
+    from aeon_core.journal.index import OffsetIndex
+    from aeon_core.journal.pages import Pages
+    from aeon_core.journal.view.model import RunView
 
 PIECE_SECONDS = 0.004
 """How long the thread works before it lets the screen have its turn."""
@@ -47,7 +47,7 @@ class PastFeed:
         self.waiting = False
         self.journal = path
         self.reading = ""
-        self.place: Place | None = None
+        self.place: FollowPosition | None = None
         """Where the view of a long journal ends, once it is there."""
         self._say: Listener = nobody
         self._views: deque[RunView] = deque()
@@ -133,11 +133,11 @@ class PastFeed:
         return whole
 
     def _read_all(self) -> None:
-        from aeon_core.journal.long_fold import LongFold
-        from aeon_core.journal.offsets import OffsetIndex
-        from aeon_core.journal.paging import Pages
-        from aeon_core.journal.taken_back import taken_back
+        from aeon_core.journal.index import OffsetIndex
+        from aeon_core.journal.pages import Pages
+        from aeon_core.journal.superseded import superseded_lines
         from aeon_core.journal.text_places import TextPlaces
+        from aeon_core.journal.view.incremental import IncrementalFold
 
         self.reading = "reading 0 %"
         self._taken.wait()
@@ -145,12 +145,12 @@ class PastFeed:
         self._index = OffsetIndex(self.journal)
         places = TextPlaces(self._index)
         self._pages = Pages(self._index, places)
-        whole, grown = LongFold(self._index, places), True
+        whole, grown = IncrementalFold(self._index, places), True
         while grown and not self._closed.is_set():
             self._do(self._index.extend)
             self._do(places.extend)
-            if whole.place is not None and taken_back(self.journal) != whole.place.gone:
-                whole = LongFold(self._index, places)
+            if whole.place is not None and superseded_lines(self.journal) != whole.place.gone:
+                whole = IncrementalFold(self._index, places)
             before = whole.read_to
             for _ in self._pieces(whole.step):
                 self.reading = f"reading {100 * whole.read_to // max(1, self._index.indexed)} %"
@@ -180,8 +180,8 @@ class PastFeed:
 
 def view_of_end(path: Path) -> tuple[RunView, bool]:
     """Return the view of a journal's end, and whether that is the whole. Raises AeonError, OSError."""
-    from aeon_core.journal.ending import tail_state
-    from aeon_core.journal.view import fold
+    from aeon_core.journal.tail import tail_state
+    from aeon_core.journal.view.model import fold
 
     end = tail_state(path)
     if not end.unknown:
@@ -196,7 +196,7 @@ def view_of_end(path: Path) -> tuple[RunView, bool]:
 def _whole_view(path: Path) -> RunView:
     """Return the view of a short journal, with what cannot be read of it by line number."""
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view import fold
+    from aeon_core.journal.view.model import fold
 
     damage: list[str] = []
     view = fold(read_records(path, plans=False, damage=damage))

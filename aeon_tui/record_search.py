@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.searching import Match, search
+from aeon_core.journal.search import Match, search_journal
 
 MOST = 10_000
 """Records that are listed; a text that is in more of them tells nothing."""
@@ -39,7 +39,7 @@ class RecordSearch:
 
     def _work(self, journal: Path) -> None:
         try:
-            for match in search(journal, self.wanted, cancelled=self._is_over):
+            for match in search_journal(journal, self.wanted, cancelled=self._is_over):
                 self.found.append(match)
         except AeonError as error:
             self.error = error

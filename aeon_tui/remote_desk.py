@@ -13,7 +13,7 @@ from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.approvals.inbox import Sent
-    from aeon_core.approvals.pending import Question
+    from aeon_core.approvals.pending import PendingApproval
     from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
     from aeon_tui.feed import Feed
 
@@ -30,9 +30,9 @@ class RemoteDesk:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._closed = False
-        self._question: Question | None = None
+        self._question: PendingApproval | None = None
         self._request: ApprovalRequest | None = None
-        self._to_send: queue.SimpleQueue[tuple[Question, ApprovalDecision] | None] = queue.SimpleQueue()
+        self._to_send: queue.SimpleQueue[tuple[PendingApproval, ApprovalDecision] | None] = queue.SimpleQueue()
         self._sent: Sent | None = None
         self._sent_at = 0.0
         self._looked_at: object = None
@@ -96,9 +96,9 @@ class RemoteDesk:
             self._question = self._request = None
 
     def _look_into(self, journal: Path, *, live: bool) -> None:
-        from aeon_core.approvals.pending import open_question
+        from aeon_core.approvals.pending import pending_approval
 
-        question = open_question(journal) if live else None
+        question = pending_approval(journal) if live else None
         if question != self._question:
             self._question, self._request = question, None
 
@@ -110,7 +110,7 @@ class RemoteDesk:
         if self._question is not None and self._request is None and takes_decisions(journal):
             self._request = request_of(self._question)
 
-    def _send(self, question: Question, decision: ApprovalDecision) -> None:
+    def _send(self, question: PendingApproval, decision: ApprovalDecision) -> None:
         from aeon_core.approvals.inbox import send
 
         journal = self._feed.journal

@@ -65,7 +65,7 @@ class RunFiles:
             self._errands.tell(f"Written: {file}")
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
-        from aeon_core.journal.removal import size_of
+        from aeon_core.journal.deletion import size_of
         from aeon_core.journal.summary import is_being_written
 
         path = Path(run.path)
@@ -89,7 +89,7 @@ class RunFiles:
             self._errands.do(lambda: self._remove(run, then))
 
     def _remove(self, run: RunSummary, then: Callable[[], object]) -> None:
-        from aeon_core.journal.removal import remove_run
+        from aeon_core.journal.deletion import remove_run
 
         remove_run(Path(run.path))
         self._errands.tell(f"Deleted: {run.run_id}")

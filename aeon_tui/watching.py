@@ -12,9 +12,9 @@ from typing import Any
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.following import Follower, Place, Standing
+from aeon_core.journal.follow import Follower, FollowPosition, Standing
 from aeon_core.journal.summary import is_being_written
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.behind import Behind
 from aeon_tui.feed import Feed, Listener, failure, nobody
 from aeon_tui.pace import Pace
@@ -172,7 +172,7 @@ class WatchFeed:
         self._follower = Follower(path, place)
         return self._follower
 
-    def _read_past(self, path: Path) -> Place | None:
+    def _read_past(self, path: Path) -> FollowPosition | None:
         """Give the last states again and again, then the whole; return where that ends, None where it failed."""
         if self._behind is not None:
             self._behind.close()

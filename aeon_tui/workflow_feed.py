@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.following import Follower, Standing
+from aeon_core.journal.follow import Follower, Standing
 from aeon_core.journal.reader import unreadable
 
 Record = dict[str, Any]

@@ -15,7 +15,7 @@ from aeon_core.approvals.pending import NOBODY
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Decision
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.cli._output import Output
 from aeon_tui.cli._review import review_lines
 from aeon_tui.signals import handled

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aeon_core.entities import RunResult
-from aeon_core.journal import adaptive_text
-from aeon_core.journal.adaptive_fold import assessment_of
-from aeon_core.journal.adaptive_parts import AssessmentView
-from aeon_core.journal.log_text import brief
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.adaptive_fold import assessment_of
+from aeon_core.journal.view.adaptive_parts import AssessmentView
+from aeon_core.journal.view.formatting import brief
 
 _LONGEST = 300
 """Characters of a cause that are shown."""

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import Literal
 
-from aeon_core.journal.family import Family, family_of
 from aeon_core.journal.history import ExecutionHistory, open_run
+from aeon_core.journal.lineage import Lineage, lineage_of
 from aeon_tui.cli._html import html_page
 from aeon_tui.cli._markdown import markdown
 from aeon_tui.cli._output import Output
@@ -34,7 +34,7 @@ def exported(path: Path, form: Form, runs_dir: Path) -> str:
 
         return _workflow_show.exported(path, form)
     view, history = open_run(path)
-    family = Family() if form == "json" else family_of(path, cache=path.parent == runs_dir)
+    family = Lineage() if form == "json" else lineage_of(path, cache=path.parent == runs_dir)
     buffer = io.StringIO()
     put(Output(buffer), form, Report(view, history, None, family), history)
     return buffer.getvalue()

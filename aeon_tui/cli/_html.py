@@ -6,9 +6,9 @@ import html
 from collections.abc import Iterator
 
 from aeon_core.escape import escape_controls
-from aeon_core.journal.log_text import message, route
-from aeon_core.journal.parts import LogLine, StepView
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.formatting import message, route
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import LogLine, StepView
 from aeon_core.timing import seconds_after
 from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from aeon_core.escape import escape_controls
-from aeon_core.journal.log_text import message, route
-from aeon_core.journal.parts import StepView
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.formatting import message, route
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import StepView
 from aeon_tui.cli._passes import Section
 from aeon_tui.cli._run_report import Report
 from aeon_tui.cli._steps import answer_title, notes, status_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aeon_core.journal import adaptive_text
-from aeon_core.journal.adaptive_parts import AssessmentView, RefinementView, ReportView
 from aeon_core.journal.history import ExecutionHistory
-from aeon_core.journal.log_text import brief
 from aeon_core.journal.patterns import DepthAdjustment
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.adaptive_parts import AssessmentView, RefinementView, ReportView
+from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.view.model import RunView
 
 ISSUES_SHOWN = 20
 

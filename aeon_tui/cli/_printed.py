@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aeon_core.entities import RunResult
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.cli._ending import ending, why_not_usable
 from aeon_tui.cli._output import stderr, stdout
 from aeon_tui.cli._passes import person_sections

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.journal import adaptive_text
-from aeon_core.journal.log_text import brief, route
-from aeon_core.journal.view import LogLine, RunView
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.formatting import brief, route
+from aeon_core.journal.view.model import LogLine, RunView
 from aeon_tui.cli._output import Output
 
 QUIET = frozenset({"phase", "memory", "llm", "tool", "run_started", "run_finished", "pass", "validation"})

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from aeon_core.approvals.request import ApprovalRequest
-from aeon_core.journal.adaptive_fold import issue_of, refinement_of
-from aeon_core.journal.adaptive_text import issue, refinement, refinement_cause
 from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.adaptive_fold import issue_of, refinement_of
+from aeon_core.journal.view.adaptive_text import issue, refinement, refinement_cause
+from aeon_core.journal.view.model import RunView
 from aeon_widgets.review_text import cycles_left, follows, problem_blocks, score_blocks, step_blocks
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aeon_core.journal.family import Family, at_pass
 from aeon_core.journal.history import ExecutionHistory
-from aeon_core.journal.log_text import brief
-from aeon_core.journal.parts import LogLine
-from aeon_core.journal.view import RunView
+from aeon_core.journal.lineage import Lineage, at_pass
+from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import LogLine
 from aeon_core.timing import seconds_after
 from aeon_tui.cli._passes import Section, pass_sections, person_sections, score_trend
 from aeon_tui.cli._steps import repair_text
@@ -25,7 +25,7 @@ _TOLD_ELSEWHERE = frozenset(
 class Report:
     """The view and the history of a run, or of one pass of it, put into words."""
 
-    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Family) -> None:
+    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Lineage) -> None:
         self.view = view
         self._history = history
         self._pass_number = pass_number

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aeon_core.journal.log_text import brief, change, message, route
-from aeon_core.journal.parts import RepairView, StepView
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.formatting import brief, change, message, route
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import RepairView, StepView
 from aeon_tui.cli._output import STATUS_STYLES, Output
 from aeon_tui.cli._passes import Section
 from aeon_widgets.icons import shown_status

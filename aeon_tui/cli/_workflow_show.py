@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.following import Follower
+from aeon_core.journal.follow import Follower
 from aeon_tui.cli import _settings
 from aeon_tui.cli._file import write_file
 from aeon_tui.cli._output import Output, stderr, stdout

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
-from aeon_core.approvals.pending import ANSWERS, Question, open_question
+from aeon_core.approvals.pending import ANSWERS, PendingApproval, pending_approval
 from aeon_core.approvals.request import REVIEWED, ApprovalDecision, ApprovalRequest
 from aeon_core.effects.review import takes_requirements
 from aeon_core.errors import AeonError, UsageError
@@ -52,9 +52,9 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _question(path: Path, run: str) -> Question:
+def _question(path: Path, run: str) -> PendingApproval:
     """Return what the run waits for. Raises UsageError where it waits for nothing, or nobody waits any more."""
-    question = open_question(path)
+    question = pending_approval(path)
     if is_being_written(path):
         if question is None:
             raise UsageError(f"the run {path.stem!r} waits for no decision just now; `aeon-tui watch {run}` follows it")

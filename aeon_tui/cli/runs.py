@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_core.journal.family import at_pass
-from aeon_core.journal.log_text import brief
+from aeon_core.journal.lineage import at_pass
 from aeon_core.journal.summary import WORKFLOW, RunSummary
+from aeon_core.journal.view.formatting import brief
 from aeon_core.timing import local_time
 from aeon_tui.cli import _settings
 from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout

@@ -7,10 +7,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.family import Family, family_of
 from aeon_core.journal.history import open_end, open_run
-from aeon_core.journal.log_text import message
-from aeon_core.journal.view import RunView
+from aeon_core.journal.lineage import Lineage, lineage_of
+from aeon_core.journal.view.formatting import message
+from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
 from aeon_tui.cli import _settings
 from aeon_tui.cli._export import Form, put
@@ -37,7 +37,7 @@ def execute(args: Namespace) -> int:
         return _workflow_show.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
     view, history = open_end(path) if at_once else open_run(path, pass_number=number)
-    family = Family() if kind == "json" else family_of(path, cache=path.parent == runs_dir)
+    family = Lineage() if kind == "json" else lineage_of(path, cache=path.parent == runs_dir)
     report = Report(view, history, number, family)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)

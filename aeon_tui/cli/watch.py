@@ -9,7 +9,7 @@ from pathlib import Path
 from aeon_core.approvals.remote_approver import how_to_decide
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.following import Follower
+from aeon_core.journal.follow import Follower
 from aeon_core.journal.reader import head
 from aeon_tui.asked import waiting_request
 from aeon_tui.cli import _settings

@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.desk import Decides
 from aeon_tui.screens.confirm import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from textual.screen import Screen
 
-from aeon_core.journal.left_out import RecordOf
-from aeon_core.journal.view import CallView, RunView
+from aeon_core.journal.view.elided import RecordOf
+from aeon_core.journal.view.model import CallView, RunView
 from aeon_tui.screens.latest import Latest
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.step_detail import StepDetail, step_detail

@@ -9,7 +9,7 @@ from typing import Protocol
 from textual.screen import Screen
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.feed import failure
 from aeon_tui.moments import Closed, Moments
 from aeon_tui.screens.latest import Latest

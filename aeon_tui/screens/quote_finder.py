@@ -8,9 +8,9 @@ from typing import Any
 
 from textual.screen import Screen
 
-from aeon_core.journal.left_out import RecordOf
 from aeon_core.journal.values import str_of
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.elided import RecordOf
+from aeon_core.journal.view.model import RunView
 from aeon_core.judge.quote import find_quote
 from aeon_tui.screens.latest import Latest
 from aeon_widgets.call_rows import RowKey

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane

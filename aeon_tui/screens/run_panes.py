@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.run_keys import RUN_KEYS
 from aeon_tui.screens.run_layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
 from aeon_widgets.call_rows import RowKey

@@ -17,7 +17,7 @@ from aeon_widgets.run_tree import LIVE, WORKFLOW
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.view.model import RunView
 
 REST_SECONDS = 0.15
 """How long the cursor rests before a journal is read."""
@@ -123,7 +123,7 @@ def view_of(path: Path) -> RunView:
     """Return the view of a journal, of a long one as its end tells it. Raises AeonError, OSError."""
     from aeon_core.journal.history import open_end
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view import fold
+    from aeon_core.journal.view.model import fold
 
     if path.stat().st_size > WHOLE:
         return open_end(path)[0]

@@ -105,10 +105,10 @@ class RunSearch:
             self.ended = True
 
     def _look(self, run: RunSummary) -> None:
-        from aeon_core.journal.searching import search
+        from aeon_core.journal.search import search_journal
 
         try:
-            matches = search(Path(run.path), self.text, cancelled=lambda: self.stopped, newest_first=True)
+            matches = search_journal(Path(run.path), self.text, cancelled=lambda: self.stopped, newest_first=True)
             match = next(matches, None)
         except AeonError:  # such as a journal that was deleted meanwhile
             self.unreadable += 1

@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.offsets import OffsetIndex
-from aeon_core.journal.paging import Pages
-from aeon_core.journal.searching import Match
+from aeon_core.journal.index import OffsetIndex
+from aeon_core.journal.pages import Pages
+from aeon_core.journal.search import Match
 from aeon_tui.feed import Feed
 from aeon_tui.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.plan_changes import PlanChanges
 from aeon_tui.screens.run_panes import RunPanes
 from aeon_tui.screens.travel import Travel, shown_moment

@@ -10,7 +10,7 @@ from typing import Any
 from textual.screen import Screen
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.feed import failure
 from aeon_tui.moments import Closed, Moment, Moments
 from aeon_tui.screens.latest import Latest

@@ -10,9 +10,9 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-from aeon_core.journal import searching
+from aeon_core.journal import search
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.searching import Match
+from aeon_core.journal.search import Match
 from aeon_tui.screens.browser import BrowserScreen, BrowserTitle
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.filter_line import FilterLine
@@ -196,7 +196,7 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
         while not cancelled():  # type: ignore[operator]
             asked.wait(0.005)
 
-    monkeypatch.setattr(searching, "search", endless)
+    monkeypatch.setattr(search, "search_journal", endless)
     async with browsing(list_runs, folder) as (pilot, screen):
         await pilot.press("slash", *"needle", "enter")
         while not going_on.is_set() or len(shown(screen)) < 2:
@@ -222,7 +222,7 @@ async def test_leaving_the_app_ends_a_search(folder: Path, monkeypatch: pytest.M
         ended.set()
         yield from ()
 
-    monkeypatch.setattr(searching, "search", endless)
+    monkeypatch.setattr(search, "search_journal", endless)
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("slash", *"needle", "enter")
         await pilot.pause()

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import ConvergenceRecord
 from aeon_core.journal.summary import RunSummary
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_core.journal.writer import JournalWriter
 from aeon_tui.screens import run_preview
 from aeon_tui.screens.browser import BrowserScreen

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui import feed as feed_module
 from aeon_tui import pace
 from aeon_tui.feed import JournalFeed, LiveFeed

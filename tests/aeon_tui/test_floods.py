@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.model import RunView, fold
 from aeon_tui import behind, pace, past, watching
 from aeon_tui.behind import Behind
 from aeon_tui.feed import Feed, LiveFeed

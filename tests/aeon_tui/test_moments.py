@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.model import RunView, fold
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui import moments as moments_module
 from aeon_tui.moments import Moment, Moments
 from aeon_tui.stops import back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from tests import recorded_runs
-from tests.aeon_core.journal.test_long_fold import filled
+from tests.aeon_core.journal.view.test_incremental import filled
 from tests.aeon_core.runs.test_resume import record, two_passes
 from tests.aeon_tui.passes import converged_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run

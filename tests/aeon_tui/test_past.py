@@ -12,8 +12,8 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.left_out import LEFT_OUT
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.elided import LEFT_OUT
+from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
 from aeon_tui.past import PastFeed
 from aeon_tui.screens.run import RunScreen

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.journal.ending import tail_state
-from aeon_core.journal.view import fold
+from aeon_core.journal.tail import tail_state
+from aeon_core.journal.view.model import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.feed import JournalFeed
 from aeon_tui.screens.run import RunScreen

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.approvals.inbox import Inbox, send
-from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.pending import pending_approval
 from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.journal.awaiting import Awaited
 from aeon_tui import remote_desk
@@ -54,7 +54,7 @@ def desk(feed: WatchFeed) -> Iterator[RemoteDesk]:
 
 
 def decide_elsewhere(asked: Asked, decision: ApprovalDecision) -> None:
-    question = open_question(asked.asking.path)
+    question = pending_approval(asked.asking.path)
     assert question is not None
     send(asked.asking.path, question, decision).close()
 
@@ -124,7 +124,7 @@ async def test_a_run_of_this_app_is_decided_from_another_terminal(tmp_path: Path
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = pilot.app.screen
         await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
-        question = open_question(erasing.runner.journal)
+        question = pending_approval(erasing.runner.journal)
         assert question is not None
         sent = send(erasing.runner.journal, question, ApprovalDecision(decision="edit", edited={"path": "other.txt"}))
         await until(pilot, lambda: not screen.query(ApprovalPanel))

@@ -18,7 +18,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.view import fold
+from aeon_core.journal.view.model import fold
 from aeon_core.runs.replay import replay
 from aeon_tui.resumed import Ended, check_said, ended_for_good, resumed, resumed_feed, what_holds
 from aeon_tui.runner import Runner

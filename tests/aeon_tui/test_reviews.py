@@ -13,7 +13,7 @@ import pytest
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.approvals.request import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
 from aeon_tui.desk import Desk
 from aeon_tui.runner import Runner

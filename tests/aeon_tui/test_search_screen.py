@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from aeon_core.journal.searching import Match
+from aeon_core.journal.search import Match
 from aeon_tui import record_search
 from aeon_tui.app import AeonApp
 from aeon_tui.feed import JournalFeed
@@ -119,7 +119,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
         while not cancelled():
             go_on.wait(0.01)
 
-    monkeypatch.setattr(record_search, "search", slowly)
+    monkeypatch.setattr(record_search, "search_journal", slowly)
     async with searching(tmp_path, finished_run()) as on:
         on.screen.query_one(FilterLine).value = "needle"
         await on.pilot.press("enter")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.model import RunView, fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import RunScreen
 from aeon_widgets.convergence import ConvergencePane, convergence_parts

@@ -16,7 +16,7 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.model import RunView, fold
 from aeon_tui import watching
 from aeon_tui.app import AeonApp
 from aeon_tui.past import PastFeed

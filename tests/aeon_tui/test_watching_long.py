@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.model import RunView, fold
 from aeon_tui import behind, watching
 from aeon_tui.past import PastFeed
 from aeon_tui.watching import WatchFeed

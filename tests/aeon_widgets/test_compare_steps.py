@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.journal.view import StepView
+from aeon_core.journal.view.model import StepView
 from aeon_widgets import compare_steps
 from aeon_widgets.compare_steps import StepPair, equal, likeness, pair_steps
 

@@ -8,22 +8,22 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from aeon_core.convergence.criteria import REASON_CODES
-from aeon_core.journal.adaptive_text import reasons
 from aeon_core.journal.records import Record, RunResumed
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.view.adaptive_text import reasons
+from aeon_core.journal.view.model import RunView, fold
 from aeon_themes import fallback_variables
 from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend
 from aeon_widgets.icons import SCORE_ICONS, VARIABLES
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.virtual_list import LinesView
-from tests.aeon_core.journal.adaptive import (
+from tests.aeon_core.journal.build import finished, parsed
+from tests.aeon_core.journal.view.adaptive import (
     REMARK,
     VAGUE,
     assessment,
     report,
     two_adaptive_passes,
 )
-from tests.aeon_core.journal.build import finished, parsed
 
 HOSTILE = "[red]\x1b[31m\u202e\n/bold]"
 

@@ -6,9 +6,9 @@ import pytest
 from rich.cells import cell_len
 
 from aeon_core.entities import RunResult
-from aeon_core.journal.log_text import repair_words
 from aeon_core.journal.summary import RunSummary
-from aeon_core.journal.view import CallView, RepairView, RunView, StepView, ToolCallView
+from aeon_core.journal.view.formatting import repair_words
+from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import RunHeader, gauge, spent

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_core.journal.adaptive_parts import AssessmentView, ProfileView
-from aeon_core.journal.parts import PhaseView
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import PhaseView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.issue_text import profile_blocks
 from aeon_widgets.pass_line import pass_parts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_tui.feed import LiveFeed
 from tests.benchmarks import flood_source
 

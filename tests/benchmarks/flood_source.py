@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from aeon_core.journal.locking import lock
+from aeon_core.journal.lock import lock
 
 Listener = Callable[[bytes], object]
 STEPS = 40

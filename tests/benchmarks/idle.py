@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from aeon_core.journal.locking import lock
+from aeon_core.journal.lock import lock
 from tests.benchmarks.scale import row, told
 from tests.benchmarks.starts import past_run
 from tests.benchmarks.terminal import Terminal

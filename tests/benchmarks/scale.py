@@ -22,13 +22,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from aeon_core import Orchestrator, RunConfig, connect
-from aeon_core.journal.ending import tail_state
+from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.listing import CACHE, list_runs
-from aeon_core.journal.long_fold import LongFold
-from aeon_core.journal.offsets import OffsetIndex
-from aeon_core.journal.paging import Pages
-from aeon_core.journal.searching import search
+from aeon_core.journal.pages import Pages
+from aeon_core.journal.search import search_journal
+from aeon_core.journal.tail import tail_state
 from aeon_core.journal.text_places import TextPlaces
+from aeon_core.journal.view.incremental import IncrementalFold
 from tests.benchmarks import screen
 
 RECORDS = 400_000
@@ -137,8 +137,8 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
         "wc -l": lambda: subprocess.run(["wc", "-l", path], check=True, stdout=subprocess.DEVNULL),
         "index of lines": indexing,
         "places of long texts, after it": placing,
-        "search, oldest first": lambda: list(search(path, ABSENT, cancelled=cancelled)),
-        "search, newest first": lambda: list(search(path, ABSENT, cancelled=cancelled, newest_first=True)),
+        "search, oldest first": lambda: list(search_journal(path, ABSENT, cancelled=cancelled)),
+        "search, newest first": lambda: list(search_journal(path, ABSENT, cancelled=cancelled, newest_first=True)),
     }
     times = least(works)
     floor = times["wc -l"][0]
@@ -183,7 +183,7 @@ def report_records(path: Path, small: Path, index: OffsetIndex, places: TextPlac
 def report_view(path: Path, index: OffsetIndex, places: TextPlaces, floor: float) -> None:
     """Print how fast a whole view is folded, and what it holds."""
     before = resident()
-    whole = LongFold(index, places)
+    whole = IncrementalFold(index, places)
     began = cpu_seconds()
     while whole.step():
         pass

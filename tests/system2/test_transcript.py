@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.locking import is_locked
+from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.redaction import redact_text

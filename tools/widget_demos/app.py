@@ -19,7 +19,7 @@ from textual.widgets import Static
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_themes import PALETTES, fallback_variables
 from tools.widget_demos.demos import DEMOS, Demo, Moment
 from tools.widget_demos.runs import RECORDING

@@ -9,9 +9,9 @@ from typing import Any
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from aeon_core.journal.adaptive_text import convergence
-from aeon_core.journal.searching import search
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.search import search_journal
+from aeon_core.journal.view.adaptive_text import convergence
+from aeon_core.journal.view.model import RunView, fold
 from aeon_core.timing import seconds_after
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
@@ -156,7 +156,7 @@ def _scrubber(widget: Scrubber, moment: Moment) -> None:
 
 def _match_list(widget: MatchList, moment: Moment) -> None:
     last = moment.view.last_seq
-    found = [each for each in search(RECORDING, LOOKED_FOR) if each.seq is not None and each.seq <= last]
+    found = [each for each in search_journal(RECORDING, LOOKED_FOR) if each.seq is not None and each.seq <= last]
     widget.update_matches(found, LOOKED_FOR, "no record holds it yet")
 
 

@@ -5,7 +5,7 @@ An app of your own shows a run's journal with a few lines:
     from pathlib import Path
 
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view import fold
+    from aeon_core.journal.view.model import fold
     from aeon_themes import PALETTES
     from aeon_widgets import PlanTree
     from textual.app import App, ComposeResult

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
 
-from aeon_core.journal.view import AssessmentView
+from aeon_core.journal.view.model import AssessmentView
 from aeon_widgets.approval_text import approval_blocks, title
 from aeon_widgets.decision_panel import DecisionPanel
 from aeon_widgets.key_guard import KeyGuard

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aeon_core.journal.view import AssessmentView
+from aeon_core.journal.view.model import AssessmentView
 from aeon_core.money import money
 from aeon_widgets.review_text import pass_blocks, plan_blocks, review_title, whole
 from aeon_widgets.text import one_line

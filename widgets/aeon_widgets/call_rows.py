@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Literal, NamedTuple
 
-from aeon_core.journal.view import CallView, RunView
+from aeon_core.journal.view.model import CallView, RunView
 from aeon_widgets.text import one_line
 
 _BEFORE_THE_PLAN = ("profile", "plan")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from aeon_core.journal.view import StepView
+from aeon_core.journal.view.model import StepView
 from aeon_widgets.compare_steps import StepPair
 from aeon_widgets.compare_text import CompareRow, line_row, text_rows
 from aeon_widgets.icons import STATUS_ICONS

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aeon_core.journal.view import StepView
+from aeon_core.journal.view.model import StepView
 
 ALIKE = 0.5
 """From this share of common words on, two steps may stand for each other; 1 where all words are the same."""

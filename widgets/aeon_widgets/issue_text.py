@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from aeon_core.journal import adaptive_text
-from aeon_core.journal.adaptive_steps import advisories_of, issues_of, refinements_of
-from aeon_core.journal.view import (
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.model import (
     AdvisoryView,
     CallView,
     IssueView,
@@ -17,6 +16,7 @@ from aeon_core.journal.view import (
     RunView,
     StepView,
 )
+from aeon_core.journal.view.step_issues import advisories_of, issues_of, refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block

@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from typing_extensions import override
 
-from aeon_core.journal.adaptive_steps import found_issues, refined_since
-from aeon_core.journal.adaptive_text import words
-from aeon_core.journal.view import IssueView, RunView
+from aeon_core.journal.view.adaptive_text import words
+from aeon_core.journal.view.model import IssueView, RunView
+from aeon_core.journal.view.step_issues import found_issues, refined_since
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line

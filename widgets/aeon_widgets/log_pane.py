@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from aeon_core.journal.view import LogLine, RunView
+from aeon_core.journal.view.model import LogLine, RunView
 from aeon_core.timing import local_time
 from aeon_widgets.icons import LEVELS
 from aeon_widgets.pane import Pane, pane_css

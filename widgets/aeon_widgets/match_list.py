@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from aeon_core.journal.searching import Match
+from aeon_core.journal.search import Match
 from aeon_widgets.excerpt import excerpt
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block, TextView

@@ -13,9 +13,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from aeon_core.journal.adaptive_text import score
 from aeon_core.journal.values import number_of
-from aeon_core.journal.view import AssessmentView, PhaseView, RunView
+from aeon_core.journal.view.adaptive_text import score
+from aeon_core.journal.view.model import AssessmentView, PhaseView, RunView
 from aeon_widgets.convergence import score_level
 from aeon_widgets.icons import ROW_ICONS, STATUS_ICONS, STOPPED, VARIABLES, shown_status
 from aeon_widgets.text import fit, one_line

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from aeon_core.journal import adaptive_text
-from aeon_core.journal.adaptive_steps import refinements_of
-from aeon_core.journal.view import RefinementView, RunView, StepView
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.model import RefinementView, RunView, StepView
+from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issue_text import GAP
 from aeon_widgets.text import count, one_line, pretty

@@ -11,8 +11,8 @@ from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.journal.adaptive_steps import open_issues, replacements, times_refined
-from aeon_core.journal.view import CallView, IssueView, RunView, StepView
+from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
+from aeon_core.journal.view.step_issues import open_issues, replacements, times_refined
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css

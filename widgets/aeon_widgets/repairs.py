@@ -9,8 +9,8 @@ from typing import ClassVar
 from textual.message import Message
 from typing_extensions import override
 
-from aeon_core.journal.log_text import repair_words
-from aeon_core.journal.view import RepairView, RunView
+from aeon_core.journal.view.formatting import repair_words
+from aeon_core.journal.view.model import RepairView, RunView
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import Piece, RowsView

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.text import count, duration, fit, one_line

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from aeon_core.journal.adaptive_text import scored_reasons
 from aeon_core.journal.values import str_of
+from aeon_core.journal.view.adaptive_text import scored_reasons
 from aeon_core.timing import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, age, cost, is_waiting
@@ -17,7 +17,7 @@ from aeon_widgets.text import count, duration, one_line
 from aeon_widgets.text_view import Block, TextView
 
 if TYPE_CHECKING:
-    from aeon_core.journal.view import RunView
+    from aeon_core.journal.view.model import RunView
 
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4_000, 2_000
 STEPS_SHOWN, FORKS_SHOWN, PASSES_SHOWN, DAMAGE_SHOWN = 100, 5, 12, 3
@@ -118,7 +118,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
 
 def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
     # With it comes what lists runs: nothing that the first screen needs.
-    from aeon_core.journal.family import at_pass
+    from aeon_core.journal.lineage import at_pass
 
     if run.parent is not None:
         gone = "" if kin.parent_is_there else " (its journal is no longer here)"

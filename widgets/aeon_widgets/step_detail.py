@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aeon_core.journal.left_out import RecordOf, filled_calls, filled_repairs, filled_step, is_lean
-from aeon_core.journal.view import CallView, RepairView, RunView, StepView
+from aeon_core.journal.view.elided import RecordOf, filled_calls, filled_repairs, filled_step, is_lean
+from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.issue_text import repairs_of_calls
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aeon_core.journal.log_text import repair_words
-from aeon_core.journal.view import CallView, RepairView, StepView, ToolCallView
+from aeon_core.journal.view.formatting import repair_words
+from aeon_core.journal.view.model import CallView, RepairView, StepView, ToolCallView
 from aeon_core.money import money
 from aeon_widgets.text import count, one_line, pretty, readable, span
 from aeon_widgets.text_view import Block

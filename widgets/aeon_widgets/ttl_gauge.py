@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.journal.adaptive_text import words
-from aeon_core.journal.view import ProfileView, RunView
+from aeon_core.journal.view.adaptive_text import words
+from aeon_core.journal.view.model import ProfileView, RunView
 from aeon_core.money import money
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from aeon_core.approvals.pending import ANSWERS, Question, open_question
+from aeon_core.approvals.pending import ANSWERS, PendingApproval, pending_approval
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.records import Decision
@@ -92,7 +92,7 @@ class Inbox:
     def __enter__(self) -> Self:
         if self._journal is not None:
             try:
-                question = open_question(self._journal, texts=False)
+                question = pending_approval(self._journal, texts=False)
                 if question is None or question.digest != self._request.digest:
                     raise AeonError("the journal does not end with the question")
                 self._seq = question.seq
@@ -197,7 +197,7 @@ class Inbox:
 class Sent:
     """A decision that was written, and what becomes of it. `close` lets go of the file."""
 
-    def __init__(self, journal: Path, question: Question, fd: int, letter: str) -> None:
+    def __init__(self, journal: Path, question: PendingApproval, fd: int, letter: str) -> None:
         self.decided: Decision | None = None
         """What the run goes on with, once that is known; where it has passed, that is somebody else's."""
         self._journal = journal
@@ -210,7 +210,7 @@ class Sent:
         """Return what has become of it; it was taken once the journal says so. Raises AeonError, OSError."""
         # In this order: the process writes the receipt before the journal, and both while it lives.
         alive = is_being_written(self._journal)
-        last = open_question(self._journal, texts=False)
+        last = pending_approval(self._journal, texts=False)
         receipt = self._receipt = self._receipt or _receipt_in(self._fd)
         self.decided = receipt.decision if receipt is not None else None
         if last is not None and last.seq == self._question.seq:
@@ -223,7 +223,7 @@ class Sent:
         os.close(self._fd)
 
 
-def send(journal: Path, question: Question, decision: ApprovalDecision) -> Sent:
+def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -> Sent:
     """Write a decision about the question that the run of a journal waits with, for its own process to take.
 
     Raises UsageError where that takes no decisions from elsewhere, AeonError where the line cannot be written.

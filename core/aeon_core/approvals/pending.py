@@ -28,7 +28,7 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
 """The decisions that each point takes, in the order in which a person is told of them."""
 
 
-class Question(BaseModel):
+class PendingApproval(BaseModel):
     """An `approval` record in the state `asked`. `seq` and `digest` together are of this question and no other."""
 
     model_config = ConfigDict(frozen=True)
@@ -41,7 +41,7 @@ class Question(BaseModel):
     digest: str
 
 
-def open_question(path: Path, *, texts: bool = True) -> Question | None:
+def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | None:
     """Return the question that the journal ends with, None where the last one was decided or the run has gone on.
 
     Whether a process waits with it is another matter: `is_being_written` tells. Without `texts` long texts are left
@@ -51,7 +51,7 @@ def open_question(path: Path, *, texts: bool = True) -> Question | None:
     if record is None or not _is_asked(record):
         return None
     try:
-        question = Question.model_validate(record)
+        question = PendingApproval.model_validate(record)
     except ValidationError:
         return None
     return question.model_copy(update={"subject": _in_full(path, question.subject)}) if texts else question

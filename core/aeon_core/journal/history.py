@@ -10,15 +10,15 @@ from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
-from aeon_core.journal.ending import tail_state
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.pass_view import PassFold
 from aeon_core.journal.passes import ExecutionPass, PassesFold
 from aeon_core.journal.patterns import ExecutionPatterns, patterns_of
 from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
-from aeon_core.journal.view import RunView, fold
+from aeon_core.journal.tail import tail_state
+from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.pass_view import PassFold
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.suggest import first_problem
 from aeon_core.timing import seconds_after

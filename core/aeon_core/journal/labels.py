@@ -13,7 +13,7 @@ from aeon_core.journal.reader import BESIDE, head, no_journal, open_journal, par
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
 from aeon_core.journal.summary import last_told
-from aeon_core.journal.taken_back import marks, taken_back_in
+from aeon_core.journal.superseded import marks, superseded_in
 from aeon_core.journal.values import dicts_of, int_of, str_of
 
 _MARK = b'"type":"label"'
@@ -119,7 +119,7 @@ def labelled_passes(path: Path) -> list[LabelledPass]:
 
 def _needed(fd: int, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the records that labels are about and that no resume took back."""
-    gone = taken_back_in(fd)
+    gone = superseded_in(fd)
     for line in lines:
         kind = record_type(line)
         if kind not in _NEEDED or (kind == "llm" and _JUDGE not in line[:_PURPOSE_WITHIN]):

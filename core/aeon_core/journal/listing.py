@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
-from aeon_core.journal.offsets import HEAD, seq_of
+from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.reader import BEGINNINGS, record_type
 from aeon_core.journal.summary import (
     RunSummary,

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field
 
 from aeon_core.entities import Entity
-from aeon_core.journal.adaptive_parts import AssessmentView, ProfileView, RefinementView
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView, RefinementView
+from aeon_core.journal.view.model import RunView
 from aeon_core.plan.refinement import fragment_of
 
 _ENDINGS = frozenset({"no_progress", "ttl_expired"})

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.plan_deltas import PlanStates
-from aeon_core.journal.taken_back import taken_back
+from aeon_core.journal.superseded import superseded_lines
 from aeon_core.journal.texts import is_marked
 from aeon_core.regular_file import open_regular
 
@@ -66,7 +66,7 @@ def read_records(
         if _is_binary(file):
             raise no_journal(path)
     found = damage if damage is not None else []
-    records = RecordReader(found, taken_back(path), texts=texts, check=check)
+    records = RecordReader(found, superseded_lines(path), texts=texts, check=check)
     states = PlanStates()
     for number, line in _journal_lines(path, found):
         record = records.read(number, line)

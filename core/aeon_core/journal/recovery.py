@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.locking import holder, is_locked, lock
+from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.records import JournalRecovered
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, sync_folder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.locking import is_locked
+from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import BESIDE, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.regular_file import open_regular

@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from aeon_core.journal.offsets import CHUNK, HEAD, OffsetIndex
+from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex
 
 _COMPACT = b'"type":"text","sha256":"'
 _SPACED = b'"type": "text", "sha256": "'

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.locking import holder, lock
+from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.journal.texts import TextTable
 from aeon_core.redaction import redact_json

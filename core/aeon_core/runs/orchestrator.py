@@ -17,9 +17,9 @@ from aeon_core.effects.port import Effects
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.opening import open_journal
 from aeon_core.journal.records import RunResumed
+from aeon_core.journal.subscribers import as_dicts, fan_out
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.checkpoint import Checkpoint

@@ -16,10 +16,10 @@ from aeon_core.effects.known import check_budget, known_models
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
-from aeon_core.journal.listening import as_dicts, fan_out
 from aeon_core.journal.reader import BESIDE, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
+from aeon_core.journal.subscribers import as_dicts, fan_out
 from aeon_core.journal.summary import last_told
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.kernel.checkpoint import Checkpoint

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from aeon_core.approvals import inbox as inbox_module
 from aeon_core.approvals.inbox import Inbox, forget_left, inbox_of, send, takes_decisions
-from aeon_core.approvals.pending import Question, open_question
+from aeon_core.approvals.pending import PendingApproval, pending_approval
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
 from tests.aeon_core.questions import Asked, Asking, until
@@ -32,8 +32,8 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     made.end()
 
 
-def question_of(asking: Asking) -> Question:
-    question = open_question(asking.path)
+def question_of(asking: Asking) -> PendingApproval:
+    question = pending_approval(asking.path)
     assert question is not None
     return question
 
@@ -109,7 +109,7 @@ def test_a_long_letter_that_comes_too_late_does_not_hide_who_won(asking: Asking)
 def test_of_many_deciders_at_once_one_wins(tmp_path: Path) -> None:
     asked = Asked(tmp_path / "r.jsonl")
     asked.ask(asked.asking.ask("plan"))
-    question = open_question(asked.asking.path)
+    question = pending_approval(asked.asking.path)
     assert question is not None
 
     def decide(number: int) -> tuple[int, str, str | None]:

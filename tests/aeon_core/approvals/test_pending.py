@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.pending import pending_approval
 from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.journal.records import MemoryRecord, RunResumed
 from tests.aeon_core.questions import Asking
@@ -26,20 +26,20 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
 
 
 def test_what_is_asked_last_is_open_until_it_is_decided(asking: Asking) -> None:
-    assert open_question(asking.path) is None
+    assert pending_approval(asking.path) is None
     request = asking.ask("tool")
-    question = open_question(asking.path)
+    question = pending_approval(asking.path)
     assert question is not None
     assert question.model_dump(exclude={"seq"}) == request.model_dump()
     assert question.seq == 1
     asking.decide(ApprovalDecision(decision="approve"))
-    assert open_question(asking.path) is None
+    assert pending_approval(asking.path) is None
 
 
 def test_a_process_that_goes_on_leaves_it_open(asking: Asking) -> None:
     asking.ask("tool")
     asking.writer.append(RESUMED)
-    question = open_question(asking.path)
+    question = pending_approval(asking.path)
     assert question is not None
     assert question.seq == 1
 
@@ -48,10 +48,10 @@ def test_long_texts_are_in_full_wherever_the_journal_holds_them(asking: Asking) 
     subject = {"plan": {"goal": LONG}, "answer": f"{LONG}!", "tool": {"$text": "no reference"}}
     asking.writer.append(MemoryRecord(key="known", value=LONG))
     asking.ask("pass", subject)
-    question = open_question(asking.path)
+    question = pending_approval(asking.path)
     assert question is not None
     assert question.subject == subject
-    short = open_question(asking.path, texts=False)
+    short = pending_approval(asking.path, texts=False)
     assert short is not None
     assert LONG not in str(short.subject)
 
@@ -59,7 +59,7 @@ def test_long_texts_are_in_full_wherever_the_journal_holds_them(asking: Asking) 
 def test_a_question_longer_than_the_end_that_is_read_is_found_behind_a_resume(asking: Asking) -> None:
     asking.ask("plan", {"plan": {"goal": "g", "steps": [{"step_id": f"s{number}"} for number in range(10_000)]}})
     asking.writer.append(RESUMED)
-    question = open_question(asking.path)
+    question = pending_approval(asking.path)
     assert question is not None
     assert len(question.subject["plan"]["steps"]) == 10_000
 
@@ -70,4 +70,4 @@ def test_a_record_that_asks_nothing_is_no_question(asking: Asking, changed: dict
     asking.end()
     lines = asking.path.read_text().splitlines()
     asking.path.write_text("\n".join([*lines[:-1], json.dumps({**json.loads(lines[-1]), **changed})]) + "\n")
-    assert open_question(asking.path) is None
+    assert pending_approval(asking.path) is None

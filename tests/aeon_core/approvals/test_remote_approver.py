@@ -9,7 +9,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals.inbox import POLL_SECONDS, inbox_of, send
-from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.pending import pending_approval
 from aeon_core.approvals.remote_approver import RemoteApprover, about
 from aeon_core.approvals.request import NOBODY, ApprovalDecision
 from tests.aeon_core.questions import Asking
@@ -47,7 +47,7 @@ def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> R
 def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
     def decide(pause: int) -> None:
         if pause == 3:
-            question = open_question(asking.path)
+            question = pending_approval(asking.path)
             assert question is not None
             send(asking.path, question, ApprovalDecision(decision="approve")).close()
 
@@ -104,7 +104,7 @@ def test_a_call_is_waited_for_only_where_calls_are_asked_about_and_an_edit_is_wh
         return "gone"
 
     def decide(_: int) -> None:
-        question = open_question(path)
+        question = pending_approval(path)
         assert question is not None
         send(path, question, ApprovalDecision(decision="edit", edited={"path": "mine.txt"})).close()
 

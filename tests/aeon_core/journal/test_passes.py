@@ -10,7 +10,8 @@ from aeon_core.journal.history import ExecutionHistory, list_runs, open_history,
 from aeon_core.journal.passes import PassesFold
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from tests.aeon_core.journal.adaptive import (
+from tests.aeon_core.journal.build import parsed, pass_record, plan_record, started, write
+from tests.aeon_core.journal.view.adaptive import (
     assessment,
     profile,
     refined_run,
@@ -18,7 +19,6 @@ from tests.aeon_core.journal.adaptive import (
     report,
     two_adaptive_passes,
 )
-from tests.aeon_core.journal.build import parsed, pass_record, plan_record, started, write
 
 
 def test_the_history_of_a_run_equals_what_the_run_returned(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal import locking
+from aeon_core.journal import lock
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, RunStarted, StepRecord
 from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
@@ -218,7 +218,7 @@ def held(tmp_path: Path) -> Any:
 def test_the_second_writer_is_told_which_process_holds_the_journal(
     held: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locking, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(lock, "PATIENCE_S", 0.02)
     path, process = held
     with path.open("ab") as file:
         file.write(b"torn")
@@ -240,8 +240,8 @@ def test_whether_somebody_writes_is_told_without_changing_the_file(held: tuple[P
 def test_where_the_system_does_not_tell_it_is_another_process(
     held: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locking, "PATIENCE_S", 0.02)
-    monkeypatch.setattr(locking, "_LOCKS", Path("/nowhere"))
+    monkeypatch.setattr(lock, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(lock, "_LOCKS", Path("/nowhere"))
     with pytest.raises(UsageError, match="is being written by another process;"):
         reopen(held[0])
 
@@ -249,12 +249,12 @@ def test_where_the_system_does_not_tell_it_is_another_process(
 def test_a_holder_that_has_ended_and_left_the_lock_to_a_child_is_not_named(
     held: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(locking, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(lock, "PATIENCE_S", 0.02)
     table = tmp_path / "locks"
     inode = held[0].stat().st_ino
     gone = f"1: FLOCK  ADVISORY  WRITE 4194999 00:01:{inode} 0 EOF\n"
     table.write_text(f"2: -> FLOCK  ADVISORY  WRITE 1 00:01:{inode} 0 EOF\n{gone}")
-    monkeypatch.setattr(locking, "_LOCKS", table)
+    monkeypatch.setattr(lock, "_LOCKS", table)
     with pytest.raises(UsageError, match="is being written by another process;"):
         reopen(held[0])
 
@@ -266,7 +266,7 @@ def test_a_reader_that_looks_whether_a_run_is_alive_is_waited_for(
     journal(path)
     with path.open("rb") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)
-        monkeypatch.setattr(locking.time, "sleep", lambda _: fcntl.flock(reader, fcntl.LOCK_UN))
+        monkeypatch.setattr(lock.time, "sleep", lambda _: fcntl.flock(reader, fcntl.LOCK_UN))
         reopen(path).close()
 
 

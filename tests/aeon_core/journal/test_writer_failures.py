@@ -15,7 +15,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal import locking
+from aeon_core.journal import lock
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, StepRecord
 from aeon_core.journal.writer import CHECKED_EVERY, JournalWriter
@@ -209,7 +209,7 @@ def test_a_look_at_a_new_journal_does_not_keep_its_run_from_starting(
         if (answer := next(answers)) is not None:
             raise answer
 
-    monkeypatch.setattr(locking.fcntl, "flock", flock)
+    monkeypatch.setattr(lock.fcntl, "flock", flock)
     JournalWriter(tmp_path / "r.jsonl", "r").close()
     assert next(answers, "none") == "none"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from aeon_core import RunResult
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view import RunView
+from aeon_core.journal.view.model import RunView
 from tests.aeon_core.kernel.scenarios import ACTED, ASKED, JOURNAL, LAUNCHED, PAID, SCENARIOS, Scenario, noted
 from tests.replays import replays_the_same
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.pending import pending_approval
 from aeon_core.errors import UsageError
-from aeon_core.journal.ending import tail_state
-from aeon_core.journal.following import Follower
+from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import open_end, open_history, open_run
 from aeon_core.journal.labels import label_run, labelled_passes, last_label
-from aeon_core.journal.last_states import LastStates
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import LabelRecord
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import summarise
+from aeon_core.journal.tail import tail_state
+from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch.worker import took
 from aeon_core.runs.fork import Fork
@@ -118,7 +118,7 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     label_run(path, "good", "right")
     assert finished_result(path) == before
     assert (summarise(path), list_runs(tmp_path), took(path)) == (summary, [summary], seconds)
-    assert open_question(path) is None
+    assert pending_approval(path) is None
     view, after = open_run(path)
     assert (view.status, view.result) == ("converged", before)
     assert after.overall_statistics == history.overall_statistics

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from aeon_core.approvals.inbox import Sent, inbox_of, send
-from aeon_core.approvals.pending import open_question
+from aeon_core.approvals.pending import pending_approval
 from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
-from aeon_core.journal.view import AssessmentView, RunView
+from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_tui.cli._ask import QUESTIONS, TerminalApprover
 from aeon_tui.cli._output import stderr
 from tests.aeon_core.questions import Asking, until
@@ -246,7 +246,7 @@ def test_a_decision_from_another_terminal_takes_the_prompt_away(
         def decide() -> None:
             until(lambda: inbox_of(asking.path).exists())
             os.write(master, b"half a li")
-            question = open_question(asking.path)
+            question = pending_approval(asking.path)
             assert question is not None
             send(asking.path, question, ApprovalDecision(decision="reject", feedback="not now")).close()
 
@@ -271,7 +271,7 @@ def test_what_is_typed_first_is_the_answer_and_who_comes_later_is_told(
 
     class Typing(io.StringIO):
         def readline(self, size: int | None = -1) -> str:
-            question = open_question(asking.path)
+            question = pending_approval(asking.path)
             assert question is not None
             sent.append(send(asking.path, question, ApprovalDecision(decision="abort")))
             return "a\n"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.records import NoticeRecord
-from tests.aeon_core.journal.adaptive import (
+from tests.aeon_core.journal.build import RUN_ID, pass_record, started, whole_run, write
+from tests.aeon_core.journal.view.adaptive import (
     QUESTION,
     VAGUE,
     assessment,
@@ -22,7 +23,6 @@ from tests.aeon_core.journal.adaptive import (
     report,
     two_adaptive_passes,
 )
-from tests.aeon_core.journal.build import RUN_ID, pass_record, started, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli
 from tests.aeon_tui.cli.test_show import HOSTILE, RUNS, tags
 from tests.aeon_tui.passes import NOT_JUDGED, WANTED, given_up_run, unjudged_run

@@ -1,0 +1,261 @@
+"""Following a journal that another process writes: only what is new is read, from the last whole line on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from aeon_core.errors import UsageError
+from aeon_core.journal.lock import is_locked
+from aeon_core.journal.reader import (
+    BESIDE,
+    ENDS,
+    MAX_LINE,
+    FindTexts,
+    RecordReader,
+    is_known_beginning,
+    no_journal,
+    open_journal,
+    unreadable,
+    why_no_line,
+)
+from aeon_core.journal.superseded import superseded_in
+
+_CHUNK = 1024 * 1024
+_SIGN = 200
+"""Bytes at the beginning of a line by which it is known again: its envelope, with the moment of its writing."""
+
+Followed = tuple[int, dict[str, Any]]
+"""A generation and a record. With a new generation the records begin anew: those of the last one count no more."""
+Standing = Literal["awaited", "reading", "running", "ended", "interrupted", "gone"]
+"""How a run stands: it has no record yet; there may be more to read; a process writes it; it has ended, or its process
+has without it; or its file was deleted or moved."""
+
+
+@dataclass(frozen=True)
+class FollowPosition:
+    """How far a journal has been read by other means: up to the end of a line, that of the record before `seq`."""
+
+    lines: int
+    last: int
+    """Where the last of these lines begins, in bytes."""
+    end: int
+    seq: int
+    gone: list[range]
+    """What was taken back of them, as `taken_back` tells."""
+    find_texts: FindTexts
+    ended: bool = False
+    """Whether the run had ended with these lines."""
+
+
+class Follower:
+    """The records of a journal as they come, whichever process writes it, and whether one does.
+
+    Those of one generation are what `read_records` yields of the file, plans left as they are written. A new
+    generation begins where a resume took back lines that had been yielded, and where the file was replaced or
+    rewritten. The file need not exist yet; one that is deleted is read to its end. `close` lets go of it. Not for
+    several threads at once.
+    """
+
+    def __init__(self, path: Path, place: FollowPosition | None = None) -> None:
+        self.path = path
+        self._place = place
+        self.size = 0
+        """Bytes of the file when it was last looked."""
+        self._there = self._live = self._finished = self._something_came = False
+        self._generation = -1
+        self._file: IO[bytes] | None = None
+        self._reading: _Reading | None = None
+        self._looked_at: tuple[int, int] | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """How the run stood when `read` was last called; whether a process writes it is told by the journal's lock.
+
+        Where locks cannot be asked for, a run goes on until its journal says that it has ended. On a mount that keeps
+        locks to one machine, a run of another machine looks as if its process had ended.
+        """
+        if self._reading is None or self._reading.offset == 0:
+            return "awaited"
+        if not self._there:
+            return "gone"
+        if self._live:
+            return "running"
+        # A writer may have come, and left again, after it was asked for.
+        if self._something_came:
+            return "reading"
+        return "ended" if self._finished else "interrupted"
+
+    @property
+    def offset(self) -> int:
+        """Where the next line begins, in bytes."""
+        return self._reading.offset if self._reading is not None else 0
+
+    @property
+    def damage(self) -> list[str]:
+        """What cannot be read, with line numbers; of this generation."""
+        return self._reading.damage if self._reading is not None else []
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._file is not None:
+            self._file.close()
+
+    def read(self) -> Iterator[Followed]:
+        """Yield the records that have come since the last time.
+
+        Raises UsageError where the file is no journal or cannot be opened, JournalError where it cannot be read.
+        """
+        self._something_came = False
+        try:
+            if not self._look():
+                return
+            assert self._file is not None
+            # Asked before reading: what a writer leaves behind in its last moment is not missed.
+            self._live = _is_live(self._file.fileno())
+            if self._has_changed(self._file.fileno()):
+                yield from self._read_on()
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+
+    def _look(self) -> bool:
+        """Open the file that has the name now; return whether there is one to read."""
+        try:
+            named = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            self._there = False
+            return self._file is not None
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise UsageError(f"the journal {str(self.path)!r} cannot be read: {reason}") from None
+        if self._file is None or not os.path.samestat(named, os.fstat(self._file.fileno())):
+            opened = open_journal(self.path)
+            self.close()
+            self._file = opened
+            self._begin()
+        self._there = True
+        return True
+
+    def _begin(self) -> None:
+        assert self._file is not None
+        self._generation += 1
+        self._reading = _Reading(self.path, self._file.fileno(), self._place)
+        self._finished = self._place is not None and self._place.ended
+        self._place = None
+        self._looked_at = None
+
+    def _has_changed(self, fd: int) -> bool:
+        """Return whether there may be something new; where lines are no longer what was read, it is all of it."""
+        status = os.fstat(fd)
+        self.size = status.st_size
+        if self._reading is not None and not self._reading.still_holds():
+            self._begin()
+        looked_at = (status.st_size, status.st_mtime_ns)
+        changed, self._looked_at = looked_at != self._looked_at, looked_at
+        return changed
+
+    def _read_on(self) -> Iterator[Followed]:
+        assert self._reading is not None
+        while True:
+            for record in self._reading.records(self.size):
+                if record["type"] not in BESIDE:
+                    self._finished = record["type"] in ENDS
+                self._something_came = True
+                yield self._generation, record
+            if not self._reading.overtaken:
+                break
+            self._begin()
+        self._reading.check(self.size)
+
+
+class _Reading:
+    """How far one generation has been read."""
+
+    def __init__(self, path: Path, fd: int, place: FollowPosition | None) -> None:
+        self.offset = 0
+        self.damage: list[str] = []
+        self.overtaken = False
+        """Whether a line has come that takes others back."""
+        self._path, self._fd = path, fd
+        self._gone = superseded_in(fd)
+        self._records = RecordReader(self.damage, self._gone)
+        self._number = 0
+        self._known = False
+        self._last = (0, b"")
+        if place is not None:
+            self._go_to(place)
+
+    def _go_to(self, place: FollowPosition) -> None:
+        self.offset, self._number, self._known, self._gone = place.end, place.lines, True, place.gone
+        self._last = (place.last, os.pread(self._fd, min(_SIGN, place.end - place.last - 1), place.last))
+        self._records = RecordReader(self.damage, place.gone, expected=place.seq, find_texts=place.find_texts)
+
+    def still_holds(self) -> bool:
+        """Return whether the last line that was read still stands where it stood."""
+        start, sign = self._last
+        return os.pread(self._fd, len(sign), start) == sign
+
+    def records(self, until: int) -> Iterator[dict[str, Any]]:
+        """Yield the records whose lines begin before an offset and are whole; end where one takes others back."""
+        for line in self._lines(until):
+            self._known = self._known or is_known_beginning(self._path, self._number, line)
+            record = self._records.read(self._number, line)
+            if record is None:
+                continue
+            if record["type"] == "run_resumed" and self._takes_back(record):
+                self.overtaken = True
+                return
+            yield record
+
+    def _takes_back(self, record: dict[str, Any]) -> bool:
+        """Return whether a resume, not known when this generation began, took back lines."""
+        first = record.get("continues_at")
+        if not isinstance(first, int) or first >= record["seq"] or range(first, record["seq"]) in self._gone:
+            return False
+        return superseded_in(self._fd) != self._gone
+
+    def check(self, size: int) -> None:
+        """Raise UsageError where nothing of a file that nobody writes is a journal's; an empty one may become one."""
+        if not self._known and size > 0 and not _is_live(self._fd):
+            raise no_journal(self._path, why_no_line(self._fd) if self._number == 0 else None)
+
+    def _lines(self, until: int) -> Iterator[bytes]:
+        wanted = _CHUNK
+        while self.offset < until:
+            chunk = os.pread(self._fd, wanted, self.offset)
+            *whole, _ = chunk.split(b"\n")
+            for line in whole:
+                self._last = (self.offset, line[:_SIGN])
+                self.offset += len(line) + 1
+                self._number += 1
+                yield line + b"\n"
+            if whole:
+                wanted = _CHUNK
+            elif len(chunk) < wanted:
+                return
+            elif wanted < MAX_LINE:
+                wanted *= 4
+            elif not self._pass_over():
+                return
+
+    def _pass_over(self) -> bool:
+        """Go behind a line that is too long; return False where its end is not there yet."""
+        place = self.offset
+        while chunk := os.pread(self._fd, _CHUNK, place):
+            if (end := chunk.find(b"\n")) >= 0:
+                self._number += 1
+                self.offset = place + end + 1
+                self.damage.append(f"line {self._number}: longer than {MAX_LINE} bytes")
+                return True
+            place += len(chunk)
+        return False
+
+
+def _is_live(fd: int) -> bool:
+    try:
+        return is_locked(fd)
+    except OSError:
+        return True

@@ -1,0 +1,88 @@
+"""What validation and refinement have to do with one step of a run's view (adaptive FR-073, FR-075)."""
+
+from __future__ import annotations
+
+from aeon_core.journal.view.adaptive_parts import AdvisoryView, IssueView, RefinementView
+from aeon_core.journal.view.model import RunView
+
+_CHAIN = 100
+"""Replacements that are followed from a step to the first one; a damaged journal may hold a circle."""
+
+
+def found_issues(view: RunView) -> list[tuple[int, IssueView]]:
+    """Return every issue of every report with the pass it was last found in, the newest report first."""
+    found: dict[tuple[str | None, str, str], tuple[int, IssueView]] = {}
+    for report in reversed(view.reports):
+        for issue in report.issues:
+            found.setdefault((issue.step_id, issue.type, issue.description), (report.pass_number, issue))
+    return list(found.values())
+
+
+def issues_of(view: RunView, step_id: str) -> list[tuple[int, IssueView]]:
+    """Return the issues that were ever found about a step, each with its pass."""
+    return [(number, issue) for number, issue in found_issues(view) if issue.step_id == step_id]
+
+
+def open_issues(view: RunView) -> dict[str, list[IssueView]]:
+    """Return the issues of the last report by the step they are about, the highest severity first.
+
+    Those of a step that was refined since are left out: whether they are answered, the next report says.
+    """
+    by_step: dict[str, list[IssueView]] = {}
+    answered = refined_since(view)
+    for issue in view.issues:
+        if issue.step_id is not None and issue.step_id not in answered:
+            by_step.setdefault(issue.step_id, []).append(issue)
+    return by_step
+
+
+def refined_since(view: RunView) -> set[str]:
+    """Return the steps that accepted refinements changed or replaced after the last report."""
+    last = view.reports[-1].seq if view.reports else -1
+    return {step_id for each in view.refinements if each.accepted and each.seq > last for step_id in _touched(each)}
+
+
+def refinements_of(view: RunView, step_id: str) -> list[RefinementView]:
+    """Return the refinement actions, accepted or refused, that were aimed at a step or changed it, in order."""
+    return [each for each in view.refinements if step_id in _touched(each)]
+
+
+def advisories_of(view: RunView, step_id: str) -> list[AdvisoryView]:
+    """Return the repairs of a step that validation proposed and the planner did not follow."""
+    return [each for each in view.advisories if each.step_id == step_id]
+
+
+def replacements(view: RunView) -> dict[str, str]:
+    """Return the steps that others replace, each with the one that stands in for it."""
+    return {step.replaces: step.step_id for step in view.steps.values() if step.replaces is not None}
+
+
+def times_refined(view: RunView) -> dict[str, int]:
+    """Return how often each fragment was refined, by the step that it is now: replacing a step refines it."""
+    counts: dict[str, int] = {}
+    for each in view.refinements:
+        if each.accepted:
+            origin = _origin(view, each.target)
+            counts[origin] = counts.get(origin, 0) + 1
+    replaced = replacements(view)
+    return {
+        step_id: counts[origin]
+        for step_id in view.steps
+        if step_id not in replaced and (origin := _origin(view, step_id)) in counts
+    }
+
+
+def _origin(view: RunView, step_id: str) -> str:
+    """Return the step that this one replaces, by way of all between; itself where it replaces none."""
+    for _ in range(_CHAIN):
+        step = view.steps.get(step_id)
+        if step is None or step.replaces is None:
+            break
+        step_id = step.replaces
+    return step_id
+
+
+def _touched(refinement: RefinementView) -> set[str]:
+    steps = {step.get("step_id") for step in (*refinement.before, *refinement.after)}
+    named = {*refinement.replaced, *refinement.replaced.values(), refinement.target}
+    return named | {step_id for step_id in steps if isinstance(step_id, str)}

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.journal.index import OffsetIndex
+from aeon_core.journal.pages import Pages
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.text_places import TextPlaces
+from aeon_core.journal.view import incremental
+from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled_calls, filled_repairs, filled_step, is_lean
+from aeon_core.journal.view.incremental import IncrementalFold
+from aeon_core.journal.view.model import RunView, fold
+from tests.aeon_core.journal.build import line, started, ttl
+from tests.aeon_tui.passes import converged_run, many_passes
+from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps
+
+LONG = "Grüße. " * 200
+
+
+def indexed(path: Path) -> tuple[OffsetIndex, TextPlaces]:
+    index = OffsetIndex(path)
+    places = TextPlaces(index)
+    while index.extend() or places.extend():
+        pass
+    return index, places
+
+
+def folded(path: Path, seconds: float = 1.0) -> RunView:
+    index, places = indexed(path)
+    with index:
+        whole = IncrementalFold(index, places)
+        while whole.step(seconds):
+            pass
+        assert whole.read_to == index.indexed
+        return whole.view
+
+
+def written(path: Path, records: list[dict[str, Any]], *, compact: bool = True) -> Path:
+    separators = (",", ":") if compact else None
+    path.write_text("".join(json.dumps(record, separators=separators) + "\n" for record in records))
+    return path
+
+
+def plainly(path: Path) -> RunView:
+    damage: list[str] = []
+    view = fold(read_records(path, plans=False, damage=damage))
+    for problem in damage:
+        view.add_problem(problem)
+    return view
+
+
+def filled(view: RunView, path: Path) -> RunView:
+    """Return a view with all that was left in the journal, but for memory and the outputs in the result."""
+    index, places = indexed(path)
+    with index:
+        pages = Pages(index, places)
+
+        def record_of(seq: int) -> dict[str, Any] | None:
+            entry = pages.by_seq(seq)
+            return entry.record if entry is not None else None
+
+        return replace(
+            view,
+            steps={step_id: filled_step(step, record_of) for step_id, step in view.steps.items()},
+            calls={call_id: filled_calls(attempts, record_of) for call_id, attempts in view.calls.items()},
+            loose_calls=filled_calls(view.loose_calls, record_of),
+            repairs=filled_repairs(view.repairs, record_of),
+        )
+
+
+@pytest.mark.parametrize("compact", [True, False], ids=["compact", "spaced"])
+@pytest.mark.parametrize("run", [finished_run, failed_run, converged_run, many_passes], ids=lambda run: run.__name__)
+def test_a_long_fold_gives_the_view_of_an_ordinary_one(run: Any, compact: bool, tmp_path: Path) -> None:
+    path = written(tmp_path / "r1.jsonl", run().records, compact=compact)
+    lean, whole = folded(path), plainly(path)
+    again = filled(lean, path)
+    for field in fields(RunView):
+        if field.name not in ("memory", "tool_calls", "result"):
+            assert getattr(again, field.name) == getattr(whole, field.name), field.name
+    assert lean.tool_calls.keys() == whole.tool_calls.keys()
+    assert lean.memory.keys() == whole.memory.keys()
+
+
+def test_no_request_reply_argument_or_output_is_held(tmp_path: Path) -> None:
+    view = folded(written(tmp_path / "r1.jsonl", finished_run().records))
+    calls = [call for attempts in view.calls.values() for call in attempts]
+    assert {id(call.request) for call in calls} == {id(LEFT_OUT)}
+    assert all(call.response is LEFT_OUT for call in calls if call.finished and call.error is None)
+    assert all(call.arguments is LEFT_OUT and call.result is LEFT_OUT for call in view.tool_calls.values())
+    assert all(step.output in (LEFT_OUT, None) for step in view.steps.values())
+    assert all(repair.original_output is LEFT_OUT for repair in view.repairs)
+    assert len(view.tool_calls)
+    assert len(view.repairs)
+    assert all(is_lean(step, [], []) for step in view.steps.values() if step.calls or step.tool_calls)
+
+
+def test_what_cannot_be_read_any_more_is_said_in_its_place(tmp_path: Path) -> None:
+    view = folded(written(tmp_path / "r1.jsonl", finished_run().records))
+    step = filled_step(next(step for step in view.steps.values() if step.output is not None), lambda seq: None)
+    assert step.output == GONE
+    assert not is_lean(step, [], [])
+
+
+def test_it_goes_on_in_pieces_however_small(tmp_path: Path) -> None:
+    records = finished_run().records
+    path = written(tmp_path / "r1.jsonl", records)
+    index, places = indexed(path)
+    with index:
+        whole = IncrementalFold(index, places)
+        seen = [whole.view.last_seq]
+        while whole.step(0):
+            seen.append(whole.view.last_seq)
+        assert seen == list(range(-1, len(records) - 1))
+        assert whole.step() is False
+    assert whole.view.status == "completed"
+
+
+def test_long_texts_stand_in_the_log_and_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental, "_TEXTS", 100)
+    run = Recording()
+    run.plan(*steps())
+    sha256 = "ab" * 32
+    run.add("text", sha256=sha256, text=LONG)
+    run.step("s1", "complete", mode="tool", output={"text": {"$text": sha256}})
+    run.finish("completed", answer={"$text": sha256})
+    view = folded(written(tmp_path / "r1.jsonl", run.records))
+    assert view.log[-2].text.startswith("s1 complete · tool calculator → Grüße. Grüße.")
+    assert view.result is not None
+    assert (view.result.answer, view.damage) == (LONG, [])
+
+
+def test_damage_and_gaps_are_told_as_a_reader_tells_them(tmp_path: Path) -> None:
+    path = tmp_path / "r1.jsonl"
+    sha256 = "cd" * 32
+    missing = b'{"v":1,"seq":2,"ts":"x","run":"r","type":"memory","key":"k","value":{"$text":"%s"}}\n' % sha256.encode()
+    path.write_bytes(line(started(), 0) + b"broken\n" + missing + line(ttl(3), 7) + line(ttl(4), 8)[:-9])
+    view = folded(path)
+    assert sorted(view.damage) == sorted(plainly(path).damage)
+    assert len(view.damage) == 4
+    assert [each.type for each in view.log].count("damage") == 4
+
+
+@pytest.mark.parametrize("kind", ["text", "cycle", "pass"])
+@pytest.mark.parametrize("place", ["ts", "run"])
+def test_bytes_that_are_no_text_in_an_envelope_are_damage(tmp_path: Path, kind: str, place: str) -> None:
+    told = {"v": 1, "seq": 1, "ts": "2026-11-20", "run": "r1", "type": kind, "pass_number": 1, place: "\xbd"}
+    bad = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode("latin-1")
+    path = tmp_path / "r1.jsonl"
+    path.write_bytes(line(started(), 0) + bad + b"\n" + line(ttl(1), 2))
+    view = folded(path)
+    assert (view.last_seq, len(view.damage)) == (2, 2)
+    assert sorted(view.damage) == sorted(plainly(path).damage)
+
+
+def test_lines_that_a_resume_took_back_are_left_out(tmp_path: Path) -> None:
+    run = Recording()
+    run.plan(*steps())
+    ended = len(run.records)
+    run.finish("aborted")
+    run.add("run_resumed", continues_at=ended, versions={}, config={})
+    run.step("s1", "running")
+    path = written(tmp_path / "r1.jsonl", run.records)
+    view = folded(path)
+    assert [each.type for each in view.log] == [each.type for each in plainly(path).log]
+    assert "run_finished" not in [each.type for each in view.log]
+    assert view.current_step_id == "s1"

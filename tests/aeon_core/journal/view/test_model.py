@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.journal.records import MemoryRecord
+from aeon_core.journal.view.model import LOG_LINES, RunView, fold
+from tests.aeon_core.journal.build import (
+    cycle,
+    finished,
+    llm,
+    parsed,
+    plan_record,
+    repair,
+    started,
+    step,
+    tool,
+    ttl,
+    whole_run,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def texts(view: RunView) -> list[str]:
+    return [line.text for line in view.log]
+
+
+def test_a_whole_run_folds_into_steps_calls_memory_and_result() -> None:
+    view = fold(parsed(*whole_run()))
+
+    assert (view.task, view.model, view.simulated) == ("calculate the sum of 5 and 10", "simulated:default", True)
+    assert (view.status, view.goal, view.passes) == ("completed", "the sum of 5 and 10", 1)
+    assert (view.ttl_remaining, view.ttl_spent, view.usage) == (47, 3, {"input_tokens": 30, "output_tokens": 3})
+    assert view.memory == {"city": "Bonn", "s1": {"result": 15}}
+    assert list(view.steps) == ["s1", "s2", "s3"]
+    s1, s2, s3 = view.steps.values()
+    assert (s1.status, s1.mode, s1.output) == ("complete", "tool", {"result": 15})
+    assert [(call.tool_name, call.finished, call.result) for call in s1.tool_calls] == [
+        ("calculator", True, {"result": 15})
+    ]
+    assert (s2.repaired, s2.tool, s2.validator_errors, s2.output) == (True, "calculator", [], {"result": 30})
+    assert [repair.repaired_output for repair in s2.repairs] == [{"tool": "calculator"}]
+    assert (s3.mode, s3.validator_errors, s3.repaired) == ("fallback", ["Tool 'web' not found"], False)
+    assert [call.response for call in s3.calls] == [{"text": "no news"}]
+    assert view.result is not None
+    assert view.result.answer == "The sum is 15."
+    assert view.current_step_id is None
+    assert view.damage == []
+
+
+def test_attempts_of_one_call_are_kept_apart_with_the_wait_between_them() -> None:
+    first, second = fold(parsed(*whole_run())).calls["c1"]
+    assert (first.attempt, first.finished, first.retry_in_s, first.error) == (
+        1,
+        True,
+        1.0,
+        {"message": "503 overloaded"},
+    )
+    assert (second.attempt, second.response, second.usage) == (
+        2,
+        {"text": "{}"},
+        {"input_tokens": 7, "output_tokens": 3},
+    )
+
+
+def test_every_prefix_of_a_run_folds_without_damage() -> None:
+    records = parsed(*whole_run())
+    for end in range(len(records)):
+        view = fold(records[:end])
+        assert view.damage == []
+        assert view.status == "running"
+        assert view.last_seq == end - 1
+
+
+def test_a_call_and_a_tool_in_flight_are_unfinished() -> None:
+    view = fold(parsed(started(), plan_record({"step_id": "s1", "description": "d"}), llm("started"), tool("started")))
+    assert not view.calls["c1"][0].finished
+    assert not view.steps["s1"].tool_calls[0].finished
+
+
+def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
+    lines = texts(fold(parsed(*whole_run())))
+    assert 's1 complete · tool calculator → {"result": 15}' in lines
+    assert "s2 · Tool 'calc' not found in registry · to be repaired" in lines
+    assert 's2 · plan repair (llm, 1/2) succeeded: tool "calc" → "calculator"' in lines
+    assert "s2 repaired · tool calculator · double it" in lines
+    assert "s3 complete · fallback reasoning → no news" in lines
+    assert "plan · the model call failed: 503 overloaded · again in 1.0 s" in lines
+    assert "TTL 47 of 50 cycles left · fallback for s3" in lines
+    assert lines[-1] == "run completed · The sum is 15."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ({"tool": "x", "status": "running", "errors": ["e"]}, {"tool": "y", "status": "pending"}, 'tool "x" → "y"'),
+        (
+            {"tool_name": "add", "arguments": {"a": "5", "b": 1}},
+            {"tool_name": "add", "arguments": {"a": 5, "b": 1, "c": 2}},
+            'a "5" → 5, c 2',
+        ),
+        ({"text": "{'a'"}, {"goal": "g"}, '{"goal": "g"}'),
+        ({"goal": "g"}, {"goal": "g"}, '{"goal": "g"}'),
+        ({"tool": "\x1b[1m"}, {"tool": "z" * 500}, 'tool "\\u001b[1m" → "' + "z" * 59 + "…"),
+    ],
+)
+def test_a_repair_is_told_by_what_it_changed(before: dict[str, Any], after: dict[str, Any], shown: str) -> None:
+    record = repair("s2", original_output=before, repaired_output=after)
+    assert texts(fold(parsed(record)))[-1] == f"s2 · plan repair (llm, 1/2) succeeded: {shown}"
+
+
+def test_missing_tools_repairs_fallbacks_and_retries_are_warnings_and_failures_errors() -> None:
+    failed = step("s1", "failed", mode="tool", errors=["division by zero"])
+    records = [
+        *whole_run(),
+        failed,
+        llm("started", call_id="c9"),
+        llm("finished", call_id="c9", error={"message": "401"}),
+    ]
+    levels = {line.text: line.level for line in fold(parsed(*records)).log}
+    assert levels["s2 · Tool 'calc' not found in registry · to be repaired"] == "warning"
+    assert levels["s2 repaired · tool calculator · double it"] == "warning"
+    assert levels["s3 complete · fallback reasoning → no news"] == "warning"
+    assert levels["plan · the model call failed: 503 overloaded · again in 1.0 s"] == "warning"
+    assert levels["s1 failed · division by zero"] == "error"
+    assert levels["plan · the model call failed: 401"] == "error"
+    assert levels['s1 complete · tool calculator → {"result": 15}'] == "info"
+
+
+def test_a_warning_of_the_validator_is_told_once_however_often_the_plan_is_written() -> None:
+    lines = texts(fold(parsed(*whole_run())))
+    assert sum("Tool 'web' not found" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31m", "[/]", "\x00", "line\nbreak", "x" * 5_000_000])
+def test_a_line_of_the_log_is_short_and_without_control_characters(hostile: str) -> None:
+    view = fold(parsed(started(task=hostile), plan_record({"step_id": "s1", "description": f"a{hostile}"})))
+    for each in texts(fold([*parsed(*whole_run()), *parsed(step("s1", "complete", output={"text": hostile}))])):
+        assert each.isprintable()
+    assert all(line.isprintable() and len(line) < 1_000 for line in texts(view))
+
+
+def test_substeps_follow_their_parent_and_hand_the_current_step_back_to_it() -> None:
+    substeps = [{"step_id": "s1a", "description": "part"}, {"step_id": "s1b", "description": "part"}]
+    parent = {
+        "step_id": "s1",
+        "description": "whole",
+        "subplan": {"parent_step_id": "s1", "subplan_goal": "g", "substeps": substeps},
+    }
+    records = parsed(
+        plan_record(parent, {"step_id": "s2", "description": "next"}), step("s1", "running"), step("s1a", "running")
+    )
+    view = fold(records)
+    assert [(each.step_id, each.depth, each.parent) for each in view.steps.values()] == [
+        ("s1", 0, None),
+        ("s1a", 1, "s1"),
+        ("s1b", 1, "s1"),
+        ("s2", 0, None),
+    ]
+    assert view.current_step_id == "s1a"
+    view.apply(parsed(step("s1a", "complete", output={}))[0])
+    assert view.current_step_id == "s1"
+
+
+def test_a_value_that_memory_refused_is_not_in_the_view_and_a_warning_is() -> None:
+    view = fold(parsed(started(), MemoryRecord(key="s1", value=1, error="disk full")))
+    assert view.memory == {"city": "Bonn"}
+    assert (view.log[-1].level, view.log[-1].text) == ("warning", "s1 not stored: disk full")
+
+
+def test_a_call_that_is_made_again_under_its_old_number_is_an_attempt_of_its_own() -> None:
+    view = fold(parsed(llm("started"), llm("finished", response={"text": "first"}), llm("started")))
+    assert [(call.finished, call.response) for call in view.calls["c1"]] == [(True, {"text": "first"}), (False, None)]
+
+
+def test_a_number_that_cannot_be_shown_is_damage_not_an_error() -> None:
+    view = RunView()
+    view.apply({"type": "llm", "seq": 3, "state": "finished", "error": {}, "retry_in_s": 10**400})
+    assert view.damage == ["a record after seq 3 cannot be read: OverflowError"]
+
+
+def test_a_resumed_run_is_running_again_and_has_no_result() -> None:
+    view = fold([*parsed(*whole_run()), {"type": "run_resumed", "seq": 99, "options": {}}])
+    assert (view.status, view.result) == ("running", None)
+
+
+def test_the_log_keeps_at_least_the_last_lines_and_counts_all() -> None:
+    view = RunView()
+    for number in range(3 * LOG_LINES):
+        view.add_line("info", "phase", f"line {number}")
+    assert LOG_LINES <= len(view.log) <= LOG_LINES + 500
+    assert view.log_count == 3 * LOG_LINES
+    assert view.log[-1].text == f"line {3 * LOG_LINES - 1}"
+    assert [line.text for line in view.log] == [
+        f"line {n}" for n in range(3 * LOG_LINES - len(view.log), 3 * LOG_LINES)
+    ]
+
+
+def test_unknown_types_and_fields_are_ignored() -> None:
+    records = parsed(*whole_run())
+    view = fold([*records[:-1], {"type": "hologram", "seq": 70, "pass": 2}, {**records[-1], "colour": "red"}])
+    assert (view.status, view.damage) == ("completed", [])
+
+
+def test_a_result_with_fields_of_a_later_version_is_read() -> None:
+    record = json.loads(json.dumps(parsed(finished())[0]))
+    record["result"]["mood"] = "good"
+    view = fold([record])
+    assert view.result is not None
+    assert view.result.run_id == "20261120-093000-abc123"
+
+
+def test_a_result_that_cannot_be_read_gives_its_status_and_says_so() -> None:
+    view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted"}}])
+    assert (view.status, view.result) == ("aborted", None)
+    assert [(line.level, line.text) for line in view.log[:-1]] == [("error", view.damage[0])]
+    assert view.damage == ["the result at seq 4 cannot be read: run_id: Field required"]
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                ["type", "seq", "pass", "plan", "step_id", "state", "call_id", "result", "output", "usage"]
+            ),
+            st.sampled_from([record.tag for record in whole_run()]) | JSON,
+        ),
+        max_size=6,
+    )
+)
+def test_no_record_makes_the_fold_raise(records: list[dict[str, Any]]) -> None:
+    view = fold(records)
+    assert all(isinstance(each.description, str) for each in view.steps.values())
+    assert all(line.text.isprintable() for line in view.log)
+
+
+@given(st.data())
+def test_damaged_records_of_a_real_run_leave_a_usable_view(data: st.DataObject) -> None:
+    records = parsed(*whole_run())
+    victim = data.draw(st.sampled_from(records))
+    field = data.draw(st.sampled_from(sorted(set(victim) - {"type"})))
+    victim[field] = data.draw(JSON)
+    view = fold(records)
+    assert view.status in {"completed", "failed"} or victim["type"] == "run_finished"
+    assert isinstance(view.task, str)
+
+
+def test_nesting_of_five_thousand_levels_is_no_obstacle() -> None:
+    deep: Any = {}
+    for _ in range(5_000):
+        deep = {"deep": deep}
+    view = fold(
+        [*parsed(*whole_run()), {"type": "step", "seq": 90, "step_id": "s1", "status": "complete", "output": deep}]
+    )
+    # How deep the interpreter's own JSON goes differs between versions: it is shown clipped, or not at all.
+    text = view.log[-1].text
+    assert text.endswith("→ (cannot be shown)") or (text.endswith("…") and text.count("deep") < 100)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "step_id", "said"),
+    [("plan", None, "the plan"), ("answer", None, "the answer"), ("tool_call", "s1", "a tool call for s1")],
+)
+def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | None, said: str) -> None:
+    call = {"type": "llm", "pass": 1, "attempt": 1, "step_id": step_id}
+    records = [
+        *parsed(started(), ttl(0)),
+        {**call, "seq": 2, "call_id": "c1", "purpose": purpose, "state": "finished"},
+        {**call, "seq": 3, "call_id": "c2", "purpose": "repair", "state": "finished"},
+        {**call, "seq": 4, "call_id": "c3", "purpose": "reason", "state": "started"},
+    ]
+    view = fold(records)
+    assert view.ttl_last == ""
+    view.apply({**parsed(ttl(1))[0], "seq": 5})
+    assert view.ttl_last == said
+    assert view.log[-1].text == f"TTL 49 of 50 cycles left · {said}"
+
+
+def test_cycles_and_ttl_are_counted() -> None:
+    view = fold(parsed(started(), ttl(0), cycle(1, {}), cycle(2, {}), ttl(2), repair(None)))
+    assert (view.cycles, view.ttl_remaining, len(view.repairs)) == (2, 48, 1)
+
+
+@pytest.mark.parametrize(
+    ("decided", "budget"),
+    [
+        ({"decision": "approve"}, 1.0),
+        ({"decision": "edit", "edited": {"limit_usd": 0.75}}, 0.75),
+        ({"decision": "edit", "edited": {"limit_usd": "much"}}, 0.5),
+        ({"decision": "reject"}, 0.5),
+    ],
+    ids=["approve", "edit", "no amount", "reject"],
+)
+def test_a_budget_that_was_raised_is_the_one_that_is_shown(decided: dict[str, Any], budget: float) -> None:
+    view = RunView()
+    view.apply({"type": "run_started", "config": {"budget": 0.5}})
+    view.apply({"type": "approval", "point": "budget", "state": "asked", "subject": {"proposed_usd": 1.0}})
+    view.apply({"type": "approval", "point": "budget", "state": "decided", **decided})
+    assert view.config["budget"] == budget
