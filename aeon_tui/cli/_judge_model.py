@@ -11,8 +11,8 @@ from typing import Any
 
 from aeon_core.budget import Budget, request_tokens_at_most
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.known import KnownModel, adapters_of, known_models
-from aeon_core.effects.perform import call_model
+from aeon_core.effects.model_info import ModelInfo, adapters_of, model_infos
+from aeon_core.effects.outcomes import call_model
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
@@ -30,7 +30,7 @@ class JudgeModel:
     """
 
     def __init__(self, llm: LLMAdapter, config: RunConfig, out: Output) -> None:
-        models = list(zip(adapters_of(llm), known_models(llm, config), strict=True))
+        models = list(zip(adapters_of(llm), model_infos(llm, config), strict=True))
         self._models = [each for each in models if each[1].judges] or models
         self._budget = Budget(config.budget)
         self._out = out
@@ -38,7 +38,7 @@ class JudgeModel:
         self.usage = {"input_tokens": 0, "output_tokens": 0}
         self.cost_usd: float | None = 0.0
         """Of all calls; None where one was of a model without a known price."""
-        self._asked: KnownModel | None = None
+        self._asked: ModelInfo | None = None
         self.refusal: LLMError | None = None
         self.failures: list[LLMError] = []
 
@@ -85,13 +85,13 @@ class JudgeModel:
         if self._asked is not None:
             self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
 
-    def _with_attempts(self, adapter: LLMAdapter, known: KnownModel, request: LLMRequest) -> LLMResponse:
+    def _with_attempts(self, adapter: LLMAdapter, known: ModelInfo, request: LLMRequest) -> LLMResponse:
         def waiting(attempt: int, error: LLMError, seconds: float) -> None:
             self._warn(f"attempt {attempt} failed: {error.message}; the next one in {seconds:g} s")
 
         return attempts(lambda _: self._attempt(adapter, known, request), on_retry=waiting, sleep=time.sleep)
 
-    def _attempt(self, adapter: LLMAdapter, known: KnownModel, request: LLMRequest) -> LLMResponse:
+    def _attempt(self, adapter: LLMAdapter, known: ModelInfo, request: LLMRequest) -> LLMResponse:
         if known.price is not None and self._budget.limit_usd is not None:
             described = {"system": request.system, "messages": request.messages, "schema": request.schema}
             self._budget.reserve(known.price.worst_case(request_tokens_at_most(described), request.max_tokens))
@@ -107,7 +107,7 @@ class JudgeModel:
             self._warn(notice)
         return outcome.response
 
-    def _count(self, known: KnownModel, usage: Mapping[str, Any] | None) -> None:
+    def _count(self, known: ModelInfo, usage: Mapping[str, Any] | None) -> None:
         self._asked = known if usage else self._asked
         for kind in self.usage:
             self.usage[kind] += (usage or {}).get(kind, 0)

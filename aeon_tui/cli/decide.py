@@ -13,7 +13,7 @@ from pathlib import Path
 from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
 from aeon_core.approvals.pending import ANSWERS, PendingApproval, pending_approval
 from aeon_core.approvals.request import REVIEWED, ApprovalDecision, ApprovalRequest
-from aeon_core.effects.review import takes_requirements
+from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.history import find_run
 from aeon_core.journal.reader import head

@@ -154,7 +154,7 @@ class Budget:
             self._held += max(_ZERO, self._open - cost)
         self._open = None
 
-    def standing(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return where it stands between two calls, in US dollars, as plain JSON: what `restore` takes."""
         return {
             "limit_usd": self.limit_usd,
@@ -170,7 +170,7 @@ class Budget:
         self._held = _amount(standing["held_usd"], ROUND_CEILING)
         self._warned, self._open = standing["warned"], None
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return what is spent, of which budget, and what is held, for people."""
         # Rounded up, so that what is shown comes to more than the budget where it does.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
@@ -196,7 +196,7 @@ class Budget:
 
     def _ceiling(self, worst_case: Decimal, limit: Decimal) -> CostCeilingReached:
         return CostCeilingReached(
-            f"the next call may cost up to {_up(worst_case)}, {self.told()}; raise it with --budget",
+            f"the next call may cost up to {_up(worst_case)}, {self.summary()}; raise it with --budget",
             spent_usd=self.spent_usd,
             held_usd=self.held_usd,
             reserved_usd=float(worst_case),

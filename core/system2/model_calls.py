@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from aeon_core.budget import CostCeilingReached, estimated_tokens
-from aeon_core.effects.perform import ModelOutcome, call_model
+from aeon_core.effects.outcomes import ModelOutcome, call_model
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.retry import attempts

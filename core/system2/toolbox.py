@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aeon_core.effects.perform import ToolOutcome, invoke_tool
+from aeon_core.effects.outcomes import ToolOutcome, invoke_tool
 from aeon_core.errors import RunAborted
 from aeon_core.tools.base import Tool
 from aeon_core.tools.shell.blocklist import judge

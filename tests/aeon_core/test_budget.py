@@ -93,11 +93,13 @@ def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_
 
 def test_it_says_what_is_spent_and_what_is_held() -> None:
     budget = Budget(0.10)
-    assert budget.told() == "$0.00 of the budget of $0.10 are spent"
+    assert budget.summary() == "$0.00 of the budget of $0.10 are spent"
     budget.reserve(0.05)
     budget.settle(None)
-    assert budget.told() == ("$0.00 of the budget of $0.10 are spent and $0.05 held for calls whose cost was not told")
-    assert Budget(None, spent_usd=0.03).told() == "$0.03 are spent"
+    assert budget.summary() == (
+        "$0.00 of the budget of $0.10 are spent and $0.05 held for calls whose cost was not told"
+    )
+    assert Budget(None, spent_usd=0.03).summary() == "$0.03 are spent"
 
 
 def test_an_open_reserve_stays_held_when_another_call_begins() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools.base import Tool, Verdict
@@ -157,7 +157,7 @@ def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_s
         registry.register(tool)
         plan = steps({"tool": "Run", "arguments": {"command": "ls"}})
         config = RunConfig.model_validate({"single_pass": True, "durability": "off", "policy": rules})
-        again = Orchestrator(None, tools=registry, config=config, recorded=Cursor(records)).run("t", plan)
+        again = Orchestrator(None, tools=registry, config=config, recorded=ReplayCursor(records)).run("t", plan)
         assert again.model_dump() == result.model_dump()
         tool.own = None
 

@@ -16,7 +16,7 @@ from tests.fakes import ScriptedModel
 @pytest.fixture(scope="module", autouse=True)
 def _no_wait() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+        patch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
         yield
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from aeon_core.approvals.pending import NOBODY
-from aeon_core.effects.perform import describe
+from aeon_core.effects.outcomes import describe
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
 from aeon_core.journal.records import ApprovalPoint, Decision

@@ -19,10 +19,10 @@ from aeon_core.approvals.pending import UNASKED
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
-from aeon_core.effects.cursor import Cursor, RecordedModel, RecordingEnded
-from aeon_core.effects.line import Line
-from aeon_core.effects.models import Call, Deltas, Models
-from aeon_core.effects.perform import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
+from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls
+from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
+from aeon_core.effects.record_stream import RecordStream
+from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import (
@@ -63,7 +63,7 @@ class Effects:
         config: RunConfig,
         memory: Memory | None = None,
         approver: Approver | None = None,
-        recorded: Cursor | None = None,
+        recorded: ReplayCursor | None = None,
         on_delta: Deltas | None = None,
         resumed: RunResumed | None = None,
         secrets: RunSecrets | None = None,
@@ -75,7 +75,7 @@ class Effects:
         self._tools, self._policy = tools, Policy(config.policy)
         replays = isinstance(llm, RecordedModel)
         durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
-        self._line = Line(journal, recorded, durability, replays=replays, resumed=resumed)
+        self._stream = RecordStream(journal, recorded, durability, replays=replays, resumed=resumed)
         self._options: dict[str, Any] = {}
         self._on_unknown = config.on_unknown
         self._approve: list[str] = list(config.approve)
@@ -88,8 +88,8 @@ class Effects:
         # A store of the run's own has forgotten what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
         self._known = self._restored(first["memory"]) if first is not None else self._read_memory(self._known)
-        self.models = Models(
-            self._line,
+        self.models = ModelCalls(
+            self._stream,
             llm,
             config,
             self._secrets,
@@ -98,10 +98,10 @@ class Effects:
             ask_to_lift=self._lifted_ceiling,
         )
 
-    def go_on_behind(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
-        """Go on from a `pass` line: from where the models stood there, and what the memory held."""
+    def restore_checkpoint(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
+        """Restore the state of a `pass` line: of the models, and what the memory held."""
         self._known = self._restored(memory)
-        self._line.go_on_behind(line)
+        self._stream.restore_checkpoint(line)
         self.models.restore(line["standing"]["models"])
 
     def _restored(self, memory: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Effects:
     @property
     def now(self) -> str:
         """The kernel's clock: the stamp of the last line, ISO 8601 UTC."""
-        return self._line.now
+        return self._stream.now
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Effects:
 
     def abort(self) -> None:
         """Ask the run to end: at the next cycle, or within a second where a model call is in flight."""
-        self._line.aborted.set()
+        self._stream.aborted.set()
 
     def control(self) -> dict[str, Any]:
         """Act on what a person did meanwhile, and return the options said anew so far; polled at the top of a cycle.
@@ -141,32 +141,32 @@ class Effects:
         """
         options = self._changed()
         # Behind what a resume has said: whoever goes on next goes by it.
-        self._line.resumes_from(self._line.next_seq)
-        self._line.follow_abort(in_a_cycle=False)
-        if self._line.aborted.is_set() and not self._line.recording:
+        self._stream.resumes_from(self._stream.next_seq)
+        self._stream.follow_abort(in_a_cycle=False)
+        if self._stream.aborted.is_set() and not self._stream.recording:
             raise RunAborted("the run was aborted")
         return options
 
     def _changed(self) -> dict[str, Any]:
-        for change in self._line.changes():
+        for change in self._stream.changes():
             # What was said of unknown calls holds for that process alone.
             self._options = {**self._options, "on_unknown": self._on_unknown, **change["options"]}
         return self._options
 
-    def ends_here(self, error: Ending) -> Ending:
-        """Return the error, having noted that the run goes on from here when it is resumed."""
-        self._line.resumes_from(self._line.next_seq)
+    def mark_resume_point(self, error: Ending) -> Ending:
+        """Return the error, having marked this place as where a resume continues."""
+        self._stream.resumes_from(self._stream.next_seq)
         return error
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
-        return self._line.emit(record)
+        return self._stream.emit(record)
 
     def complete(self, request: LLMRequest, *, pass_number: int, step_id: str | None) -> LLMResponse:
         """Return a model's reply (core FR-048). Raises LLMError, RunAborted, CostCeilingReached."""
-        return self.models.complete(Call(self._line.call_id(), request, pass_number, step_id))
+        return self.models.complete(ModelCall(self._stream.call_id(), request, pass_number, step_id))
 
-    def _lifted_ceiling(self, ceiling: CostCeilingReached, call: Call) -> float | None:
+    def _lifted_ceiling(self, ceiling: CostCeilingReached, call: ModelCall) -> float | None:
         """Ask a person at the cost ceiling; return the new limit in US dollars, None where the old one stands."""
         needed = sum(ceiling.context[part] for part in ("spent_usd", "held_usd", "reserved_usd"))
         proposed = max(2 * ceiling.context["limit_usd"], math.ceil(100 * needed) / 100)
@@ -191,25 +191,25 @@ class Effects:
         substitutes: str | None = None,
     ) -> ToolOutcome:
         """Return what the tool gave. The tool gets a copy of the validated arguments, with their secrets."""
-        call_id = self._line.call_id()
+        call_id = self._stream.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
-        begun = self._line.recording
+        begun = self._stream.recording
         started = record(state="started", arguments=arguments, effect=tool.effect, substitutes=substitutes)
         self.emit(started)
-        self._line.follow_abort(in_a_cycle=True)
+        self._stream.follow_abort(in_a_cycle=True)
         refused = self._unknown(tool, started) if begun else None
-        if line := self._line.outcome("tool", {"call_id": call_id, "state": "finished"}):
+        if line := self._stream.outcome("tool", {"call_id": call_id, "state": "finished"}):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
         elif isinstance(self._llm, RecordedModel):
             raise RecordingEnded(f"the outcome of the tool call {call_id!r} was not recorded")
         elif refused is not None:
             outcome = refused
         else:
-            self._line.sync(needed)
+            self._stream.sync(needed)
             outcome = self._invoked(tool, arguments, output_schema)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
-        self._line.sync(needed)
+        self._stream.sync(needed)
         return outcome
 
     def _invoked(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
@@ -231,12 +231,12 @@ class Effects:
         """
         call_id, arguments = started.call_id, dict(started.arguments or {})
         while tool.effect == "unsafe":
-            asked_before = self._line.ahead().get("point") == "unknown"
-            if self._line.recording and not asked_before:
+            asked_before = self._stream.ahead().get("point") == "unknown"
+            if self._stream.recording and not asked_before:
                 return None
             if not asked_before and (known := self._reconciled(tool, call_id, arguments)) is not None:
                 return known
-            written = self._line.appended
+            written = self._stream.appended
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
                 "unknown",
@@ -247,10 +247,10 @@ class Effects:
             )
             if decided.decision == "abort":
                 raise RunAborted(f"the question what became of {tool.name!r} was answered with abort")
-            again, live = decided.decision in ("approve", "replay"), self._line.appended > written
+            again, live = decided.decision in ("approve", "replay"), self._stream.appended > written
             if live and not again:
                 return unknown_outcome(tool, decided.feedback)
-            ahead = self._line.ahead()
+            ahead = self._stream.ahead()
             if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
                 self.emit(started)
             if live:
@@ -283,7 +283,7 @@ class Effects:
                 return "the policy does not allow to repeat that call"
         except LostSecretError as error:
             return error.message
-        call_id = f"{started['call_id']}.{self._line.repeats_so_far + 1}"
+        call_id = f"{started['call_id']}.{self._stream.repeats_so_far + 1}"
         record = partial(
             ToolRecord,
             call_id=call_id,
@@ -292,10 +292,10 @@ class Effects:
             tool_name=tool.name,
             repeats=started["call_id"],
         )
-        self._line.append(record(state="started", arguments=started["arguments"], effect=tool.effect))
+        self._stream.append(record(state="started", arguments=started["arguments"], effect=tool.effect))
         outcome = self._invoked(tool, started["arguments"], Schema(tool.output_schema))
         finished = record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms)
-        self._line.append(finished)
+        self._stream.append(finished)
         return str(outcome.error["message"]) if outcome.error is not None else None
 
     @property
@@ -303,7 +303,7 @@ class Effects:
         """What a person is asked about: as the run was started, or as it was last said anew."""
         return list(self._options.get("approve", self._approve))
 
-    def unasked(self, point: ApprovalPoint) -> ApprovalDecision | None:
+    def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
         """Return the approval of what nobody is to be asked about any more; None where a person is."""
         if point in self._changed().get("approve", self._approve):
             return None
@@ -324,8 +324,8 @@ class Effects:
         objection: str | None = None,
     ) -> Verdict:
         """Return what the policy says of a call; journaled, since it hangs on the file system and on the machine."""
-        if self._line.recording:
-            line = self._line.ahead()
+        if self._stream.recording:
+            line = self._stream.ahead()
             noted = line.get("type") == "policy"
             verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
         else:
@@ -367,18 +367,18 @@ class Effects:
         Where nobody can be asked, the answer is `reject` with the reason. The person sees the subject with its secrets;
         the digest binds what is recorded of it.
         """
-        asked_at = self._line.next_seq
+        asked_at = self._stream.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
         record = partial(ApprovalRecord, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
-        if line := self._line.outcome("approval", {"digest": digest, "state": "decided"}):
+        if line := self._stream.outcome("approval", {"digest": digest, "state": "decided"}):
             decision = ApprovalDecision(
                 decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
             )
         elif (decided := policy()) is not None:
             decision = decided
         else:
-            self._line.sync("normal")
+            self._stream.sync("normal")
             shown = self._secrets.shown(subject)
             request = ApprovalRequest(
                 point=point, pass_number=pass_number, step_id=step_id, subject=shown, digest=digest
@@ -388,8 +388,8 @@ class Effects:
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort":
             # Whoever goes on with the run is asked again.
-            self._line.resumes_from(asked_at)
-        self._line.sync("normal")
+            self._stream.resumes_from(asked_at)
+        self._stream.sync("normal")
         return decision
 
     def remember(self, key: str, value: Any) -> str | None:
@@ -401,8 +401,8 @@ class Effects:
 
     def recall(self) -> dict[str, Any]:
         """Return what the memory holds, by key. What others wrote to it meanwhile is journaled first."""
-        if self._line.recording:
-            while (line := self._line.ahead()).get("type") == "memory" and line["source"] == "external":
+        if self._stream.recording:
+            while (line := self._stream.ahead()).get("type") == "memory" and line["source"] == "external":
                 self._learn(line["key"], line["value"])
         elif (found := self._read_memory(self._known)) is not self._known:
             for key in [*found, *(key for key in self._known if key not in found)]:
@@ -413,7 +413,7 @@ class Effects:
     def _learn(self, key: str, value: Any) -> None:
         """Note what others wrote; a null says that nothing is stored any more."""
         self._known[key] = value
-        if self._restores is not None and self._line.recording:
+        if self._restores is not None and self._stream.recording:
             self._restore_entry(key, value)
         if value is None:
             del self._known[key]
@@ -422,7 +422,7 @@ class Effects:
     def _store(self, key: str, value: Any) -> str | None:
         if self._memory is None:
             return None
-        recorded = self._line.outcome("memory", {"key": key})
+        recorded = self._stream.outcome("memory", {"key": key})
         if recorded is not None and (self._restores is None or "error" in recorded):
             return recorded.get("error")
         try:

@@ -10,7 +10,7 @@ from aeon_core.adaptive.evidence import DepthEvidence
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
-from aeon_core.evaluation.standing import standing
+from aeon_core.evaluation.current_plan import current_plan
 from aeon_core.judge.asking import Ask
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement import RefinementLedger
@@ -64,7 +64,7 @@ class Evaluator:
 
         What invalid steps gave does not count, nor what their parts gave where other steps replace all of them.
         """
-        left = standing(plan)
+        left = current_plan(plan)
         valid = {step.step_id for step in left.walk() if step.status != "invalid"}
         invalid = {step.step_id for step in plan.walk()} - valid
         artifacts: dict[str, Any] = {

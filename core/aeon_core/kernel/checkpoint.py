@@ -1,4 +1,4 @@
-"""Where a run stands between two passes: what a `pass` record holds of it, and how it is gone on with from there."""
+"""The state of a run between two passes: what a `pass` record holds of it, and how it is restored."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Checkpoint(Entity):
     gave_up: bool
 
     @classmethod
-    def behind(cls, record: Mapping[str, Any]) -> Checkpoint | None:
-        """Return where a run stood behind a `pass` record; None where the record does not hold it.
+    def after_pass(cls, record: Mapping[str, Any]) -> Checkpoint | None:
+        """Return the state of a run after a `pass` record; None where the record does not hold it.
 
         Raises pydantic's ValidationError where what it holds is no state of a run.
         """

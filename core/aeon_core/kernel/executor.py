@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.faces import PortMemory, PortModel
-from aeon_core.effects.gate import permitted
+from aeon_core.effects.adapters import EffectMemory, EffectModel
+from aeon_core.effects.authorization import authorize_call
 from aeon_core.effects.port import Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
@@ -48,8 +48,8 @@ class Executor:
 
     def __post_init__(self) -> None:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
-        self.llm = PortModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
-        self.memory = PortMemory(self.effects, lambda: self.state.outdated)
+        self.llm = EffectModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
+        self.memory = EffectMemory(self.effects, lambda: self.state.outdated)
         self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(
             self.llm,
@@ -86,9 +86,9 @@ class Executor:
             state.spend_cycle()
             self.emit_ttl(f"cycle {self.cycles + 1}")
         self.cycles += 1
-        told: dict[str, Any] = {"step_number": self.cycles, "timestamp": self.effects.now}
-        told["ttl_remaining"] = state.ttl_remaining
-        self.recorder.cycle_written(self.effects.emit(CycleRecord(**cycle.entry(), **told)))
+        counters: dict[str, Any] = {"step_number": self.cycles, "timestamp": self.effects.now}
+        counters["ttl_remaining"] = state.ttl_remaining
+        self.recorder.cycle_written(self.effects.emit(CycleRecord(**cycle.entry(), **counters)))
 
     @contextmanager
     def in_cycle(self) -> Iterator[None]:
@@ -261,7 +261,7 @@ class Executor:
         number, named = self.state.pass_number, self.state.substitution_of(step)
         schema, wanted = self.registry.input_schema(tool.name), self.registry.output_schema(tool.name)
         given = self._arguments(step, tool)
-        arguments = permitted(
+        arguments = authorize_call(
             self.effects,
             self.policy,
             tool,

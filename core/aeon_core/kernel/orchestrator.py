@@ -47,7 +47,7 @@ from aeon_core.kernel.result import (
     profile_record,
     run_result,
 )
-from aeon_core.kernel.review import reviewed
+from aeon_core.kernel.review import request_review
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
@@ -80,8 +80,11 @@ class Loop:
         self.effects, self.state, self.config = self.executor.effects, self.executor.state, self.executor.config
         config, known = self.config, (self.task, self.executor.registry, self.criteria)
         self.evaluator = Evaluator(*known, config.prompts_dir, config.judge_votes)
-        self.how: dict[str, Any] = {"max_tokens": self.config.max_tokens, "prompts_dir": self.config.prompts_dir}
-        self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.how)
+        self.request_options: dict[str, Any] = {
+            "max_tokens": self.config.max_tokens,
+            "prompts_dir": self.config.prompts_dir,
+        }
+        self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.request_options)
 
     def run(self) -> RunResult:
         result = self._result(*self._ending())
@@ -103,7 +106,7 @@ class Loop:
         except (RunAborted, CostCeilingReached) as ending:
             return ending.status, self._cut_cycle(ending)
         except KeyboardInterrupt:
-            return "aborted", self._cut_cycle(self.effects.ends_here(RunAborted("the run was interrupted")))
+            return "aborted", self._cut_cycle(self.effects.mark_resume_point(RunAborted("the run was interrupted")))
         except AeonError as error:
             return "failed", error
         except Exception as error:
@@ -158,7 +161,7 @@ class Loop:
         progress = self.progress
         if self.state.pass_number == 1:
             self._phase("plan", self._plan_adaptively)
-        self._settled("plan")
+        self._apply_review("plan")
         progress.before = self.executor.plan.model_copy(deep=True)
         self._phase("execute", self._execute)
         progress.executed = self.state.pass_number
@@ -167,13 +170,13 @@ class Loop:
             self._phase("refine", self._refine)
         another = progress.judged and not progress.converged and self._another_pass()
         progress.ended = "converged" if progress.converged else None if another else "not_converged"
-        self._settled("pass")
+        self._apply_review("pass")
         self.effects.emit(pass_record(self.progress, self.executor))
 
-    def _settled(self, point: Literal["plan", "pass"]) -> None:
+    def _apply_review(self, point: Literal["plan", "pass"]) -> None:
         """Do what a person wants otherwise: another plan, or words, for which the plan is refined; and ask again."""
         progress = self.progress
-        while (review := reviewed(point, self.executor, progress)) is not None:
+        while (review := request_review(point, self.executor, progress)) is not None:
             progress.ended = "accepted" if review.accepted else None
             if review.plan is not None:
                 self._planned(review.plan, "edited")
@@ -222,14 +225,18 @@ class Loop:
             return
         with executor.in_cycle():
             tools, requirements = executor.registry.export_tools_for_llm(), self.state.requirements
-            request = plan_request(self.task, tools, requirements=requirements, **self._how())
+            request = plan_request(self.task, tools, requirements=requirements, **self._request_options())
             reply = executor.llm.complete(request)
             plan = executor.supervisor.read_plan(reply, executor.registry, task=self.task, request=request)
             self._planned(plan, "generated")
             executor.cycle.plan_state = executor.recorder.at_cycle_start()
 
-    def _how(self) -> dict[str, Any]:
-        return {"ttl_remaining": self.state.ttl_remaining, "ttl_limit": self.state.ttl.allocated, **self.how}
+    def _request_options(self) -> dict[str, Any]:
+        return {
+            "ttl_remaining": self.state.ttl_remaining,
+            "ttl_limit": self.state.ttl.allocated,
+            **self.request_options,
+        }
 
     def _planned(self, plan: Plan, cause: PlanCause) -> None:
         self.state.take(plan)
@@ -281,7 +288,9 @@ class Loop:
         executor, state = self.executor, self.state
         tools = executor.registry.export_tools_for_llm()
         with executor.in_cycle():
-            asked = self._asked(profile_request(self.task, tools, **self._how()), "the profile", read_profile_reply)
+            asked = self._asked(
+                profile_request(self.task, tools, **self._request_options()), "the profile", read_profile_reply
+            )
             inferred = asked or ProfileReply(default_profile(tools=len(tools)))
         state.task_profile = inferred.profile
         state.requirements = self.progress.requirements or inferred.requirements
@@ -349,7 +358,7 @@ class Loop:
         report, assessment = progress.report, progress.assessment
         assert report is not None
         unanswered = assessment is not None and progress.answer is None
-        progress.refined, progress.gave_up_before, progress.gave_up = False, progress.gave_up, unanswered
+        progress.refined, progress.previous_refine_failed, progress.gave_up = False, progress.gave_up, unanswered
         found: tuple[Any, ...] = (executor.plan, report, assessment)
         again = None if progress.repeated else self.planner.answer_again(*found, ledger=state.ledger)
         if again is not None:
@@ -412,7 +421,7 @@ class Loop:
     def _another_pass(self) -> bool:
         """Return whether another pass could change something; one in which refinement gave up gets a second chance."""
         progress = self.progress
-        if self.executor.plan.pending or progress.refined or (progress.gave_up and not progress.gave_up_before):
+        if self.executor.plan.pending or progress.refined or (progress.gave_up and not progress.previous_refine_failed):
             return True
         if (report := progress.report) and (assessment := progress.assessment):
             self._note(report, assessment.ended("no_progress"))

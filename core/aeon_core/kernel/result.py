@@ -10,7 +10,7 @@ from typing import Any, Literal
 from aeon_core.adaptive.evidence import DepthEvidence
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
-from aeon_core.effects.models import Models
+from aeon_core.effects.model_calls import ModelCalls
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError, JournalError
@@ -78,7 +78,7 @@ class Progress:
     """Whether the last refinement changed the plan."""
     gave_up: bool = False
     """Whether the last refinement came to nothing, or there is no answer; and whether so the one before it."""
-    gave_up_before: bool = False
+    previous_refine_failed: bool = False
     repeated: bool = False
     """Whether the model gave the same answer again after the verdict on it."""
     before: Plan | None = None
@@ -134,7 +134,7 @@ class Progress:
         counts = {"refinements": len(self.refinements), "questions": len(state.follow_up_questions)}
         return depth_evidence(self.report, self.assessment, state.ledger, **counts)
 
-    def count(self, models: Models) -> None:
+    def count(self, models: ModelCalls) -> None:
         """Take the totals of usage and cost, and which model is used now."""
         self.usage, self.cost_usd = dict(models.usage), models.cost_usd
         self.model, self.simulated = models.model.model, models.simulated
@@ -155,9 +155,9 @@ def profile_record(state: OrchestrationState, pass_number: int, reason: str | No
 
 def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
     """Return the notice that a repair which validation proposed was not carried out (adaptive FR-079)."""
-    told = advisory.as_dict()
-    message = f"validation also proposed: {told['issue']['proposed_repair']}"
-    return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=told)
+    data = advisory.as_dict()
+    message = f"validation also proposed: {data['issue']['proposed_repair']}"
+    return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=data)
 
 
 def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeRecord:
@@ -178,9 +178,9 @@ def person_notices(state: OrchestrationState, questions: list[str], ledger: Refi
     for entry in ledger.manual_intervention:
         if entry not in state.ledger.manual_intervention:
             message = f"{entry.step_id!r} is left to a person: {entry.reason}"
-            told = entry.model_dump()
+            data = entry.model_dump()
             yield NoticeRecord(
-                kind="manual_intervention", pass_number=number, step_id=entry.step_id, message=message, data=told
+                kind="manual_intervention", pass_number=number, step_id=entry.step_id, message=message, data=data
             )
 
 
@@ -193,10 +193,10 @@ def run_started(
     fork: Mapping[str, Any],
 ) -> RunStarted:
     """Return the first record of a run. `fork` holds the `parent` and the `start` of one that is a fork."""
-    told = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
+    data = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
-        config=json_safe(told),
+        config=json_safe(data),
         model=progress.model,
         simulated=progress.simulated,
         models=[known.described() for known in effects.models.known],
@@ -259,11 +259,11 @@ def pass_record(progress: Progress, executor: Executor) -> PassRecord:
         adaptive_depth=state.adaptive_depth.model_dump() if state.adaptive_depth is not None else None,
         snapshot=progress.snapshot,
         totals={"usage": progress.usage, "cost_usd": progress.cost_usd},
-        standing=_behind(progress, executor) if progress.assessed and progress.ended != "ttl_expired" else None,
+        standing=_checkpoint(progress, executor) if progress.assessed and progress.ended != "ttl_expired" else None,
     )
 
 
-def _behind(progress: Progress, executor: Executor) -> dict[str, Any]:
+def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
     """Return what a Checkpoint needs beside the record's own fields, and where the models stand."""
     state = executor.state
     return {
@@ -280,7 +280,7 @@ def _behind(progress: Progress, executor: Executor) -> dict[str, Any]:
         **({"reviewed": dict(state.reviewed)} if state.reviewed else {}),
         "refined": progress.refined,
         "gave_up": progress.gave_up,
-        "models": executor.effects.models.standing(),
+        "models": executor.effects.models.state(),
     }
 
 

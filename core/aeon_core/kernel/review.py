@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.effects.review import Point, Review, review
+from aeon_core.effects.approvals import Point, Review, review
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress, profile_record
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.validation.report import SemanticValidationReport
 
 
-def reviewed(point: Point, executor: Executor, progress: Progress) -> Review | None:
+def request_review(point: Point, executor: Executor, progress: Progress) -> Review | None:
     """Return what a person wants otherwise, None where the run goes on as it is, or nobody is to be asked.
 
     A plan is shown before it first runs, and again where it was refined since. Raises RunAborted.

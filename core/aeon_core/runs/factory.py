@@ -44,9 +44,9 @@ def connect_model(config: RunConfig) -> LLMAdapter:
         judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
         model = ModelChain(model.models if isinstance(model, ModelChain) else [model], judge)
     if config.budget is not None:
-        from aeon_core.effects.known import check_budget, known_models
+        from aeon_core.effects.model_info import check_budget, model_infos
 
-        check_budget(config, known_models(model, config))
+        check_budget(config, model_infos(model, config))
     return model
 
 

@@ -181,15 +181,17 @@ def _begun(path: Path, pass_number: int) -> _Begun:
     if pass_number == first:
         if begun.checkpoint is None:
             begun.plan = _first_plan(started, records)
-            begun.requirements = _settled(path) or begun.requirements
+            begun.requirements = _approved_requirements(path) or begun.requirements
         return begun
     for record in records:
         if record["type"] == "memory":
             note_memory(begun.memory, record)
-        elif record["type"] == "pass" and (behind := _behind(record)) is not None and behind.ended is None:
-            begun.stand(behind)
-            begun.passes.append(behind.pass_number + 1)
-            if pass_number == behind.pass_number + 1:
+        elif (
+            record["type"] == "pass" and (checkpoint := _checkpoint_of(record)) is not None and checkpoint.ended is None
+        ):
+            begun.stand(checkpoint)
+            begun.passes.append(checkpoint.pass_number + 1)
+            if pass_number == checkpoint.pass_number + 1:
                 return begun
     known = _listed(begun.passes)
     raise UsageError(f"the run {begun.run_id!r} has no pass {pass_number}; a fork can start with {known}")
@@ -221,7 +223,7 @@ def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -
     return plan
 
 
-def _settled(path: Path) -> list[str]:
+def _approved_requirements(path: Path) -> list[str]:
     """Return the requirements that a run's first pass was executed with; none where it did not come to that."""
     settled: list[str] = []
     for record in _as_far_as_sound(path):
@@ -232,9 +234,9 @@ def _settled(path: Path) -> list[str]:
     return []
 
 
-def _behind(record: Mapping[str, Any]) -> Checkpoint | None:
+def _checkpoint_of(record: Mapping[str, Any]) -> Checkpoint | None:
     try:
-        return Checkpoint.behind(record)
+        return Checkpoint.after_pass(record)
     except ValidationError as error:
         raise UsageError(f"the pass at seq {record['seq']} cannot be gone on from: {first_problem(error)}") from None
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from aeon_core.approvals.request import Approver
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
-from aeon_core.effects.cursor import Cursor, RecordedModel
 from aeon_core.effects.port import Effects
+from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
@@ -45,16 +45,16 @@ _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLM
 class Start:
     """Where a run begins that does not begin at its task: a fork, or a resumed run behind a pass (Decision 2).
 
-    `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `behind` in a resumed run: the
+    `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `last_pass` in a resumed run: the
     line of its last pass.
     """
 
     checkpoint: Checkpoint | None
     memory: dict[str, Any] = field(default_factory=dict)
     parent: dict[str, Any] | None = None
-    behind: Mapping[str, Any] | None = None
+    last_pass: Mapping[str, Any] | None = None
 
-    def told(self) -> dict[str, Any]:
+    def record_fields(self) -> dict[str, Any]:
         """Return what `run_started` says of it."""
         checkpoint = self.checkpoint
         start = checkpoint.model_dump(mode="json", exclude_none=True) if checkpoint is not None else None
@@ -86,7 +86,7 @@ class Orchestrator:
         *,
         on_line: LineListener | None = None,
         on_delta: Callable[[str | None, str], None] | None = None,
-        recorded: Cursor | None = None,
+        recorded: ReplayCursor | None = None,
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
         resumed: RunResumed | None = None,
@@ -146,13 +146,13 @@ class Orchestrator:
         if recorded is None:
             requirements = self._secrets.conceal_edited(requirements)
         if recorded is None and criteria is not None:
-            told = criteria.model_dump(mode="json")
-            if (concealed := self._secrets.conceal_edited(told)) is not told:
+            data = criteria.model_dump(mode="json")
+            if (concealed := self._secrets.conceal_edited(data)) is not data:
                 criteria = ConvergenceCriteria.model_validate(concealed)
         journal = self._open_journal()
         journal.redact = self._secrets.vault.redact_json
         try:
-            plan_told = self._conceal_plan(given) if given is not None else None
+            redacted_plan = self._conceal_plan(given) if given is not None else None
             forks = start is not None and start.parent is not None and recorded is None
             unstored = self._begin_with(start.memory) if start is not None and forks else {}
             effects = Effects(
@@ -171,8 +171,8 @@ class Orchestrator:
             self._effects = effects
             if self._abort_asked:
                 effects.abort()
-            if start is not None and start.behind is not None:
-                effects.go_on_behind(start.behind, start.memory)
+            if start is not None and start.last_pass is not None:
+                effects.restore_checkpoint(start.last_pass, start.memory)
             self.state = OrchestrationState(
                 ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
             )
@@ -184,7 +184,7 @@ class Orchestrator:
                 simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
                 requirements=requirements,
-                given_plan=plan_told,
+                given_plan=redacted_plan,
                 plan_cut=given.cut if given is not None else (),
             )
             self._announce(task, executor, progress)
@@ -212,16 +212,16 @@ class Orchestrator:
 
         Raises UsageError where a new run's plan holds a token of which nobody knows the secret.
         """
-        told = dump_plan(given)
+        data = dump_plan(given)
         if self._recorded is not None:
-            return told
-        concealed = self._secrets.conceal_edited(told)
+            return data
+        concealed = self._secrets.conceal_edited(data)
         lost = None if self._start is not None else next(self._secrets.lost_in(concealed), None)
         if lost is not None:
             raise UsageError(
                 f"the plan holds {lost}, which stands for a secret that is not known; put the secret there"
             )
-        if concealed is not told:
+        if concealed is not data:
             _put_into(given, concealed)
         return dump_plan(given)
 
@@ -232,7 +232,7 @@ class Orchestrator:
         """
         start = self._start
         if start is None or start.parent is not None:
-            fork = start.told() if start is not None else {}
+            fork = start.record_fields() if start is not None else {}
             try:
                 executor.effects.emit(run_started(task, self.config, executor.effects, self.tools, progress, fork))
             except JournalError as failure:
@@ -289,7 +289,7 @@ def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
         plan.goal, plan.steps[:] = other.goal, other.steps
 
 
-def _recorded_model(recorded: Cursor | None) -> LLMAdapter:
+def _recorded_model(recorded: ReplayCursor | None) -> LLMAdapter:
     if recorded is None:
         raise UsageError("an Orchestrator needs a model; make one with connect('PROVIDER:NAME')")
     return RecordedModel(recorded)

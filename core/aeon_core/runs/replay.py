@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
-from aeon_core.effects.cursor import Cursor, RecordingEnded
 from aeon_core.effects.difference import Difference, ended_early, outcome_missing, record_difference
-from aeon_core.effects.known import recorded_model
+from aeon_core.effects.model_info import recorded_model
+from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.records import Record, RunStarted
@@ -48,7 +48,7 @@ class Replay:
     difference: Difference | None
 
 
-class ComparedLines(Cursor):
+class ComparedLines(ReplayCursor):
     """Recorded lines that say in full where the kernel does something else.
 
     Of the options of a run only those are compared that were recorded: a later version has more, with defaults.

@@ -1,4 +1,4 @@
-"""Resume: a run goes on behind what its journal holds; nothing that was done is done again (Decision 2)."""
+"""Resume: a run continues after what its journal holds; nothing that was done is done again (Decision 2)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from aeon_core.approvals.request import Approver
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.cursor import Cursor
-from aeon_core.effects.known import check_budget, known_models
+from aeon_core.effects.model_info import check_budget, model_infos
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
@@ -103,7 +103,7 @@ class Resumption:
                 on_delta=on_delta,
                 criteria=recorded_criteria(started),
                 resumed=resumed,
-                start=_behind_last_pass(recorded) or recorded_start(started),
+                start=_start_after_last_pass(recorded) or recorded_start(started),
                 secrets=RunSecrets(run_vault(llm, tools, config), lambda: self._lines),
             )
         except BaseException:
@@ -137,19 +137,19 @@ def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResu
     return Resumption(path, llm, *arguments, **more).run()
 
 
-def _behind_last_pass(recorded: Cursor) -> Start | None:
+def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
     """Return where the run stood behind its last pass, and go over the lines up to there; None where none has ended."""
     if (last := recorded.last_pass) is None:
         return None
     try:
-        checkpoint = Checkpoint.behind(last)
+        checkpoint = Checkpoint.after_pass(last)
     except ValidationError as error:
         raise UsageError(f"the pass at seq {last['seq']} cannot be gone on from: {first_problem(error)}") from None
     memory = dict(recorded.first["memory"])
-    for line in recorded.go_behind(last):
+    for line in recorded.skip_to(last):
         if line["type"] == "memory":
             note_memory(memory, line)
-    return Start(checkpoint, memory, behind=last)
+    return Start(checkpoint, memory, last_pass=last)
 
 
 def _resumed(
@@ -159,7 +159,7 @@ def _resumed(
     if unknown:
         raise UsageError(f"{unknown[0]!r} cannot be changed when a run is resumed; fork it instead")
     changed = RunConfig(**{**config.model_dump(exclude_none=True), **options})
-    known = known_models(llm, changed)
+    known = model_infos(llm, changed)
     check_budget(changed, known)
     models = [each.described() for each in known]
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]

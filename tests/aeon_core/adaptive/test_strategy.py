@@ -9,7 +9,7 @@ import pytest
 
 from aeon_core.adaptive.strategy import ReasoningMode, strategy
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.faces import PortModel
+from aeon_core.effects.adapters import EffectModel
 from aeon_core.effects.port import Effects
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, Purpose
@@ -30,8 +30,8 @@ class Asked:
         settings = RunConfig(durability="off", **{"prices": PRICES, **config})
         journal = JournalWriter(None, "r", lambda line: self.lines.append(json.loads(line)))
         effects = Effects(journal, llm=self.model, config=settings)
-        port = PortModel(effects, lambda: (1, None), lambda request, _: self.told.append(request))
-        self.port = port if mode is None else PortModel(effects, port.place, port.on_response, lambda: mode)
+        port = EffectModel(effects, lambda: (1, None), lambda request, _: self.told.append(request))
+        self.port = port if mode is None else EffectModel(effects, port.place, port.on_response, lambda: mode)
 
     def ask(self, purpose: Purpose = "reason", max_tokens: int = 100) -> dict[str, Any]:
         """Ask once; return the request as it is journaled."""

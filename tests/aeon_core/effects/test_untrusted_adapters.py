@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig
-from aeon_core.effects.perform import call_model
+from aeon_core.effects.outcomes import call_model
 from aeon_core.errors import RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from tests.aeon_core.effects.test_models import of, replayed, reply, run
+from tests.aeon_core.effects.test_model_calls import of, replayed, reply, run
 from tests.fakes import ScriptedModel, steps
 
 KEY = "sk-" + "ant-" + "q" * 30
@@ -21,7 +21,7 @@ HUGE = 10**400
 
 @pytest.fixture(autouse=True)
 def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+    monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL, PAID, SCENARIOS, noted
 
 ROOT = Path(__file__).parents[3]
@@ -84,7 +84,7 @@ def different(found: list[Crash]) -> list[Crash]:
     return [crash for (lines, *_), crash in reversed(kept.items()) if lines]
 
 
-def never_waits(_line: Line, _seconds: float) -> None:
+def never_waits(_line: RecordStream, _seconds: float) -> None:
     """Stand in for the wait before a model call is repeated."""
 
 
@@ -164,6 +164,6 @@ def _die(folder: Path, scenario: str, goes_on: bool, places: _Places) -> NoRetur
 
 
 if __name__ == "__main__":
-    Line.wait = never_waits  # type: ignore[method-assign,assignment]
+    RecordStream.wait = never_waits  # type: ignore[method-assign,assignment]
     for crash in _every_crash(Path(sys.argv[1]), sys.argv[2], sys.argv[3] if sys.argv[3:] else None):
         print(json.dumps(asdict(crash)), flush=True)

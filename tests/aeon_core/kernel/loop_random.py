@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.adaptive.profile import DIMENSIONS
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.plan.refinement import RefinementLedger
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, add, call
@@ -183,7 +183,7 @@ def run(told: dict[str, Any], ttl: int, journal: Any = False) -> Ran:
 
 def replay(ran: Ran, ttl: int) -> tuple[RunResult, bool]:
     """Return what the same records give without a model, and whether all of them were gone over."""
-    cursor = Cursor(ran.records)
+    cursor = ReplayCursor(ran.records)
     config = RunConfig(ttl=ttl, durability="off")
     result = Orchestrator(None, tools(), config=config, recorded=cursor).run(TASK)
     return result, cursor.exhausted

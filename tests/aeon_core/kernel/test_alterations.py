@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.cursor import Cursor
 from aeon_core.effects.difference import NOT_COMPARED
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.records import Record
 from aeon_core.runs.replay import recorded_lines, replay_lines
@@ -33,7 +33,7 @@ Compared = dict[str, list[tuple[dict[str, Any], Record]]]
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
     folder = tmp_path_factory.mktemp("recorded")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Line, "wait", never_waits)
+        patch.setattr(RecordStream, "wait", never_waits)
         for name in RUN_NAMES:
             RUNS[name](folder / f"{name}.jsonl")
     return {name: recorded_lines(folder / f"{name}.jsonl") for name in RUN_NAMES}
@@ -123,16 +123,16 @@ def test_any_value_that_came_from_outside_is_noticed_when_it_is_altered(
 def compared(recorded: dict[str, Records]) -> Compared:
     """Each recorded line that is no outcome, beside the record that the kernel emits there."""
     found: Compared = {name: [] for name in RUN_NAMES}
-    expect = Cursor.expect
+    expect = ReplayCursor.expect
     for name, records in recorded.items():
 
-        def beside(self: Cursor, record: Record, name: str = name) -> int:
+        def beside(self: ReplayCursor, record: Record, name: str = name) -> int:
             if (line := self.peek()) is not None and not is_outcome(line):
                 found[name].append((line, record.model_copy(deep=True)))
             return expect(self, record)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Cursor, "expect", beside)
+            patch.setattr(ReplayCursor, "expect", beside)
             assert replay_lines(pickle.loads(pickle.dumps(records))).difference is None
     return found
 
@@ -144,11 +144,11 @@ def test_any_value_that_the_kernel_made_is_noticed_when_it_is_altered(compared: 
     for line, record in compared[name]:
         if line["type"] == "run_started":
             continue
-        Cursor([line]).expect(record)
+        ReplayCursor([line]).expect(record)
         for what, changed in altered(line):
             tried += 1
             try:
-                Cursor([changed]).expect(record)
+                ReplayCursor([changed]).expect(record)
             except ReplayMismatchError:
                 continue
             missed.append(what)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from aeon_core.journal.history import open_run
 from aeon_core.journal.records import MemoryRecord
 from aeon_core.journal.recovery import reopen
@@ -42,7 +42,7 @@ def crashed(request: pytest.FixtureRequest, memory: Path) -> Crashed:
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 def test_a_run_was_killed_at_every_write_and_sync_and_no_process_of_it_is_left(crashed: Crashed) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.crash_checks import Ending, Whole, copied, goes_on_to_the_same, read, torn, whole_lines
 from tests.aeon_core.kernel.crashes import Crash, crashes, different, never_waits
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL
@@ -19,7 +19,7 @@ Again = tuple[Whole, Path, list[Crash]]
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 TORN = b'{"v":1,"seq":99,"ts":"2026-11-20T09:30:00.123456Z","run":"r","type":"x"}'

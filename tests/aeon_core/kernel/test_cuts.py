@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_run
 from aeon_core.journal.reader import read_records
@@ -40,7 +40,7 @@ WHOLLY = 320
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 @pytest.fixture(scope="module")

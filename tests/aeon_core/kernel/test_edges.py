@@ -22,7 +22,7 @@ from aeon_core import (
     ToolRegistry,
     tool,
 )
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.entities import LogEntry, ToolCall
 from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
@@ -97,7 +97,7 @@ def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> N
 
 
 def test_network_errors_of_ones_own_adapter_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+    monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
     model = ScriptedModel(plan=[TimeoutError("slow"), ConnectionResetError("gone"), steps(add(1, 1))], answer="2")
     result, _ = run(model)
     assert result.status == "completed"
@@ -317,7 +317,7 @@ def test_the_cycle_that_an_abort_cuts_is_written_with_the_reason_and_replays() -
     cycle = of(records, "cycle")[-1]
     assert cycle["errors"][-1]["error_type"] == "RunAborted"
     assert len(cycle["supervisor_actions"]) == 2
-    cursor = Cursor(records)
+    cursor = ReplayCursor(records)
     again = Orchestrator(None, config=OFF, recorded=cursor).run("t", dict(plan))
     assert cursor.exhausted
     assert again == result
@@ -332,7 +332,7 @@ def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp
     )
     result = Orchestrator(model, config=OFF, memory=Dict(k="v"), journal=path).run("t")
     assert result.exit_code == 3
-    cursor = Cursor(read_records(path, plans=False))
+    cursor = ReplayCursor(read_records(path, plans=False))
     again = Orchestrator(None, config=OFF, recorded=cursor).run("t")
     assert again == result
     assert cursor.exhausted

@@ -331,7 +331,8 @@ def test_an_empty_reply_or_a_refusal_fails_the_reasoning_step(reply: Any) -> Non
 def no_wait(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waits: list[float] = []
     monkeypatch.setattr(
-        "aeon_core.effects.line.Line.wait", lambda self, seconds: None if self.recording else waits.append(seconds)
+        "aeon_core.effects.record_stream.RecordStream.wait",
+        lambda self, seconds: None if self.recording else waits.append(seconds),
     )
     return waits
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.crash_checks import Whole, copied, goes_on_to_the_same, read
 from tests.aeon_core.kernel.crashes import Crash, crashes, different, never_waits
 from tests.aeon_core.kernel.scenarios import ACTED, ASKED, JOURNAL, OTHER, PAID, PARENT, SCENARIOS, ForkScenario, noted
@@ -18,7 +18,7 @@ Forked = tuple[Whole, Path, list[Crash]]
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 @pytest.fixture(scope="module")

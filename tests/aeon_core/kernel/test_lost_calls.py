@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core import RunResult
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.replay import replay
 from tests.aeon_core.kernel.crashes import never_waits
@@ -21,7 +21,7 @@ SHORT = SCENARIOS["short"]
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 def cut_in(folder: Path, purpose: str, records: Records) -> dict[str, Any]:

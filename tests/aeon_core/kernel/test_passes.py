@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunConfig, RunResult
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel, add
@@ -190,7 +190,7 @@ def test_an_expired_run_has_scores_from_the_engine_and_tells_where_it_ended(ttl:
 
 def test_a_run_of_several_passes_replays_without_a_model() -> None:
     result, records = run(model(plan=plan(by=0), refine=MENDED))
-    cursor = Cursor(records)
+    cursor = ReplayCursor(records)
     config = RunConfig(durability="off", single_pass=False)
     again = Orchestrator(None, config=config, recorded=cursor).run(TASK)
     assert cursor.exhausted

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aeon_core.config.schema import Durability
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from aeon_core.runs.resume import finished_result
 from tests.aeon_core.kernel.crash_checks import (
     Records,
@@ -91,7 +91,7 @@ def power_cuts(folder: Path, name: str, durability: Durability) -> list[PowerCut
 
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", never_waits)
+    monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
 @pytest.fixture

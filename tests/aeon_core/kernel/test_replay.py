@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, Orchestrator, RunConfig, tool
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import ReplayMismatchError
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from tests.aeon_core.kernel.test_execution import no_wait, of, run
@@ -45,7 +45,7 @@ def test_a_replay_emits_the_same_records_and_ends_in_the_same_result(
 
 
 def replay(records: list[dict[str, Any]], *, ttl: int = 50, plan: Any = None) -> Any:
-    cursor = Cursor(records)
+    cursor = ReplayCursor(records)
     orchestrator = Orchestrator(
         None, config=RunConfig(single_pass=True, ttl=ttl, durability="off"), recorded=cursor, tools=default_registry()
     )
@@ -77,7 +77,7 @@ def test_nothing_is_invoked_in_a_replay() -> None:
     registry.register(count)
     plan = steps({"tool": "count", "arguments": {}})
     _, records = run(ScriptedModel(answer="x"), dict(plan), tools=registry)
-    cursor = Cursor(records)
+    cursor = ReplayCursor(records)
     config = RunConfig(single_pass=True, durability="off")
     orchestrator = Orchestrator(None, tools=registry, config=config, recorded=cursor)
     result = orchestrator.run("a task", dict(plan))
@@ -89,6 +89,6 @@ def test_a_mismatch_names_the_record_and_shows_the_difference() -> None:
     _, records = run(ScriptedModel(plan=steps(add(1, 1)), answer="x"))
     from aeon_core.journal.records import MemoryRecord
 
-    cursor = Cursor(of(records, "memory"))
+    cursor = ReplayCursor(of(records, "memory"))
     with pytest.raises(ReplayMismatchError, match=r"memory\.value\.result was 2, is now 7"):
         cursor.expect(MemoryRecord(key="s1", value={"result": 7}))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aeon_core import Orchestrator, RunConfig, RunResult
 from aeon_core.adaptive.profile import DIMENSIONS, contradictions
 from aeon_core.adaptive.profiling import PROFILE_SCHEMA, read_profile
-from aeon_core.effects.line import Line
+from aeon_core.effects.record_stream import RecordStream
 from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
@@ -250,7 +250,7 @@ def test_what_the_rules_know_converges_in_one_pass(task: str, answer: str) -> No
 
 @pytest.mark.parametrize("name", ["default", "malformed", "broken", "rambling", "missing-tool", "flaky", "hostile"])
 def test_an_open_task_is_worked_out_in_a_second_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "wait", lambda *_: None)
+    monkeypatch.setattr(RecordStream, "wait", lambda *_: None)
     result = run(API, name)
     assert (result.status, result.passes) == ("converged", 2)
     assert "Operations: GET lists or reads, POST adds" in (result.answer or "")

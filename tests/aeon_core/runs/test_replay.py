@@ -41,7 +41,7 @@ FROM_OUTSIDE = {
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
     folder = tmp_path_factory.mktemp("recorded")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+        patch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
         for name, run in RUNS.items():
             run(folder / f"{name}.jsonl")
     return {name: recorded_lines(folder / f"{name}.jsonl") for name in RUNS}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.perform import invoke_tool
+from aeon_core.effects.outcomes import invoke_tool
 from aeon_core.errors import ToolError
 from aeon_core.redaction import redact_text
 from aeon_core.tools.base import Tool

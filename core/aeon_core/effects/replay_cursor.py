@@ -19,7 +19,7 @@ class RecordingEnded(ReplayMismatchError):
     """A replay has gone over all that was recorded, and the run had not ended there."""
 
 
-class Cursor:
+class ReplayCursor:
     """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits.
 
     What a run_resumed took back is left out, and so are calls that were made again for a secret and labels that a
@@ -68,7 +68,7 @@ class Cursor:
         ended = (line for line in reversed(self._lines) if line["type"] == "pass" and line.get("standing"))
         return next(ended, None)
 
-    def go_behind(self, line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    def skip_to(self, line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Go over all lines up to one of them, without comparing; return them."""
         self._next = next(place for place, each in enumerate(self._lines) if each is line) + 1
         return self._lines[: self._next]
@@ -127,7 +127,7 @@ class Cursor:
 class RecordedModel(LLMAdapter):
     """The model of a replay: it has a name, and nothing to say that was not recorded."""
 
-    def __init__(self, recorded: Cursor) -> None:
+    def __init__(self, recorded: ReplayCursor) -> None:
         self.model = str(recorded.first["model"])
         self.simulated = bool(recorded.first.get("simulated"))
 

@@ -1,4 +1,4 @@
-"""What the kernel's parts see of the port: a model and a memory like any other."""
+"""The port as the kernel's parts see it: a model and a memory like any other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aeon_core.prompts.shaping import shaped
 
 
 @dataclass
-class PortModel(LLMAdapter):
+class EffectModel(LLMAdapter):
     """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
 
     `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026).
@@ -35,7 +35,7 @@ class PortModel(LLMAdapter):
 
 
 @dataclass
-class PortMemory(Memory):
+class EffectMemory(Memory):
     """The memory behind the port (core FR-018). A search leaves out what is under `hidden` keys."""
 
     effects: Effects

@@ -1,4 +1,4 @@
-"""The line of a run's records: those that were recorded are gone over, those past them are appended."""
+"""The stream of a run's records: recorded ones are compared, those after them are appended."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from aeon_core.config.schema import Durability
-from aeon_core.effects.cursor import Cursor, RecordingEnded
-from aeon_core.effects.seal import ENDINGS, Seal
+from aeon_core.effects.outcome_digest import ENDINGS, OutcomeDigest
+from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import LLMRecord, Record, RunFinished, RunResumed, ToolRecord
 from aeon_core.journal.writer import JournalWriter
 
 
-class Line:
+class RecordStream:
     """Where the run is among its records, and whether a person has asked it to end."""
 
     def __init__(
         self,
         journal: JournalWriter,
-        recorded: Cursor | None,
+        recorded: ReplayCursor | None,
         durability: Durability,
         *,
         replays: bool = False,
@@ -40,8 +40,8 @@ class Line:
         self._durability = durability
         self.calls = 0
         """How many calls of models and tools were begun."""
-        self._seal = Seal()
-        self._sealed_repeats = 0
+        self._digest = OutcomeDigest()
+        self._digested_repeats = 0
         self._repeats_appended = 0
 
     @property
@@ -59,10 +59,10 @@ class Line:
         """The seq of the next line."""
         return self._recorded.seq if self._recorded is not None and self.recording else self.journal.seq
 
-    def go_on_behind(self, line: Mapping[str, Any]) -> None:
-        """Go on from a `pass` line."""
-        self._seal.go_on_from(str(line["outcomes"]))
-        self._sealed_repeats = len(self.repeats)
+    def restore_checkpoint(self, line: Mapping[str, Any]) -> None:
+        """Restore the state of a `pass` line."""
+        self._digest.restore(str(line["outcomes"]))
+        self._digested_repeats = len(self.repeats)
 
     def resumes_from(self, seq: int) -> None:
         """Say that a run which ends now goes on from that seq when it is resumed."""
@@ -96,23 +96,23 @@ class Line:
         if self._resumed is not None:
             self.changes()
         self.journal.append(record)
-        self._seal.count(record, self.journal.body)
+        self._digest.count(record, self.journal.body)
         self._repeats_appended += record.state == "finished"
 
-    def _seal_repeats(self) -> None:
+    def _digest_repeats(self) -> None:
         repeats = self.repeats
-        for line in repeats[self._sealed_repeats :]:
-            self._seal.count_line(line)
-        self._sealed_repeats = len(repeats)
+        for line in repeats[self._digested_repeats :]:
+            self._digest.count_line(line)
+        self._digested_repeats = len(repeats)
 
     def emit(self, record: Record) -> int:
         """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
         if self._recorded is not None:
-            self._seal_repeats()
+            self._digest_repeats()
         if self._recorded is not None and self.recording:
             line = self.ahead()
-            seq = self._recorded.expect(self._seal.on(record))
-            self._seal.count_line(line)
+            seq = self._recorded.expect(self._digest.on(record))
+            self._digest.count_line(line)
             if self._replays:
                 self.journal.append(record)
             return seq
@@ -122,9 +122,9 @@ class Line:
             self.changes()
         if isinstance(record, RunFinished):
             record = self._with_place_to_resume(record)
-        record = self._seal.on(record)
+        record = self._digest.on(record)
         seq = self.journal.append(record)
-        self._seal.count(record, self.journal.body)
+        self._digest.count(record, self.journal.body)
         self.appended += 1
         if self._durability != "off" and record.tag in ENDINGS:
             self.journal.sync()

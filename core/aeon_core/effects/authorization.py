@@ -1,4 +1,4 @@
-"""What stands before a tool's call: the policy, and a person where it says so. Bound to the final arguments."""
+"""Authorization of a tool call: by the policy, and by a person where it asks for one. Bound to the final arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
 
 
-def permitted(
+def authorize_call(
     effects: Effects,
     policy: Policy,
     tool: Tool,

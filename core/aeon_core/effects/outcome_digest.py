@@ -1,4 +1,4 @@
-"""A seal on what came from outside: a run that is gone over again is held to all of it, used or not."""
+"""A digest of what came from outside: a replayed run must reproduce all of it, used or not."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DURATION = re.compile(rb'"\w*_ms":[-+.\deE]+,?')
 """A key with its number; within a text the quotes would be escaped."""
 
 
-class Seal:
+class OutcomeDigest:
     """Folds every outcome into one number: of models, tools, approvals, policy, and of a memory that others write."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
 
-    def go_on_from(self, outcomes: str) -> None:
+    def restore(self, outcomes: str) -> None:
         """Go on from the number that the record of a pass holds."""
         self._sha256 = hashlib.sha256(outcomes.encode())
 
@@ -34,7 +34,7 @@ class Seal:
         if record.tag not in ENDINGS:
             return record
         outcomes = self._sha256.hexdigest()
-        self.go_on_from(outcomes)
+        self.restore(outcomes)
         return record.model_copy(update={"outcomes": outcomes})
 
     def count(self, record: Record, body: bytes) -> None:

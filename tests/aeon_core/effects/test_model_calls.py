@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, LLMError, LLMResponse, Orchestrator, RunConfig, RunResult
-from aeon_core.effects.cursor import Cursor
+from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.chain import ModelChain
@@ -34,7 +34,7 @@ def run(model: LLMAdapter, *, approver: Any = None, plan: Any = PLAN, **config: 
 
 
 def replayed(records: Records, **config: Any) -> RunResult:
-    cursor = Cursor(records)
+    cursor = ReplayCursor(records)
     given: dict[str, Any] = {"single_pass": True, "durability": "off", "prices": PRICES, **config}
     result = Orchestrator(None, config=RunConfig(**given), recorded=cursor).run("a task", json.loads(json.dumps(PLAN)))
     assert cursor.exhausted
@@ -47,7 +47,7 @@ def of(records: Records, kind: str, **fields: Any) -> Records:
 
 @pytest.fixture
 def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.effects.line.Line.wait", lambda self, seconds: None)
+    monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
 
 
 def test_every_call_is_priced_from_the_providers_numbers_failed_ones_and_repairs_included(no_wait: None) -> None:

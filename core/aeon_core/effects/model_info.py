@@ -14,7 +14,7 @@ from aeon_core.llm.chain import ModelChain
 
 
 @dataclass(frozen=True)
-class KnownModel:
+class ModelInfo:
     """What is known of a model when the run starts; as recorded, where it is recorded."""
 
     model: str
@@ -36,10 +36,10 @@ class KnownModel:
         }
 
 
-def known_models(llm: LLMAdapter, config: RunConfig) -> list[KnownModel]:
+def model_infos(llm: LLMAdapter, config: RunConfig) -> list[ModelInfo]:
     """Return what is known of a run's models: by the configuration, by the adapters, by the catalogue."""
     judge = llm.judge if isinstance(llm, ModelChain) else None
-    return [_known(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
+    return [_model_info(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
 
 
 def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
@@ -47,21 +47,21 @@ def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
     return llm.all if isinstance(llm, ModelChain) else [llm]
 
 
-def _known(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> KnownModel:
+def _model_info(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> ModelInfo:
     price = FREE if adapter.simulated else price_of(adapter.model, config.prices)
     window = config.context_window or adapter.context_window or context_window_of(adapter.model)
-    return KnownModel(adapter.model, adapter.simulated, price, window, judges)
+    return ModelInfo(adapter.model, adapter.simulated, price, window, judges)
 
 
-def recorded_model(entry: Mapping[str, Any]) -> KnownModel:
+def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
     """Return what `run_started` says of a model."""
     price, simulated = entry.get("price"), entry.get("simulated") is True
     known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
     judges = entry.get("judges") is True
-    return KnownModel(entry["model"], simulated, known, entry.get("context_window"), judges)
+    return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges)
 
 
-def check_budget(config: RunConfig, models: Sequence[KnownModel]) -> None:
+def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
     """Raise UsageError where there is a budget and the price of a model is not known: it could not be kept."""
     unpriced = [known.model for known in models if known.price is None]
     if config.budget is not None and unpriced:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aeon_core import Plan, ToolRegistry
+from aeon_core.evaluation.current_plan import current_plan
 from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.standing import standing
 from aeon_core.judge.asking import ask_of
 from tests.aeon_core.plan.refining import act, applied, plan_of, step
 from tests.fakes import ScriptedModel
@@ -19,7 +19,7 @@ ANEW: dict[str, Any] = {"steps": [{"step_id": "n1", "description": "add 5 and 10
 
 
 def ids(plan: Plan) -> list[str]:
-    return [each.step_id for each in standing(plan).walk()]
+    return [each.step_id for each in current_plan(plan).walk()]
 
 
 def done(plan: Plan) -> Plan:
@@ -42,7 +42,7 @@ def test_parts_that_a_stand_in_still_takes_up_stay() -> None:
     kept = applied(HALVES, act("step_mark_invalid", "p2", description="another way")).plan
 
     assert ids(kept) == ["p", "p1", "p2", "p-r1", "p2-r1"]
-    assert standing(kept) is kept
+    assert current_plan(kept) is kept
 
 
 def test_a_stand_in_that_is_expanded_again_leaves_out_all_that_was_before_it() -> None:

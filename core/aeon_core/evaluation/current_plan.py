@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aeon_core.plan.models import Plan, PlanStep
 
 
-def standing(plan: Plan) -> Plan:
+def current_plan(plan: Plan) -> Plan:
     """Return the plan without the substeps of replaced steps that no stand-in takes up; itself where there are none.
 
     What became of them counts no more: the stand-in has parts of its own (adaptive FR-069).

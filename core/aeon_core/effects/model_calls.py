@@ -10,12 +10,12 @@ from typing import Any, Literal, cast
 
 from aeon_core.budget import Budget, CostCeilingReached, request_tokens_at_most
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.cursor import RecordedModel
-from aeon_core.effects.known import KnownModel, adapters_of, check_budget, known_models, recorded_model
-from aeon_core.effects.line import Line
-from aeon_core.effects.perform import ModelOutcome, call_model
+from aeon_core.effects.context_window import ContextWindow
+from aeon_core.effects.model_info import ModelInfo, adapters_of, check_budget, model_infos, recorded_model
+from aeon_core.effects.outcomes import ModelOutcome, call_model
+from aeon_core.effects.record_stream import RecordStream
+from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
-from aeon_core.effects.window import ContextWindow
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
@@ -26,12 +26,12 @@ from aeon_core.llm.retry import attempts
 logger = logging.getLogger("aeon")
 
 Deltas = Callable[[str | None, str], None]
-AskToLift = Callable[[CostCeilingReached, "Call"], float | None]
+AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
 """Asks a person at the ceiling; returns the new limit in US dollars, None where it stands."""
 
 
 @dataclass
-class Call:
+class ModelCall:
     """One model call: its request, its place, and how often it was tried."""
 
     call_id: str
@@ -46,12 +46,12 @@ class Call:
     outcome: ModelOutcome = field(default_factory=lambda: ModelOutcome(None, None))
 
 
-class Models:
+class ModelCalls:
     """The models of one run. `usage` and `cost_usd` are the totals of all attempts, failed ones included."""
 
     def __init__(
         self,
-        line: Line,
+        line: RecordStream,
         llm: LLMAdapter,
         config: RunConfig,
         secrets: RunSecrets,
@@ -60,13 +60,13 @@ class Models:
         on_delta: Deltas | None,
         ask_to_lift: AskToLift,
     ) -> None:
-        self._line = line
+        self._stream = line
         self._secrets = secrets
         self._adapters = adapters_of(llm)
         self._on_delta = on_delta
         self._ask_to_lift = ask_to_lift
         if recorded is None:
-            self.known = known_models(llm, config)
+            self.known = model_infos(llm, config)
             self.prices = price_date() if any(known.price for known in self.known) else None
             check_budget(config, self.known)
         else:
@@ -95,7 +95,7 @@ class Models:
         return self._cost_usd
 
     @property
-    def model(self) -> KnownModel:
+    def model(self) -> ModelInfo:
         """The model in use."""
         return self.known[self._index]
 
@@ -105,38 +105,38 @@ class Models:
         used = self.known[: self._index + 1]
         return any(known.simulated for known in self.known if known.judges or known in used)
 
-    def standing(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return where they stand, as plain JSON: what `restore` takes."""
         return {
-            "calls": self._line.calls,
+            "calls": self._stream.calls,
             "index": self._index,
             "changed": self._changed,
-            "repeated": self._line.repeats_so_far,
+            "repeated": self._stream.repeats_so_far,
             "usage": dict(self.usage),
             "cost_usd": self.cost_usd,
-            "budget": self._budget.standing(),
+            "budget": self._budget.state(),
             "windows": [window.measure() for window in self._windows],
         }
 
-    def restore(self, standing: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from where they stood: nothing that was spent before is forgotten."""
-        for change in self._line.recorded_changes[: standing["changed"]]:
+        for change in self._stream.recorded_changes[: state["changed"]]:
             self._take(change)
-        self._line.calls = standing["calls"]
-        self._changed, self._index = standing["changed"], standing["index"]
-        self._repeated = standing.get("repeated", 0)
-        self._usage, self._cost_usd = dict(standing["usage"]), standing["cost_usd"]
-        self._budget.restore(standing["budget"])
-        for window, measure in zip(self._windows, standing["windows"], strict=True):
+        self._stream.calls = state["calls"]
+        self._changed, self._index = state["changed"], state["index"]
+        self._repeated = state.get("repeated", 0)
+        self._usage, self._cost_usd = dict(state["usage"]), state["cost_usd"]
+        self._budget.restore(state["budget"])
+        for window, measure in zip(self._windows, state["windows"], strict=True):
             window.restore(measure)
 
-    def complete(self, call: Call) -> LLMResponse:
+    def complete(self, call: ModelCall) -> LLMResponse:
         """Return the reply of the first model that gives one, each tried at most three times (core FR-048).
 
         A model that failed for good is not asked again in this run.
         Where one of them judges, no other is asked to. Raises LLMError, RunAborted, CostCeilingReached.
         """
-        begins_at, self._line.model_failed = self._line.next_seq, False
+        begins_at, self._stream.model_failed = self._stream.next_seq, False
         if call.request.purpose in JUDGING and self.known[-1].judges:
             return self._judged(call)
         while True:
@@ -144,21 +144,21 @@ class Models:
                 return self._with_attempts(call)
             except LLMError as error:
                 if self._index + 1 >= sum(not known.judges for known in self.known):
-                    self._line.model_failed = True
-                    self._line.resumes_from(begins_at)
+                    self._stream.model_failed = True
+                    self._stream.resumes_from(begins_at)
                     raise
                 failed, self._index = self.model.model, self._index + 1
                 message = f"{failed} failed: {error.message}; going on with {self.model.model}"
                 self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
 
-    def _judged(self, call: Call) -> LLMResponse:
+    def _judged(self, call: ModelCall) -> LLMResponse:
         used, self._index = self._index, len(self.known) - 1
         try:
             return self._with_attempts(call)
         finally:
             self._index = used
 
-    def _with_attempts(self, call: Call) -> LLMResponse:
+    def _with_attempts(self, call: ModelCall) -> LLMResponse:
         def failed(error: LLMError, wait: float | None) -> None:
             if call.outcome.error is error:
                 more = {} if wait is None else {"retry_in_s": wait}
@@ -168,13 +168,13 @@ class Models:
             return attempts(
                 lambda _: self._attempt(call),
                 on_retry=lambda _, error, wait: failed(error, wait),
-                sleep=self._line.wait,
+                sleep=self._stream.wait,
             )
         except LLMError as error:
             failed(error, None)
             raise
 
-    def _attempt(self, call: Call) -> LLMResponse:
+    def _attempt(self, call: ModelCall) -> LLMResponse:
         self._begin(call)
         while (lost := call.outcome.error) is not None and lost.context.get("lost"):
             # Its reserve stays held. It is none of the attempts that a model may take, and nothing is waited for.
@@ -184,7 +184,7 @@ class Models:
             raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
         return self._replied(call, call.outcome.response)
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: ModelCall) -> None:
         """Make an attempt, and keep its outcome."""
         self._change()
         self._count_repeats()
@@ -195,12 +195,12 @@ class Models:
         call.attempt += 1
         named = {"model": self.model.model} if len(self.known) > 1 else {}
         priced = {} if reserved is None else {"reserved_usd": reserved}
-        begun = self._line.recording
-        self._line.emit(_record(call, "started", request=described, **named, **priced))
+        begun = self._stream.recording
+        self._stream.emit(_record(call, "started", request=described, **named, **priced))
         call.described = described
         call.outcome = self._performed(call, request, begun=begun)
 
-    def _replied(self, call: Call, response: LLMResponse) -> LLMResponse:
+    def _replied(self, call: ModelCall, response: LLMResponse) -> LLMResponse:
         self._windows[self._index].learn(call.described, response.usage)
         self._finish(call, response=response.model_dump(exclude_none=True), usage=response.usage)
         for message in response.notices:
@@ -209,7 +209,7 @@ class Models:
 
     def _change(self) -> None:
         """Go on with what was said anew when the run was resumed: another budget, other models."""
-        changes = self._line.changes()
+        changes = self._stream.changes()
         for change in changes[self._changed :]:
             self._take(change)
         self._changed = len(changes)
@@ -223,11 +223,11 @@ class Models:
             self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
             self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
 
-    def _performed(self, call: Call, request: LLMRequest, *, begun: bool) -> ModelOutcome:
+    def _performed(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
         """Return what the attempt gave. `begun` says that an earlier process had begun it already."""
-        self._line.follow_abort(in_a_cycle=True)
+        self._stream.follow_abort(in_a_cycle=True)
         key = {"call_id": call.call_id, "state": "finished", "attempt": call.attempt}
-        if line := self._line.outcome("llm", key):
+        if line := self._stream.outcome("llm", key):
             took, cost_usd = line.get("latency_ms", 0.0), line.get("cost_usd")
             if "error" in line:
                 return ModelOutcome(None, _recorded_error(line["error"], line.get("usage")), took, cost_usd)
@@ -244,7 +244,7 @@ class Models:
             return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
             request.on_delta = _guarded(listener, call)
-        outcome = call_model(adapter, request, self._line.aborted, self._secrets.conceal)
+        outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
         usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
         if outcome.error is not None and (call.begun or (usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
@@ -264,8 +264,8 @@ class Models:
         """
         described = dict(started["request"])
         request = LLMRequest(purpose=started["purpose"], **described)
-        call_id = f"{started['call_id']}.{self._line.repeats_so_far + 1}"
-        call = Call(call_id, request, started["pass"], started.get("step_id"), attempt=1)
+        call_id = f"{started['call_id']}.{self._stream.repeats_so_far + 1}"
+        call = ModelCall(call_id, request, started["pass"], started.get("step_id"), attempt=1)
         tokens, price = request_tokens_at_most(self._secrets.shown(described)), self.model.price
         reserved = {"reserved_usd": price.worst_case(tokens, request.max_tokens) if price is not None else 0.0}
         try:
@@ -274,25 +274,25 @@ class Models:
         except (LostSecretError, CostCeilingReached) as error:
             return error.message
         again = {"repeats": started["call_id"], **reserved}
-        self._line.append(_record(call, "started", request=described, **again))
+        self._stream.append(_record(call, "started", request=described, **again))
         adapter = self._adapters[self._index]
-        call.outcome = outcome = call_model(adapter, live, self._line.aborted, self._secrets.conceal)
+        call.outcome = outcome = call_model(adapter, live, self._stream.aborted, self._secrets.conceal)
         response, failure = outcome.response, outcome.error
         usage = response.usage if response is not None else _usage_of(failure)
-        told = {"usage": usage, "cost_usd": self._cost(usage), "latency_ms": outcome.latency_ms, **again}
+        outcome_fields = {"usage": usage, "cost_usd": self._cost(usage), "latency_ms": outcome.latency_ms, **again}
         if response is not None:
-            told["response"] = response.model_dump(exclude_none=True)
+            outcome_fields["response"] = response.model_dump(exclude_none=True)
         elif failure is not None:
-            told["error"] = _describe_error(failure)
-        finished = _record(call, "finished", **told)
-        self._line.append(finished)
+            outcome_fields["error"] = _describe_error(failure)
+        finished = _record(call, "finished", **outcome_fields)
+        self._stream.append(finished)
         self._count(finished.usage, finished.cost_usd)
         self._budget.settle(finished.cost_usd)
         return None if failure is None else failure.message
 
     def _count_repeats(self) -> None:
         """Count what recorded calls have cost that were made again for a secret."""
-        for line in self._line.repeats[self._repeated :]:
+        for line in self._stream.repeats[self._repeated :]:
             self._repeated += 1
             if line["type"] == LLMRecord.tag:
                 with contextlib.suppress(CostCeilingReached):
@@ -313,7 +313,7 @@ class Models:
         price = self.model.price
         return None if price is None or usage is None else price.cost(usage)
 
-    def _finish(self, call: Call, *, usage: Mapping[str, Any] | None, **fields: Any) -> None:
+    def _finish(self, call: ModelCall, *, usage: Mapping[str, Any] | None, **fields: Any) -> None:
         outcome = call.outcome
         self._count_repeats()
         self._count(usage, outcome.cost_usd)
@@ -321,13 +321,13 @@ class Models:
             self._cost_usd = None
         free = outcome.cost_usd is None and _is_free(outcome)
         self._budget.settle(0.0 if free else outcome.cost_usd, partly=_is_partial(outcome))
-        told = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
-        self._line.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **told))
-        self._line.sync("full")
+        outcome_fields = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
+        self._stream.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **outcome_fields))
+        self._stream.sync("full")
         if self._budget.warning_due():
-            self._notice(call, "budget_warning", self._budget.told())
+            self._notice(call, "budget_warning", self._budget.summary())
 
-    def _reserve(self, described: dict[str, Any], request: LLMRequest, call: Call) -> float | None:
+    def _reserve(self, described: dict[str, Any], request: LLMRequest, call: ModelCall) -> float | None:
         """Set the worst case of the call aside; return it in US dollars. Raises CostCeilingReached."""
         if self._budget.limit_usd is None:
             return None
@@ -336,26 +336,26 @@ class Models:
             price = self.model.price
             tokens = request_tokens_at_most(self._secrets.shown(described))
             worst = price.worst_case(tokens, request.max_tokens) if price is not None else 0.0
-        asked_at = self._line.next_seq
+        asked_at = self._stream.next_seq
         while True:
             try:
                 self._budget.reserve(worst)
             except CostCeilingReached as ceiling:
                 limit = self._ask_to_lift(ceiling, call)
                 if limit is None or limit <= (self._budget.limit_usd or 0.0):
-                    self._line.resumes_from(asked_at)
+                    self._stream.resumes_from(asked_at)
                     raise
                 self._budget.limit_usd = limit
             else:
                 return worst
 
     def _recorded_reserve(self) -> float | None:
-        line = self._line.ahead() if self._line.recording else {}
+        line = self._stream.ahead() if self._stream.recording else {}
         held = line.get("subject", {}) if line.get("type") == "approval" else line
         reserved = held.get("reserved_usd")
         return float(reserved) if isinstance(reserved, int | float) else None
 
-    def _fitted(self, call: Call) -> LLMRequest:
+    def _fitted(self, call: ModelCall) -> LLMRequest:
         """Return the request with room for a reply in the model's context window. Raises LLMError for one without."""
         window = self._windows[self._index]
         fitted = window.fitted(_describe(call.request))
@@ -366,13 +366,13 @@ class Models:
             self._notice(call, "context_window", fitted.notice, data)
         return replace(call.request, max_tokens=fitted.max_tokens)
 
-    def _notice(self, call: Call, kind: Any, message: str, data: dict[str, Any] | None = None) -> None:
-        self._line.emit(
+    def _notice(self, call: ModelCall, kind: Any, message: str, data: dict[str, Any] | None = None) -> None:
+        self._stream.emit(
             NoticeRecord(kind=kind, pass_number=call.pass_number, step_id=call.step_id, message=message, data=data)
         )
 
 
-def _record(call: Call, state: Literal["started", "finished"], **fields: Any) -> LLMRecord:
+def _record(call: ModelCall, state: Literal["started", "finished"], **fields: Any) -> LLMRecord:
     return LLMRecord(
         call_id=call.call_id,
         state=state,
@@ -427,7 +427,7 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
     )
 
 
-def _guarded(listener: Deltas, call: Call) -> Callable[[str], None]:
+def _guarded(listener: Deltas, call: ModelCall) -> Callable[[str], None]:
     """Return what hands text on to a listener, whose failure is no failure of the call."""
 
     def listen(text: str) -> None:

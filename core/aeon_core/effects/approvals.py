@@ -57,7 +57,7 @@ def review(
     problem: dict[str, Any] = {}
     while True:
         shown = {**subject, **problem}
-        answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.unasked, point))
+        answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.auto_approval, point))
         if answer.decision == "abort":
             why = f": {answer.feedback}" if answer.feedback else ""
             raise RunAborted(f"the question about the {point} was answered with abort{why}")
@@ -67,7 +67,7 @@ def review(
         if (label := _label(point, subject, answer, pass_number)) is not None:
             effects.emit(label)
         if answer.decision != "edit":
-            return _otherwise(answer, before, report)
+            return _requested_change(answer, before, report)
         try:
             return _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
         except ValidationError as error:
@@ -101,15 +101,15 @@ def _edited(edit: PlanEdit, plan: Plan, known: list[str] | None, point: Point, p
     return Review(plan=edited, requirements=changed)
 
 
-def _otherwise(answer: ApprovalDecision, before: Plan | None, report: SemanticValidationReport) -> Review | None:
+def _requested_change(answer: ApprovalDecision, before: Plan | None, report: SemanticValidationReport) -> Review | None:
     if answer.decision == "reject":
-        return Review(report=with_words(report, answer.feedback or "a person rejected it, without saying why"))
+        return Review(report=with_feedback(report, answer.feedback or "a person rejected it, without saying why"))
     if answer.decision == "replay" and before is not None:
         return Review(plan=before)
     return Review(accepted=True) if answer.decision == "accept" else None
 
 
-def with_words(report: SemanticValidationReport, words: str) -> SemanticValidationReport:
+def with_feedback(report: SemanticValidationReport, words: str) -> SemanticValidationReport:
     """Return a report with a person's words as an issue of high severity with the plan."""
     issue = ValidationIssue(
         issue_id=f"issue-{len(report.issues) + 1}",
