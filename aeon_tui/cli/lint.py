@@ -15,7 +15,7 @@ from aeon_tui.prints import prints_on_stderr
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
-    from aeon_core.judge.asking import Judge
+    from aeon_core.judge.request import Judge
     from aeon_core.tools.registry import ToolRegistry
     from aeon_core.validation.report import SemanticValidationReport
 

@@ -31,7 +31,7 @@ _ENTITIES = {
     "OrchestrationState": "kernel.state",
     "Plan": "plan.models",
     "PlanStep": "plan.models",
-    "RefinementAction": "plan.refinement",
+    "RefinementAction": "plan.refinement.actions",
     "RunConfig": "config.schema",
     "RunResult": "entities",
     "SemanticValidationReport": "validation.report",

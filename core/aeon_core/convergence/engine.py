@@ -12,8 +12,8 @@ from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCrite
 from aeon_core.convergence.figures import unsupported_figures
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.json_safe import json_safe
-from aeon_core.judge.asking import Ask, Judge, ask_of
 from aeon_core.judge.judgement import FLAGS, Check, Judgement
+from aeon_core.judge.request import Ask, Judge, ask_of
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory.base import Memory
 from aeon_core.plan.models import Plan

@@ -10,7 +10,7 @@ from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.effects.port import Effects
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory.base import Memory
-from aeon_core.prompts.shaping import shaped
+from aeon_core.prompts.reasoning_mode import in_reasoning_mode
 
 
 @dataclass
@@ -28,7 +28,7 @@ class EffectModel(LLMAdapter):
     def complete(self, request: LLMRequest) -> LLMResponse:
         pass_number, step_id = self.place()
         if (mode := self.mode()) is not None:
-            request = shaped(request, mode)
+            request = in_reasoning_mode(request, mode)
         response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
         self.on_response(request, response)
         return response

@@ -12,10 +12,10 @@ from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict
-from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.reuse import reuse_executed_steps
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 
 Point = Literal["plan", "pass"]
@@ -95,7 +95,7 @@ def _edited(edit: PlanEdit, plan: Plan, known: list[str] | None, point: Point, p
     changed = edit.requirements if edit.requirements != known else None
     if changed is not None and not takes_requirements(point, pass_number):
         raise ValidationError(SETTLED)
-    edited = carried_over(edit.plan, plan) if edit.plan is not None else None
+    edited = reuse_executed_steps(edit.plan, plan) if edit.plan is not None else None
     if edited is not None and changed is not None and dump_plan(edited) == dump_plan(plan):
         edited = None
     return Review(plan=edited, requirements=changed)

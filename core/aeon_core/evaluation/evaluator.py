@@ -11,9 +11,9 @@ from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceEngine
 from aeon_core.evaluation.current_plan import current_plan
-from aeon_core.judge.asking import Ask
+from aeon_core.judge.request import Ask
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.plan.refinement.actions import RefinementLedger
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport, ValidationIssue, report_of
 from aeon_core.validation.result_checks import Artifacts

@@ -10,12 +10,12 @@ from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.entities import TTLState
 from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.fragments import Fragment, fragments_to_refine, left_to_a_person
 from aeon_core.plan.models import Plan
-from aeon_core.plan.refinement import ANSWER, PLAN, RefinementAction, RefinementLedger, RefinementLimits
-from aeon_core.plan.refining.applying import RefinementOutcome, apply_actions
-from aeon_core.plan.refining.asking import refinement_request
-from aeon_core.plan.refining.replies import RefinementReply
+from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger, RefinementLimits
+from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
+from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine, left_to_a_person
+from aeon_core.plan.refinement.prompt import refinement_request
+from aeon_core.plan.refinement.reply import RefinementReply
 from aeon_core.prompts.sections import to_line
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport

@@ -11,7 +11,7 @@ from pydantic import Field
 from aeon_core.entities import Entity
 from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView, RefinementView
 from aeon_core.journal.view.model import RunView
-from aeon_core.plan.refinement import fragment_of
+from aeon_core.plan.refinement.actions import fragment_of
 
 _ENDINGS = frozenset({"no_progress", "ttl_expired"})
 """Reason codes that say how a run ended, not what stood in the way."""

@@ -15,7 +15,7 @@ from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plan.models import Plan
-from aeon_core.plan.refinement import RefinementLedger
+from aeon_core.plan.refinement.actions import RefinementLedger
 from aeon_core.validation.report import SemanticValidationReport
 
 

@@ -17,8 +17,8 @@ from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRe
 from aeon_core.json_safe import json_safe
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
-from aeon_core.plan.gathering import parts_of
 from aeon_core.plan.models import Plan, PlanStep, Subplan
+from aeon_core.plan.subplan_outputs import steps_to_gather
 from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section
@@ -248,7 +248,7 @@ class Executor:
     def _gather(self, step: PlanStep) -> dict[str, Any]:
         """Return the outputs of a step that is nothing but its substeps."""
         assert step.subplan is not None
-        valid = parts_of(self.plan, step)
+        valid = steps_to_gather(self.plan, step)
         failed = [substep.step_id for substep in valid if substep.status != "complete"]
         if failed:
             raise AeonError(f"substeps failed: {', '.join(failed)}", error_type="failed_substeps")

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth
 from aeon_core.adaptive.evidence import DepthEvidence
-from aeon_core.adaptive.profiling import ProfileReply, default_profile, profile_request, read_profile_reply
+from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
@@ -52,9 +52,9 @@ from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.refinement import MAX_QUESTIONS, RefinementLedger
-from aeon_core.plan.refining.applying import Refinement
-from aeon_core.plan.refining.replies import RefinementReply, read_refinement
+from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger
+from aeon_core.plan.refinement.apply import Refinement
+from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
 from aeon_core.prompts.sections import requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between

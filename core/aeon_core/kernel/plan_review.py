@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from aeon_core.errors import AeonError, LLMError, SupervisorError
 from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
-from aeon_core.judge.asking import Ask
+from aeon_core.judge.request import Ask
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import call_form
 from aeon_core.llm.base import LLMRequest

@@ -13,7 +13,7 @@ from aeon_core.json_safe import json_safe
 from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import Plan
-from aeon_core.plan.reading import Entry, Reading
+from aeon_core.plan.parser import PlanEntry, PlanReader
 from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry
 
@@ -28,7 +28,7 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
     clean. Of subplans, five levels are kept; `Plan.cut` names the steps whose parts were left out (adaptive FR-082).
     Raises ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
     """
-    reading = Reading(data, fresh=fresh, limit=MAX_PROBLEMS, cuts=True)
+    reading = PlanReader(data, fresh=fresh, limit=MAX_PROBLEMS, cuts=True)
     if reading.problems:
         raise _invalid([str(problem) for problem in reading.problems])
     built = {"goal": reading.goal, "steps": [_built(entry, 1) for entry in reading.roots]}
@@ -113,7 +113,7 @@ def dump_plan(plan: Plan) -> dict[str, Any]:
     return plan.model_dump(mode="json", exclude_none=True)
 
 
-def _built(entry: Entry, depth: int) -> dict[str, Any]:
+def _built(entry: PlanEntry, depth: int) -> dict[str, Any]:
     step = dict(entry.fields)
     if entry.children:
         step["subplan"] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from aeon_core.entities import TTLState
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.prompts.nearby import nearby
+from aeon_core.prompts.plan_excerpt import plan_excerpt
 from aeon_core.redaction import cut_place
 
 CLIPPED_AT = 4000
@@ -33,7 +33,7 @@ def run_sections(
 
     Of a long plan a request for the step `at` hand holds what is near to that.
     """
-    only = nearby(plan, at)
+    only = plan_excerpt(plan, at)
     return {
         "goal": plan.goal,
         "plan": plan_section(plan, only=only),

@@ -26,10 +26,10 @@ from aeon_core.json_safe import clean_text
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory.base import Memory
-from aeon_core.plan.carrying import carried_over
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.reuse import reuse_executed_steps
 from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.runs.replay import note_memory, recorded_config, recorded_criteria, recorded_start
 from aeon_core.suggest import first_problem
@@ -116,7 +116,7 @@ class Fork:
                     changed["requirements"] = secrets.conceal_edited(list(requirements))
                 start = replace(start, checkpoint=start.checkpoint.model_copy(update=changed))
         else:
-            self._plan = carried_over(edited, None) if edited is not None else begun.plan
+            self._plan = reuse_executed_steps(edited, None) if edited is not None else begun.plan
         self._orchestrator = Orchestrator(
             llm,
             tools,
@@ -277,7 +277,7 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
         changed["ttl"] = TTLState(limit=config.ttl, allocated=config.ttl, spent=ttl.spent, remaining=left)
     if edited is None:
         return replace(start, checkpoint=checkpoint.model_copy(update=changed))
-    plan = carried_over(edited, checkpoint.plan)
+    plan = reuse_executed_steps(edited, checkpoint.plan)
     executed = {step.step_id for step in plan.walk() if step.executed}
     steps = checkpoint.results.steps
     changed |= {

@@ -12,7 +12,7 @@ import pydantic
 
 from aeon_core.plan.fields import Problem, shown
 from aeon_core.plan.models import Plan
-from aeon_core.plan.reading import Entry, Reading
+from aeon_core.plan.parser import PlanEntry, PlanReader
 from aeon_core.validation.finding import Finding
 from aeon_core.validation.plan_checks import check_calls
 from aeon_core.validation.report import SemanticValidationReport, report_of
@@ -21,7 +21,7 @@ from aeon_core.validation.validator import SemanticValidator, issues_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aeon_core.judge.asking import Judge
+    from aeon_core.judge.request import Judge
     from aeon_core.tools.registry import ToolRegistry
 
 MAX_ISSUES = 1000
@@ -34,7 +34,7 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     that do not fit are `consistency`; an unregistered tool is `hallucination`, all high. A step with neither tool nor
     agent is `specificity`, medium, for it is repaired or reasoned about. At most MAX_ISSUES; never raises.
     """
-    reading = Reading(data, fresh=True, limit=MAX_ISSUES)
+    reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
     return _report(reading, _structural_findings(reading, registry))
 
 
@@ -52,7 +52,7 @@ def lint_report(
     come last; `prompts_dir` may hold a review.md of one's own. At most MAX_ISSUES. Raises what ends the judge's work
     for good (a RunEnding), nothing else (adaptive FR-036 to FR-045).
     """
-    reading = Reading(data, fresh=True, limit=MAX_ISSUES)
+    reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
     findings = _structural_findings(reading, registry)
     if (plan := _readable(reading)) is not None:
         findings += check_calls(plan, registry)
@@ -60,7 +60,7 @@ def lint_report(
     return _report(reading, findings)
 
 
-def _structural_findings(reading: Reading, registry: ToolRegistry) -> list[Finding]:
+def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Finding]:
     findings = [
         Finding("consistency", "high", _id(problem), str(problem), problem.repair) for problem in reading.problems
     ]
@@ -73,7 +73,7 @@ def _structural_findings(reading: Reading, registry: ToolRegistry) -> list[Findi
     return findings
 
 
-def _readable(reading: Reading) -> Plan | None:
+def _readable(reading: PlanReader) -> Plan | None:
     """Return the plan of the steps that can be read, substeps in place of their parent; None where none can."""
     goal = reading.goal if reading.goal is not None else "an unknown goal"
     steps: dict[str, dict[str, Any]] = {}
@@ -86,7 +86,7 @@ def _readable(reading: Reading) -> Plan | None:
         return None
 
 
-def _report(reading: Reading, findings: list[Finding]) -> SemanticValidationReport:
+def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationReport:
     said = [reading.goal, [entry.fields for entry in reading.walk()], [finding.description for finding in findings]]
     return _report_of(json.dumps(said, ensure_ascii=True, sort_keys=True), findings[:MAX_ISSUES])
 
@@ -103,7 +103,7 @@ def _report_of(said: str, findings: list[Finding]) -> SemanticValidationReport:
     )
 
 
-def _tool_findings(entry: Entry, registry: ToolRegistry) -> Iterator[Finding]:
+def _tool_findings(entry: PlanEntry, registry: ToolRegistry) -> Iterator[Finding]:
     tool, arguments = entry.fields.get("tool"), entry.fields.get("arguments")
     if tool is None:
         if "agent" not in entry.fields and not entry.has_parts and not entry.faulty & {"tool", "agent"}:
@@ -119,18 +119,18 @@ def _tool_findings(entry: Entry, registry: ToolRegistry) -> Iterator[Finding]:
             yield Finding("consistency", "high", _id(entry), f"{entry.path}.arguments: {error}", repair)
 
 
-def _id(part: Entry | Problem) -> str | None:
+def _id(part: PlanEntry | Problem) -> str | None:
     return part.step_id if part.step_id is not None and part.step_id.strip() else None
 
 
-def _tool_repair(entry: Entry, tool: str, registry: ToolRegistry) -> str:
+def _tool_repair(entry: PlanEntry, tool: str, registry: ToolRegistry) -> str:
     near = difflib.get_close_matches(tool[:100], [known.name for known in registry.list()], n=1, cutoff=0.5)
     if near:
         return f"Set {entry.path}.tool to {near[0]!r}."
     return f"Register the tool {shown(tool)}, or remove {entry.path}.tool and set {entry.path}.agent to 'llm'."
 
 
-def _dependency_findings(entry: Entry, order: dict[str, int]) -> Iterator[Finding]:
+def _dependency_findings(entry: PlanEntry, order: dict[str, int]) -> Iterator[Finding]:
     place = order.get(entry.step_id) if entry.step_id is not None else None
     for needed in dict.fromkeys(entry.fields.get("depends_on") or ()):
         if needed not in order:
@@ -144,7 +144,7 @@ def _dependency_findings(entry: Entry, order: dict[str, int]) -> Iterator[Findin
         yield Finding("consistency", "high", _id(entry), description, proposed)
 
 
-def _order_of_completion(roots: list[Entry]) -> dict[str, int]:
+def _order_of_completion(roots: list[PlanEntry]) -> dict[str, int]:
     """Return the place of each step_id in the order in which steps end: substeps before their parent."""
     order: dict[str, int] = {}
     stack = [(entry, False) for entry in reversed(roots)]

@@ -9,8 +9,8 @@ import pytest
 from aeon_core import Plan, ToolRegistry
 from aeon_core.evaluation.current_plan import current_plan
 from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.judge.asking import ask_of
-from tests.aeon_core.plan.refining import act, applied, plan_of, step
+from aeon_core.judge.request import ask_of
+from tests.aeon_core.plan.refinement.kit import act, applied, plan_of, step
 from tests.fakes import ScriptedModel
 
 TASK = "add 5 and 10"

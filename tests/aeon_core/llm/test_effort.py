@@ -10,7 +10,7 @@ from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.openai import OpenAIModel
-from aeon_core.prompts.shaping import shaped
+from aeon_core.prompts.reasoning_mode import in_reasoning_mode
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server, named_stream, stream
 
@@ -28,7 +28,7 @@ TOOL = {"name": "calculator", "description": "Adds.", "input_schema": {"type": "
 def request(mode: ReasoningMode | None = "deep", **fields: Any) -> LLMRequest:
     given = {"purpose": "plan", "system": "s", "messages": [{"role": "user", "content": "<task>\nadd\n</task>"}]}
     asked = LLMRequest(**{**given, "max_tokens": 4096, **fields})
-    return asked if mode is None else shaped(asked, mode)
+    return asked if mode is None else in_reasoning_mode(asked, mode)
 
 
 def message(*blocks: dict[str, Any]) -> Reply:

@@ -12,7 +12,7 @@ import pytest
 from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.prompts.shaping import shaped
+from aeon_core.prompts.reasoning_mode import in_reasoning_mode
 from tests.aeon_core.llm.converse_server import (
     Make,
     ask,
@@ -53,7 +53,7 @@ def make(server: Server) -> Iterator[Make]:
 
 def request(mode: ReasoningMode | None = "deep", streamed: bool = False, **fields: Any) -> LLMRequest:
     asked = ask(streamed, **{"max_tokens": 4096, **fields})
-    return asked if mode is None else shaped(asked, mode)
+    return asked if mode is None else in_reasoning_mode(asked, mode)
 
 
 def asked_for(body: dict[str, Any]) -> tuple[Any, int]:

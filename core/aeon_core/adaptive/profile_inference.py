@@ -1,0 +1,126 @@
+"""Inferring a TaskProfile and the requirements: the request to a model, and its reply (adaptive FR-027, FR-034)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent
+from aeon_core.errors import ValidationError
+from aeon_core.llm.base import LLMRequest
+from aeon_core.plan.fields import object_in, shown
+from aeon_core.plan.refinement.reply import read_questions
+from aeon_core.prompts import build_request
+from aeon_core.prompts.sections import tools_section, ttl_section
+
+MAX_REQUIREMENTS = 8
+_MAX_REQUIREMENT = 300
+"""Characters of one requirement."""
+
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+PROFILE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "profile_version": {"type": "integer"},
+        "requirements": {**_TEXTS, "description": "one to eight sentences that a finished answer must satisfy"},
+        **{dimension: {"type": "string", "enum": list(tiers)} for dimension, tiers in DIMENSIONS.items()},
+        "raw_inference": {"type": "string", "description": "how each dimension was determined"},
+        "follow_up_questions": {**_TEXTS, "description": "what only the person can say, and is needed; else empty"},
+    },
+    "required": ["profile_version", "requirements", *DIMENSIONS, "raw_inference", "follow_up_questions"],
+    "additionalProperties": False,
+}
+"""The profile as it is asked of a model: every key required, so that strict modes take it."""
+
+
+@dataclass(frozen=True)
+class ProfileReply:
+    """What a model says of a task before it is planned."""
+
+    profile: TaskProfile
+    requirements: list[str] = field(default_factory=list)
+    """What a finished answer must satisfy, in the task's own language; the task itself where there are none."""
+    follow_up_questions: list[str] = field(default_factory=list)
+
+
+def profile_request(
+    task: str,
+    tools: Iterable[dict[str, Any]],
+    *,
+    ttl_remaining: int,
+    ttl_limit: int,
+    max_tokens: int,
+    prompts_dir: Path | None = None,
+) -> LLMRequest:
+    """Return the request for the profile of a task: the task unaltered, the tools, the TTL (adaptive FR-NEW-010)."""
+    sections = {"task": task, "tools": tools_section(tools), "ttl": ttl_section(ttl_remaining, ttl_limit)}
+    return build_request("profile", sections, schema=PROFILE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+
+
+def read_profile_reply(reply: Any) -> ProfileReply:
+    """Return the profile, the requirements and the questions of a reply: its text, or the value it holds.
+
+    Raises ValidationError, with `problems`, where the profile is incomplete.
+    """
+    profile = read_profile(reply)
+    value = object_in(reply, "an object")
+    return ProfileReply(profile, read_requirements(value), read_questions(value.get("follow_up_questions")))
+
+
+def read_requirements(value: dict[str, Any]) -> list[str]:
+    """Return the requirements of a reply, each once and on one line; none where it has none."""
+    given = value.get("requirements")
+    listed = given if isinstance(given, list) else [given]
+    texts = [item.get("text") if isinstance(item, dict) else item for item in listed]
+    lines = (" ".join(text.split())[:_MAX_REQUIREMENT] for text in texts if isinstance(text, str))
+    return list(dict.fromkeys(line for line in lines if line))[:MAX_REQUIREMENTS]
+
+
+def read_profile(reply: Any, *, version: int = 1) -> TaskProfile:
+    """Return the coherent profile of a reply: its text, or the value it holds. The version is the caller's.
+
+    Case and blanks around a tier do not matter, unknown keys are left out. Raises ValidationError, with `problems`,
+    where a dimension or raw_inference is missing or no tier.
+    """
+    try:
+        value = object_in(reply, "an object with the seven fields of a TaskProfile")
+    except ValueError as error:
+        raise _invalid([str(error)]) from None
+    made = {name: _tier(value.get(name)) for name in DIMENSIONS}
+    problems = [
+        f"{name}: expected one of {', '.join(tiers)}, got {shown(value.get(name))}"
+        for name, tiers in DIMENSIONS.items()
+        if made[name] not in tiers
+    ]
+    said = value.get("raw_inference")
+    if not isinstance(said, str) or not said.strip():
+        problems.append(f"raw_inference: expected how each dimension was determined, got {shown(said)}")
+    if problems:
+        raise _invalid(problems)
+    try:
+        return coherent(TaskProfile.model_validate({"profile_version": version, **made, "raw_inference": said}))
+    except pydantic.ValidationError as error:
+        raise _invalid([str(error.errors()[0]["msg"])]) from None
+
+
+def default_profile(*, tools: int = 0, version: int = 1) -> TaskProfile:
+    """Return the profile of a task of which no model said anything usable: the middle of each dimension.
+
+    `tools` is how many tools are registered.
+    """
+    middle = {name: tiers[len(tiers) // 2] for name, tiers in DIMENSIONS.items()}
+    middle["expected_tool_usage"] = "moderate" if tools else "none"
+    inference = "The model's reply was not usable: each dimension has its middle value."
+    return TaskProfile.model_validate({"profile_version": version, **middle, "raw_inference": inference})
+
+
+def _tier(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _invalid(problems: list[str]) -> ValidationError:
+    return ValidationError(f"not a valid TaskProfile: {problems[0]}", problems=problems)

@@ -1,0 +1,233 @@
+"""Applying refinement actions to a plan: each alone, checked, taken or refused (adaptive FR-009 to FR-015)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pydantic
+
+from aeon_core.plan.fields import shown
+from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.refinement.actions import (
+    ANSWER,
+    PLAN,
+    Advisory,
+    Issue,
+    ManualIntervention,
+    RefinementAction,
+    RefinementLedger,
+    RefinementLimits,
+    fragment_of,
+    issue_as_dict,
+)
+from aeon_core.plan.refinement.advisories import advisories, objection
+from aeon_core.plan.refinement.edits import Edit, edit_for
+from aeon_core.plan.refinement.expansion import expanded
+from aeon_core.plan.refinement.replacements import follow_replacements, replaced_in
+from aeon_core.plan.refinement.steps import TooDeep, Unusable, ignored_in
+from aeon_core.plan.refinement.tree import Node, Tree
+
+_MAX_IGNORED = 5
+
+Validate = Callable[[PlanStep, Plan], Sequence[Issue]]
+"""Returns the issues of a step as a part of a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """What became of one action. `action` is as the journal keeps it: with the issues that triggered it."""
+
+    action: RefinementAction
+    accepted: bool
+    explanation: str
+    """What was done, or why nothing was."""
+    before: list[Node] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """The steps that were marked invalid, and the steps that stand in for them."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the refinement as plain JSON (adaptive FR-073)."""
+        return {
+            "action": self.action.model_dump(mode="json"),
+            "accepted": self.accepted,
+            "explanation": self.explanation,
+            "before": self.before,
+            "after": self.after,
+            "replaced": self.replaced,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementOutcome:
+    """A plan after its refinement, a new object; the one that was given is as it was."""
+
+    plan: Plan
+    ledger: RefinementLedger
+    refinements: list[Refinement]
+    advisories: list[Advisory]
+
+    @property
+    def accepted(self) -> list[Refinement]:
+        return [each for each in self.refinements if each.accepted]
+
+    @property
+    def refused(self) -> list[Refinement]:
+        return [each for each in self.refinements if not each.accepted]
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """The steps that were marked invalid, and the steps that stand in for them."""
+        return {old: new for each in self.refinements for old, new in each.replaced.items()}
+
+    @property
+    def manual_intervention(self) -> list[ManualIntervention]:
+        """The fragments of the whole run that a person should look at."""
+        return self.ledger.manual_intervention
+
+
+def apply_actions(
+    plan: Plan,
+    actions: Iterable[RefinementAction],
+    *,
+    ledger: RefinementLedger,
+    validate: Validate,
+    issues: Sequence[Issue] = (),
+    limits: RefinementLimits | None = None,
+) -> RefinementOutcome:
+    """Return the plan after the actions, in their order, with what became of each. Never raises for what they say.
+
+    Only pending steps change; an executed one that an action finds wanting is marked invalid and replaced (FR-069,
+    FR-070). An action that leaves the plan unsound, or that `validate` objects to, is refused (FR-013); a repair that
+    validation proposed in `issues` and an accepted action does not carry out becomes an advisory (FR-079). Each
+    attempt on a fragment counts, refused or not; beyond the limits nothing is tried (FR-065, FR-066).
+    """
+    work = _Applying(plan, ledger, validate, issues, limits if limits is not None else RefinementLimits())
+    for action in expanded(actions, work.tree):
+        work.apply(action)
+    return RefinementOutcome(work.plan, work.ledger, work.refinements, work.advisories)
+
+
+class _Applying:
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: RefinementLedger,
+        validate: Validate,
+        issues: Sequence[Issue],
+        limits: RefinementLimits,
+    ) -> None:
+        self.tree = Tree(dump_plan(plan))
+        self.plan = plan.model_copy(deep=True)
+        self.ledger = ledger
+        self.refinements: list[Refinement] = []
+        self.advisories: list[Advisory] = []
+        self._validate = validate
+        self._issues = issues
+        self._limits = limits
+
+    def apply(self, action: RefinementAction) -> None:
+        action = self._with_issues(action)
+        try:
+            edit = edit_for(action, self.tree, self._limits.nesting)
+        except Unusable as reason:
+            self._refuse(action, str(reason))
+            return
+        fragment = fragment_of(edit.fragment, replaced_in(self.tree))
+        if (refusal := self._spent(fragment)) is not None:
+            self._refuse(action, refusal)
+            return
+        self.ledger = self.ledger.counted(fragment)
+        candidate = Tree(copy.deepcopy(self.tree.data))
+        try:
+            edit.make(candidate)
+            follow_replacements(candidate)
+            if candidate.set_depths() > self._limits.nesting:
+                raise TooDeep
+            self._take(action, edit, candidate)
+        except Unusable as reason:
+            self._refuse(action, str(reason))
+        except TooDeep:
+            reason_text = f"the refinement nests deeper than {self._limits.nesting} levels of subplans"
+            self._mark(fragment, "nesting_limit", reason_text)
+            self._refuse(action, reason_text)
+
+    def _spent(self, fragment: str) -> str | None:
+        """Return why a fragment is not refined any more; one at its own limit is left to a person."""
+        if self.ledger.left_to_a_person(fragment):
+            return f"{fragment!r} is left to a person"
+        if self.ledger.attempts(fragment) >= self._limits.per_fragment:
+            self._mark(
+                fragment, "refinement_limit", f"refined {self.ledger.attempts(fragment)} times and still wanting"
+            )
+        return self.ledger.refusal(fragment, self._limits)
+
+    def _mark(self, fragment: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str) -> None:
+        if fragment == PLAN or self.tree.find(fragment) is not None:
+            self.ledger = self.ledger.marked(fragment, cause, reason)
+
+    def _take(self, action: RefinementAction, edit: Edit, candidate: Tree) -> None:
+        """Make the candidate the plan. Raises Unusable where it is unsound, or validation objects to it."""
+        broken = candidate.broken_dependencies() - self.tree.broken_dependencies()
+        if broken:
+            step_id, needed = min(broken)
+            raise Unusable(f"step {step_id!r} would depend on {needed!r}, which does not end before it")
+        try:
+            plan = Plan.model_validate(candidate.data)
+        except pydantic.ValidationError as error:
+            raise Unusable(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
+        advised = self._reviewed(edit, plan)
+        before = [copy.deepcopy(node) for node, _ in self.tree.walk() if node["step_id"] in edit.before]
+        after = [copy.deepcopy(node) for node, _ in candidate.walk() if node["step_id"] in edit.shown]
+        if edit.replaced:
+            action = action.model_copy(update={"inconsistency_detected": True})
+        self.tree, self.plan = candidate, plan
+        self.advisories += advised
+        self.refinements.append(Refinement(action, True, _told(edit, action), before, after, dict(edit.replaced)))
+
+    def _refuse(self, action: RefinementAction, reason: str) -> None:
+        node = self.tree.find(action.target)
+        conflict = node is not None and node["status"] in ("complete", "failed", "invalid")
+        action = action.model_copy(update={"inconsistency_detected": conflict})
+        self.refinements.append(Refinement(action, False, reason))
+
+    def _reviewed(self, edit: Edit, plan: Plan) -> list[Advisory]:
+        """Return what validation has to say to an edit that it does not object to. Raises Unusable where it does."""
+        known = {step.step_id: step for step in self.plan.walk()}
+        made: list[Advisory] = []
+        for step in plan.walk():
+            if step.step_id in edit.touched and not step.executed:
+                was = known.get(step.step_id) or known.get(step.replaces or "")
+                found = self._validate(step, plan)
+                before = self._validate(was, self.plan) if was is not None else None
+                if (reason := objection(step, found, before)) is not None:
+                    raise Unusable(reason)
+                made += advisories(step, [*self._known_of(step.step_id), *found], still=found)
+            if step.replaces is not None and edit.replaced.get(step.replaces) == step.step_id:
+                made += advisories(step, self._known_of(step.replaces), still=())
+        return made
+
+    def _known_of(self, step_id: str) -> list[Issue]:
+        return [issue for issue in self._issues if issue.location.step_id == step_id]
+
+    def _with_issues(self, action: RefinementAction) -> RefinementAction:
+        """Return the action with the issues that are known of its target, or that it names by their id."""
+        named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
+        found = [
+            issue_as_dict(issue) for issue in self._issues if _is_about(issue, action.target) or issue.issue_id in named
+        ]
+        return action.model_copy(update={"semantic_validation_input": found})
+
+
+def _told(edit: Edit, action: RefinementAction) -> str:
+    """Return what was done, and what of the changes was not read."""
+    ignored = ", ".join(map(shown, ignored_in(action.changes)[:_MAX_IGNORED]))
+    return f"{edit.done}; ignored in changes: {ignored}" if ignored else edit.done
+
+
+def _is_about(issue: Issue, target: str) -> bool:
+    return issue.location.step_id == target or (issue.location.step_id is None and target in (PLAN, ANSWER))
