@@ -8,7 +8,8 @@ from typing import Any
 
 from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import (
+from aeon_core.llm.base import Usage
+from aeon_core.llm.errors import (
     is_connection_refused,
     llm_error,
     one_line,
@@ -17,7 +18,6 @@ from aeon_core.llm._failure import (
     too_long_failure,
     unusable,
 )
-from aeon_core.llm.base import Usage
 from aeon_core.redaction import REDACTED
 
 RENEW = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`"

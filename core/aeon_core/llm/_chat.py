@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.llm._schema import is_strict
-from aeon_core.llm._wire import ToolNames, arguments_text, with_ids
 from aeon_core.llm.base import LLMRequest, Message
+from aeon_core.llm.strict_schema import is_strict
+from aeon_core.llm.wire import ToolNames, arguments_text, with_ids
 
 
 def chat_messages(request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:

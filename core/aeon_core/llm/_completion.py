@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import told_failure, unusable
 from aeon_core.llm._openai_stream import completion_usage
-from aeon_core.llm._wire import ToolNames, read_arguments, tool_call
 from aeon_core.llm.base import LLMResponse, ToolCallDict, Usage
+from aeon_core.llm.errors import told_failure, unusable
+from aeon_core.llm.wire import ToolNames, read_arguments, tool_call
 
 _STOP_REASONS = {
     "stop": "end",

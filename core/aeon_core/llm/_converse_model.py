@@ -12,13 +12,13 @@ from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm._bedrock_failure import bedrock_failure, refusal, scrubbed
 from aeon_core.llm._context import is_about_reply, is_too_long
-from aeon_core.llm._converse import ConverseTools, converse_params, output_config, read_reply, unreadable
 from aeon_core.llm._converse_stream import StreamedConverse
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
-from aeon_core.llm._failure import one_line, unusable
 from aeon_core.llm._thinking import claude_thinking
-from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.converse import ConverseTools, converse_params, output_config, read_reply, unreadable
+from aeon_core.llm.errors import one_line, unusable
+from aeon_core.llm.wire import Deltas, ToolNames
 
 logger = logging.getLogger("aeon")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from aeon_core.errors import LLMError
-from aeon_core.llm._converse import converse_usage
 from aeon_core.llm._endpoint import Endpoint
 from aeon_core.llm._streamed import StreamedReply
-from aeon_core.llm._wire import Deltas
 from aeon_core.llm.base import Usage
+from aeon_core.llm.converse import converse_usage
+from aeon_core.llm.wire import Deltas
 
 Failure = Callable[[Exception, Usage | None], LLMError]
 """Makes the LLMError for what the SDK raised and the usage that came before it."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from aeon_core.errors import LLMError
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import failure, told_failure
 from aeon_core.llm._streamed import StreamedReply
-from aeon_core.llm._wire import Deltas, read_usage, with_cache
 from aeon_core.llm.base import Usage
+from aeon_core.llm.errors import failure, told_failure
+from aeon_core.llm.wire import Deltas, read_usage, with_cache
 
 
 def completion_usage(usage: Any) -> Usage | None:

@@ -10,9 +10,9 @@ from typing import Any
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.json_safe import json_safe
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import unusable
-from aeon_core.llm._wire import Deltas
 from aeon_core.llm.base import Usage
+from aeon_core.llm.errors import unusable
+from aeon_core.llm.wire import Deltas
 
 logger = logging.getLogger("aeon")
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from aeon_core.json_safe import parse_json
-from aeon_core.llm._wire import arguments_text, with_ids
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict
+from aeon_core.llm.wire import arguments_text, with_ids
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _HOW = (

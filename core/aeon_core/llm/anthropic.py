@@ -9,12 +9,12 @@ from typing import Any
 
 from aeon_core.llm._anthropic_stream import StreamedMessage, message_usage
 from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url
-from aeon_core.llm._failure import told_failure, unusable
-from aeon_core.llm._remote import ROOM_FOR_THINKING, Option, RemoteModel, client_options
-from aeon_core.llm._schema import closed_schema
 from aeon_core.llm._thinking import claude_thinking, takes_claude_effort
-from aeon_core.llm._wire import Deltas, ToolNames, read_arguments, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
+from aeon_core.llm.errors import told_failure, unusable
+from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
+from aeon_core.llm.strict_schema import closed_schema
+from aeon_core.llm.wire import Deltas, ToolNames, read_arguments, tool_call, turns
 
 DEFAULT_URL = "https://api.anthropic.com"
 

@@ -17,7 +17,7 @@ from aeon_core.llm._bedrock_failure import RENEW, code_of, reason, scrubbed
 from aeon_core.llm._bedrock_sockets import Sockets
 from aeon_core.llm._converse_model import ConverseModel
 from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
-from aeon_core.llm._failure import one_line
+from aeon_core.llm.errors import one_line
 from aeon_core.versions import versions
 
 _SERVICE = "bedrock-runtime"

@@ -17,13 +17,13 @@ from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm._chat import chat_messages, chat_tool
 from aeon_core.llm._completion import read_completion
 from aeon_core.llm._endpoint import Endpoint, check_timeout
-from aeon_core.llm._failure import one_line
-from aeon_core.llm._gguf import GgufError, GgufHeader, read_gguf_header
 from aeon_core.llm._in_process import CallCut, Engine
 from aeon_core.llm._openai_stream import StreamedCompletion
 from aeon_core.llm._told_tools import with_read_calls, with_told_tools
-from aeon_core.llm._wire import Deltas, ToolNames
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
+from aeon_core.llm.errors import one_line
+from aeon_core.llm.gguf import GgufError, GgufHeader, read_gguf_header
+from aeon_core.llm.wire import Deltas, ToolNames
 
 MAX_CONTEXT = 8192
 """Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""

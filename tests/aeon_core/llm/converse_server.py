@@ -17,9 +17,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from aeon_core.errors import LLMError
-from aeon_core.llm._failure import MAX_MESSAGE
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.bedrock import BedrockClient, BedrockModel
+from aeon_core.llm.errors import MAX_MESSAGE
 from tests.aeon_core.llm.server import Reply, Server
 
 ACCESS_KEY = "AK" + "IA" + "X" * 16

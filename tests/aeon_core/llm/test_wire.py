@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.llm._wire import ToolNames, arguments_text, read_arguments
+from aeon_core.llm.wire import ToolNames, arguments_text, read_arguments
 
 
 @given(st.lists(st.text(alphabet="ab._- é", max_size=80), unique=True, max_size=12))

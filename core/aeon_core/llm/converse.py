@@ -9,10 +9,10 @@ from typing import Any
 from aeon_core.errors import LLMError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import unusable
-from aeon_core.llm._schema import closed_schema
-from aeon_core.llm._wire import ToolNames, read_arguments, read_usage, tool_call, turns
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
+from aeon_core.llm.errors import unusable
+from aeon_core.llm.strict_schema import closed_schema
+from aeon_core.llm.wire import ToolNames, read_arguments, read_usage, tool_call, turns
 
 _STOP_REASONS = {
     "end_turn": "end",

@@ -15,9 +15,9 @@ from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm._connection import Connection, Watch
 from aeon_core.llm._context import is_about_reply, is_too_long
 from aeon_core.llm._endpoint import Endpoint
-from aeon_core.llm._failure import failure, one_line, said, unusable
-from aeon_core.llm._wire import added
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
+from aeon_core.llm.errors import failure, one_line, said, unusable
+from aeon_core.llm.wire import added
 
 logger = logging.getLogger("aeon")
 
