@@ -95,7 +95,7 @@ def _mcp(config: RunConfig) -> Finding:
 
 
 def _installed_tools() -> list[Finding]:
-    from aeon_core.tools.load import GROUP
+    from aeon_core.tools.loader import GROUP
 
     names = sorted(f"{point.name} ({point.value})" for point in entry_points(group=GROUP))
     return [Finding("packages", f"offer tools: {', '.join(names)}")] if names else []

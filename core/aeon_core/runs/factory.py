@@ -57,7 +57,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     that cannot be loaded, for policy rules that are slips, for a folder of prompts that is missing, and where a file of
     the project is not any more the one that was consented to.
     """
-    from aeon_core.tools.load import load_installed_tools, load_tools
+    from aeon_core.tools.loader import load_installed_tools, load_tools
 
     if config.prompts_dir is not None:
         check_prompts(config.prompts_dir)

@@ -14,8 +14,8 @@ from aeon_core.errors import ToolError, ValidationError
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.decorator import FunctionTool
+from aeon_core.tools.default_tools import CalculatorTool, EchoTool
 from aeon_core.tools.schema import Schema, describe
-from aeon_core.tools.stubs import CalculatorTool, EchoTool
 
 _MEMBERS = ("name", "description", "input_schema", "output_schema", "invoke")
 _MISSING = object()

@@ -16,11 +16,11 @@ from aeon_core.errors import ToolError
 from aeon_core.tools._sandbox_path import Place, Root, SandboxError, follow, shown
 from aeon_core.tools.hard_links import link_fault, own_secrets
 
-__all__ = ["Entry", "Sandbox", "SandboxError"]
+__all__ = ["FolderEntry", "Sandbox", "SandboxError"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """What a walk finds. A symbolic link is neither folder nor file here, wherever it leads."""
 
     path: str
@@ -100,7 +100,7 @@ class Sandbox:
             _replace(place.fd, name, data, status)
             return status is None
 
-    def walk(self, path: str = ".", enter: Callable[[Entry], bool] | None = None) -> Iterator[Entry]:
+    def walk(self, path: str = ".", enter: Callable[[FolderEntry], bool] | None = None) -> Iterator[FolderEntry]:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
 
         `enter` says which folders to go into, else all. Symbolic links are listed and not followed; a folder that
@@ -115,7 +115,7 @@ class Sandbox:
             entries = _listed(place.fd, place.folders)
         return self._below(entries, enter)
 
-    def _below(self, entries: list[Entry], enter: Callable[[Entry], bool] | None) -> Iterator[Entry]:
+    def _below(self, entries: list[FolderEntry], enter: Callable[[FolderEntry], bool] | None) -> Iterator[FolderEntry]:
         pending = entries[::-1]
         while pending:
             entry = pending.pop()
@@ -126,7 +126,7 @@ class Sandbox:
             with contextlib.suppress(OSError):
                 pending += self._content(entry.path.split("/"))[::-1]
 
-    def _content(self, folders: list[str]) -> list[Entry]:
+    def _content(self, folders: list[str]) -> list[FolderEntry]:
         fd = self._root.descend(folders)
         try:
             return _listed(fd, folders)
@@ -190,18 +190,18 @@ def _keep_owner_and_mode(fd: int, existing: os.stat_result) -> None:
     os.fchmod(fd, stat.S_IMODE(existing.st_mode) & 0o777)
 
 
-def _entry_of(place: Place) -> Entry:
+def _entry_of(place: Place) -> FolderEntry:
     status = os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False)
     path = "/".join([*place.folders, *place.rest])
-    return Entry(path, False, stat.S_ISREG(status.st_mode), stat.S_ISLNK(status.st_mode))
+    return FolderEntry(path, False, stat.S_ISREG(status.st_mode), stat.S_ISLNK(status.st_mode))
 
 
-def _listed(folder: int, folders: list[str]) -> list[Entry]:
+def _listed(folder: int, folders: list[str]) -> list[FolderEntry]:
     readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
         with os.scandir(readable) as found:
             entries = [
-                Entry(
+                FolderEntry(
                     "/".join([*folders, item.name]),
                     item.is_dir(follow_symlinks=False),
                     item.is_file(follow_symlinks=False),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.tools.search._globs import MAX_ALTERNATIVES, GlobError, compile_glob
+from aeon_core.tools.search.globs import MAX_ALTERNATIVES, GlobError, compile_glob
 
 
 def fits(pattern: str, path: str) -> bool:

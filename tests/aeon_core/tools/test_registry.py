@@ -7,8 +7,8 @@ import pytest
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Tool
+from aeon_core.tools.default_tools import CalculatorTool, EchoTool
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.tools.stubs import CalculatorTool, EchoTool
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.sandbox import Entry, Sandbox, SandboxError
+from aeon_core.tools.sandbox import FolderEntry, Sandbox, SandboxError
 from tests.sampling import examples
 
 
@@ -160,17 +160,19 @@ def test_a_walk_lists_everything_in_order_and_follows_no_link(root: Path) -> Non
     ]  # fmt: skip
     found = {entry.path: entry for entry in Sandbox(root).walk("inside")}
     assert found == {
-        "src/abs": Entry("src/abs", is_dir=False, is_file=False, is_symlink=True),
-        "src/deep": Entry("src/deep", is_dir=True, is_file=False, is_symlink=False),
-        "src/deep/x": Entry("src/deep/x", is_dir=False, is_file=True, is_symlink=False),
-        "src/fifo": Entry("src/fifo", is_dir=False, is_file=False, is_symlink=False),
-        "src/main.py": Entry("src/main.py", is_dir=False, is_file=True, is_symlink=False),
-        "src/up": Entry("src/up", is_dir=False, is_file=False, is_symlink=True),
+        "src/abs": FolderEntry("src/abs", is_dir=False, is_file=False, is_symlink=True),
+        "src/deep": FolderEntry("src/deep", is_dir=True, is_file=False, is_symlink=False),
+        "src/deep/x": FolderEntry("src/deep/x", is_dir=False, is_file=True, is_symlink=False),
+        "src/fifo": FolderEntry("src/fifo", is_dir=False, is_file=False, is_symlink=False),
+        "src/main.py": FolderEntry("src/main.py", is_dir=False, is_file=True, is_symlink=False),
+        "src/up": FolderEntry("src/up", is_dir=False, is_file=False, is_symlink=True),
     }
 
 
 def test_a_walk_from_a_file_gives_the_file(root: Path) -> None:
-    assert list(Sandbox(root).walk("link.py")) == [Entry("src/main.py", is_dir=False, is_file=True, is_symlink=False)]
+    assert list(Sandbox(root).walk("link.py")) == [
+        FolderEntry("src/main.py", is_dir=False, is_file=True, is_symlink=False)
+    ]
 
 
 def test_a_walk_from_where_a_name_led_nowhere_and_back_is_one_from_there(root: Path) -> None:

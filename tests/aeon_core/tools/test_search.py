@@ -12,7 +12,7 @@ from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 from aeon_core.tools.search import _search_tool, tools
 from aeon_core.tools.search._file_types import FILE_TYPES
-from aeon_core.tools.search._pysearch import MAX_LINE, MAX_TOTAL, Query, search
+from aeon_core.tools.search.regex_program import MAX_LINE, MAX_TOTAL, Query, search
 from aeon_core.tools.search.tools import DEFAULT_FILES, DEFAULT_MATCHES, GlobTool, GrepTool
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search import _ripgrep
+from aeon_core.tools.search import ripgrep
 from aeon_core.tools.search._child import run
-from aeon_core.tools.search._ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search._ripgrep_pattern import loosened
+from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search.tools import GrepTool
 from tests.sampling import examples
 
@@ -29,7 +29,7 @@ needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not insta
 
 @pytest.fixture(autouse=True)
 def _ripgrep_for_few_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ripgrep, "WORTH_IT", 0)
+    monkeypatch.setattr(ripgrep, "WORTH_IT", 0)
 
 
 LETTERS = "abkKsSiIéÉß\u0130\u0131\u212a\u017f漢😀\u00a0\u0085\u2028٣_ -\"'."

@@ -25,13 +25,13 @@ from aeon_core.tools.mcp._faults import (
     why_unusable,
 )
 from aeon_core.tools.mcp._loop import LoopClosed, LoopThread
-from aeon_core.tools.mcp._process import program
-from aeon_core.tools.mcp._result import Answer, Block
-from aeon_core.tools.mcp._server import Server
 from aeon_core.tools.mcp._stream import Watched
 from aeon_core.tools.mcp._text import ErrorOutput, Words
-from aeon_core.tools.mcp._tool import Listed, McpTool, tools_from
+from aeon_core.tools.mcp.connection import Server
+from aeon_core.tools.mcp.process import program
+from aeon_core.tools.mcp.result import Answer, Block
 from aeon_core.tools.mcp.settings import McpServer, servers_from
+from aeon_core.tools.mcp.tool import Listed, McpTool, tools_from
 from aeon_core.versions import versions
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.search import _pysearch
+from aeon_core.tools.search import regex_program
 from aeon_core.tools.search._child import run
-from aeon_core.tools.search._pysearch import MAX_FILE, MAX_TOTAL, Answer, Query
 from aeon_core.tools.search._search_tool import MAX_SHOWN, shown_path
+from aeon_core.tools.search.regex_program import MAX_FILE, MAX_TOTAL, Answer, Query
 
 # Without site-packages and the user's settings it starts in some 20 ms.
-_PROGRAM = [sys.executable, "-I", "-S", "-X", "utf8", _pysearch.__file__]
+_PROGRAM = [sys.executable, "-I", "-S", "-X", "utf8", regex_program.__file__]
 _GRACE = 2.0
 _NAMED = 5
 

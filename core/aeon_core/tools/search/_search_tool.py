@@ -10,8 +10,8 @@ from typing import Any
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search._globs import GlobError, compile_glob
-from aeon_core.tools.search._listing import Listing, list_files
+from aeon_core.tools.search.globs import GlobError, compile_glob
+from aeon_core.tools.search.listing import Listing, list_files
 
 MAX_SECONDS = 20.0
 """How long one search may take."""

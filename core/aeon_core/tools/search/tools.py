@@ -10,10 +10,10 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search._file_types import FILE_TYPES
 from aeon_core.tools.search._grep_program import found, search_files
-from aeon_core.tools.search._listing import is_hidden
-from aeon_core.tools.search._pysearch import Mode, Query
-from aeon_core.tools.search._ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search._search_tool import MAX_SHOWN, SearchTool, by_path, shown_path
+from aeon_core.tools.search.listing import is_hidden
+from aeon_core.tools.search.regex_program import Mode, Query
+from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
 
 DEFAULT_MATCHES = 250
 CPU_SECONDS = 2.0

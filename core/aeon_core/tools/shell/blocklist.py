@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from aeon_core.errors import UsageError
 from aeon_core.tools.shell.commands import Reading, readings
-from aeon_core.tools.shell.destructive import destruction, fork_bomb
+from aeon_core.tools.shell.rules import destruction, fork_bomb
 
 _TEXTS = {
     "rm -rf /": r"rm\s+-rf\s+/",

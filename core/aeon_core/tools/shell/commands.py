@@ -14,11 +14,11 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+from aeon_core.tools.shell.ast import Redirect, SimpleCommand
 from aeon_core.tools.shell.evaluated import assigns_by_name, computes, hidden_scripts
-from aeon_core.tools.shell.inner import Argv, Code, Opaque, Script, operand_start
 from aeon_core.tools.shell.mending import Root, all_nodes, leaves_out, mended
+from aeon_core.tools.shell.nested_commands import Argv, Code, Opaque, Script, operand_start
 from aeon_core.tools.shell.option_effects import GIT_OPTIONS, written_files
-from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
 from aeon_core.tools.shell.tree import MAX_WORDS, Place, TooMuchError, TreeWalker, assignment
 from aeon_core.tools.shell.words import MAX_VALUE, Node, Variables, Word, expand, has_guards, source_of
 from aeon_core.tools.shell.wrappers import runs

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from aeon_core.tools.shell.ast import SimpleCommand
 from aeon_core.tools.shell.mending import all_nodes
-from aeon_core.tools.shell.syntax import SimpleCommand
 from aeon_core.tools.shell.words import Node, Variables, joined, source_of
 
 _TEXTS = {"raw_string", "string", "ansi_c_string", "concatenation", "word"}

@@ -25,7 +25,7 @@ from aeon_core.tools.shell.settings import ShellSettings
 
 Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]
 
-_LAUNCHER = Path(__file__).with_name("_launcher.py")
+_LAUNCHER = Path(__file__).with_name("launcher.py")
 _RESOLVER = "/etc/resolv.conf"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _TEMPORARY = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # what others have there is hidden

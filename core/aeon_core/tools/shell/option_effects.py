@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from aeon_core.tools.shell.inner import Inner, Opaque, Script, operand_start
-from aeon_core.tools.shell.syntax import SimpleCommand
+from aeon_core.tools.shell.ast import SimpleCommand
+from aeon_core.tools.shell.nested_commands import Inner, Opaque, Script, operand_start
 
 GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
 """Options of git itself, before its sub-command, whose value is the next word."""

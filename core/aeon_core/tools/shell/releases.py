@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
-from aeon_core.tools.shell.inner import operand_start
+from aeon_core.tools.shell.ast import Finding, SimpleCommand
 from aeon_core.tools.shell.names import DATA_VERBS, RUNNERS, TAKES_DATA, TASK_RUNNERS
-from aeon_core.tools.shell.syntax import Finding, SimpleCommand
+from aeon_core.tools.shell.nested_commands import operand_start
 from aeon_core.tools.shell.wrappers import SHELLS, is_interpreter, is_wrapper
 
 _SHOWN = 60

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from aeon_core.tools.shell.inner import Argv, Code, Inner, Script, operand_start
+from aeon_core.tools.shell.ast import SimpleCommand
+from aeon_core.tools.shell.nested_commands import Argv, Code, Inner, Script, operand_start
 from aeon_core.tools.shell.option_effects import GIT_OPTIONS
 from aeon_core.tools.shell.prefixes import PREFIXES
-from aeon_core.tools.shell.syntax import SimpleCommand
 
 _COMMAND_OPTIONS = re.compile(
     r"(?:--(?:checkpoint-action=exec|preview)|--checkpoint-a\w*=exec|(?:-o)?(?:Proxy|Local|KnownHosts)Command)[= ](.+)"

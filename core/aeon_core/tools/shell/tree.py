@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
 
-from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
+from aeon_core.tools.shell.ast import Redirect, SimpleCommand
 from aeon_core.tools.shell.words import Node, Variables, Word, expand, joined, source_of
 
 MAX_DEPTH = 100

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from aeon_core.tools.shell.inner import Argv, Code, Inner, Script, operand_start, option_values
+from aeon_core.tools.shell.ast import SimpleCommand
+from aeon_core.tools.shell.nested_commands import Argv, Code, Inner, Script, operand_start, option_values
 from aeon_core.tools.shell.option_effects import programs_of_options
 from aeon_core.tools.shell.prefixes import PREFIXES, Prefix
 from aeon_core.tools.shell.starters import STARTERS
-from aeon_core.tools.shell.syntax import SimpleCommand
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash"})
 INTERPRETERS = frozenset({"python", "perl", "ruby", "node", "nodejs", "php", "lua", "deno", "bun", "pypy", "osascript"})

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.sandbox import Entry, Sandbox
-from aeon_core.tools.search._globs import GlobError, compile_glob
+from aeon_core.tools.sandbox import FolderEntry, Sandbox
+from aeon_core.tools.search.globs import GlobError, compile_glob
 
 _MAX_IGNORE_FILE = 100_000
 _MAX_RULE = 1_000
@@ -74,10 +74,10 @@ class _Unseen:
     hidden: Callable[[str], bool] | None
     ignores: _Ignores | None = None
 
-    def enters(self, folder: Entry) -> bool:
+    def enters(self, folder: FolderEntry) -> bool:
         return not self.is_denied(folder.path) and not self.is_ignored(folder)
 
-    def is_ignored(self, entry: Entry) -> bool:
+    def is_ignored(self, entry: FolderEntry) -> bool:
         # The repository's own data; of a work tree, the file that says where they are.
         if entry.path.rpartition("/")[2] == _REPOSITORY:
             return True

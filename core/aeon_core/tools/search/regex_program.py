@@ -54,7 +54,7 @@ class Query(TypedDict):
     cpu_seconds: float
 
 
-class Entry(TypedDict):
+class MatchedFile(TypedDict):
     """A file with matches, by its place among the paths; in mode `content` one line of it, of context or matching."""
 
     file: int
@@ -72,7 +72,7 @@ class Answer(TypedDict):
     """
 
     error: NotRequired[str]
-    entries: list[Entry]
+    entries: list[MatchedFile]
     shown: int
     cut: bool
     files: int
@@ -215,7 +215,7 @@ def _touched(regex: re.Pattern[str], text: str, count: int) -> list[int]:
 
 def _entries(
     regex: re.Pattern[str], file: int, lines: list[str], matching: list[int], query: Query, limit: int
-) -> Iterator[Entry]:
+) -> Iterator[MatchedFile]:
     """Give a file's entries, with at most `limit` matches."""
     if limit <= 0:
         return
@@ -229,7 +229,7 @@ def _entries(
         hits, following = set(matching), 0
         for hit in matching[:limit]:
             for number in range(max(following, hit - query["before"]), min(end, hit + query["after"] + 1)):
-                entry: Entry = {"file": file, "line": number + 1, "text": _cut(lines[number], regex)}
+                entry: MatchedFile = {"file": file, "line": number + 1, "text": _cut(lines[number], regex)}
                 if number not in hits:
                     entry["context"] = True
                 yield entry

@@ -9,9 +9,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from aeon_core.tools.shell.ast import Finding, SimpleCommand
 from aeon_core.tools.shell.names import CLIENTS, DECODERS, FETCHERS, WRITERS
 from aeon_core.tools.shell.releases import forced_push, release
-from aeon_core.tools.shell.syntax import Finding, SimpleCommand
 from aeon_core.tools.shell.wrappers import SHELLS, is_interpreter, reads_stdin
 
 _DISK = re.compile(r"/dev/(?:sd|nvme|vd|hd|xvd|mmcblk|disk)")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
+from aeon_core.tools.default_tools import OPERATIONS, CalculatorTool, EchoTool
 from aeon_core.tools.registry import default_registry
-from aeon_core.tools.stubs import OPERATIONS, CalculatorTool, EchoTool
 
 NUMBERS = st.integers(-(10**320), 10**320) | st.floats(allow_nan=False, allow_infinity=False)
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.tools.mcp._faults import Ended, Refused, SessionLost, Unusable
-from aeon_core.tools.mcp._result import Answer, TooLarge, result_of, text_of
 from aeon_core.tools.mcp._text import Words
-from aeon_core.tools.mcp._tool import Listed, McpTool
+from aeon_core.tools.mcp.result import Answer, TooLarge, result_of, text_of
 from aeon_core.tools.mcp.settings import McpServer, resolved
+from aeon_core.tools.mcp.tool import Listed, McpTool
 
 logger = logging.getLogger("aeon")
 
