@@ -40,6 +40,11 @@ def complete_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return a parser and those of its commands."""
+    return [parser, *_subparsers(parser).values()]
+
+
 def commands() -> list[Command]:
     """Return the program itself, then every command in the order of `aeon-tui --help`."""
     parser = complete_parser()

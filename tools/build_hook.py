@@ -1,0 +1,21 @@
+"""Hatch's hook: a wheel brings the man page and the shell completions of the command line that is in it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class ShellFiles(BuildHookInterface):  # type: ignore[misc]
+    """Adds the files to the wheel's data. The parser needs the standard library alone, so a clean build has it."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return
+        sys.path.insert(0, self.root)
+        from tools import shell_files
+
+        build_data["shared_data"] |= shell_files.write(Path(self.root) / "build" / "shell", self.metadata.version)
