@@ -56,8 +56,6 @@ def runs_here(words: list[str]) -> bool:
     line = " ".join(words)
     if PLACEHOLDER.search(line) or "--wait" in words:
         return False
-    if "--judge" in words or (words[1:2] == ["calibrate"] and "--history" not in words):
-        return False
     alone = words[1:2] in (["-h"], ["--help"], ["--version"])
     return alone or "--headless" in words or "--check" in words or words[1] in WITHOUT_TERMINAL or words[0] == "python"
 
