@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 FEW_EXAMPLES = 25
 """Examples that Hypothesis tries of each property by default."""
@@ -13,10 +14,11 @@ scope = {"all": False}
 """Set by `tests/conftest.py` from the markers that are selected."""
 
 
-def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1) -> list[Any]:
+def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1, *, rows: bool = False) -> list[Any]:
     """Return the cases as parameters, those that are not `kept` marked exhaustive.
 
-    `kept` tells whether a case stays in the default run, or is a number of cases, taken evenly from first to last.
+    `kept` tells whether a case stays in the default run, or is a number of cases, taken evenly from first to last. With
+    `rows`, a case is a tuple of the values of several parameters.
     """
     listed = list(cases)
     if isinstance(kept, int):
@@ -25,7 +27,7 @@ def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1) -> list[
         chosen = [place in places for place in range(len(listed))]
     else:
         chosen = [kept(case) for case in listed]
-    return [case if stays else _exhaustive(case) for case, stays in zip(listed, chosen, strict=True)]
+    return [case if stays else _exhaustive(case, rows) for case, stays in zip(listed, chosen, strict=True)]
 
 
 def examples(number: int) -> int:
@@ -54,9 +56,7 @@ def each(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], N
     return over_all
 
 
-def _exhaustive(case: Any) -> Any:
-    values = case.values if hasattr(case, "values") and hasattr(case, "marks") else None
-    if values is not None:
-        return pytest.param(*values, marks=(*case.marks, pytest.mark.exhaustive), id=case.id)
-    several = case if isinstance(case, tuple) and not hasattr(case, "_fields") else (case,)
-    return pytest.param(*several, marks=pytest.mark.exhaustive)
+def _exhaustive(case: Any, rows: bool) -> Any:
+    if isinstance(case, ParameterSet):
+        return pytest.param(*case.values, marks=(*case.marks, pytest.mark.exhaustive), id=case.id)
+    return pytest.param(*(case if rows else (case,)), marks=pytest.mark.exhaustive)

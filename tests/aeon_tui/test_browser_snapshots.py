@@ -23,6 +23,7 @@ from aeon_widgets.filter_line import FilterLine
 from tests.aeon_core.journal.build import finished, lines, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE
 from tests.aeon_tui.test_browser import NOW, settle, summary
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [
@@ -78,7 +79,7 @@ def then(*keys: str, until: str = "") -> Callable[[Pilot[None]], object]:
     return settled
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
     "keys",
     [
@@ -93,7 +94,7 @@ def test_families(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int,
     assert snap_compare(browser_app(FAMILIES), terminal_size=size, run_before=then(*keys))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 def test_found(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     long = f"{'what stands before it ' * 3}customers, and [b]\x1b[31m more"
     parent = {"run_id": "20261120-080000-aaaaaa", "pass": 2}
@@ -126,7 +127,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
     ("keys", "until"),
     [
@@ -140,7 +141,7 @@ def test_preview(snap_compare: Compare, folder: Path, keys: tuple[str, ...], unt
     assert snap_compare(app, terminal_size=size, run_before=then(*keys, until=until))
 
 
-@pytest.mark.parametrize("size", SIZES[:3])
+@pytest.mark.parametrize("size", sample(SIZES[:3], 1))
 @pytest.mark.parametrize(("key", "kind"), [("D", ConfirmDialog), ("x", ExportDialog)], ids=["delete", "export"])
 def test_dialogs(
     snap_compare: Compare, folder: Path, monkeypatch: pytest.MonkeyPatch, key: str, kind: type, size: tuple[int, int]

@@ -16,6 +16,7 @@ from aeon_widgets.compare_view import CompareView
 from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, until, written
 from tests.aeon_tui.passes import converged_run, given_up_run, hostile_passes
 from tests.aeon_tui.recordings import Recording, finished_run
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param(size, id="x".join(map(str, size))) for size in ((60, 20), (80, 24), (120, 40), (200, 50))]
@@ -128,7 +129,7 @@ async def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
         assert "\x1b" not in view.text
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("keys", [(), ("n", "n", "n", "n"), ("d",)], ids=["whole", "fourth", "only"])
 def test_two_runs_compared(snap_compare: Compare, tmp_path: Path, keys: tuple[str, ...], size: tuple[int, int]) -> None:
     async def look(pilot: Pilot[None]) -> None:

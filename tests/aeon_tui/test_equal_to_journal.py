@@ -34,6 +34,7 @@ from aeon_widgets.virtual_list import LinesView
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, plan
 from tests.aeon_tui.own_fold import OwnFold, Record, records_of
 from tests.recorded_runs import RUNS
+from tests.sampling import sample
 
 SIZE = (200, 90)
 """Room for every pane with all that it says."""
@@ -269,14 +270,16 @@ async def show_past(path: Path) -> None:
     await on_screen(feed, act, live=False)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", sample(RUNS, 4))
 async def test_a_past_run_is_shown_as_its_journal_says(tmp_path: Path, name: str, no_pauses: None) -> None:
     path = tmp_path / "r.jsonl"
     RUNS[name](path)
     await show_past(path)
 
 
-@pytest.mark.parametrize("name", ["one-pass", "given", "passes", "open-task", "unreadable", "gated", "budget"])
+@pytest.mark.parametrize(
+    "name", sample(["one-pass", "given", "passes", "open-task", "unreadable", "gated", "budget"], 2)
+)
 async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_written(tmp_path: Path, name: str) -> None:
     path = tmp_path / "r.jsonl"
     RUNS[name](path)
@@ -300,7 +303,7 @@ async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_writ
     await on_screen(feed, act, live=True)
 
 
-@pytest.mark.parametrize("name", ["one-pass", "passes", "open-task"])
+@pytest.mark.parametrize("name", sample(["one-pass", "passes", "open-task"], 1))
 @pytest.mark.parametrize("part", [0.4, 0.8])
 async def test_a_run_that_was_cut_off_is_shown_as_far_as_its_journal_goes(
     tmp_path: Path, name: str, part: float
@@ -316,7 +319,7 @@ def two_passes() -> Any:
     return model(plan=plan(by=0), refine=MENDED, answer="The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5.")
 
 
-@pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("part", sample([0.2, 0.5, 0.8], 1))
 async def test_a_resumed_run_is_shown_without_what_was_taken_back(tmp_path: Path, part: float) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(two_passes(), config=RunConfig(durability="off"), journal=path).run(TASK)

@@ -9,6 +9,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from tests.aeon_tui.frame import ROWS, fill, frame_app
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 
@@ -36,7 +37,7 @@ def then(*keys: str) -> Callable[[Pilot[None]], object]:
     return settled
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("screen", ["new", "new-problems", "settings", "keys", "first"])
 def test_screens_look_so(snap_compare: Compare, screen: str, size: tuple[int, int]) -> None:
     keys = ("f5",) if screen == "new-problems" else ()
@@ -57,7 +58,7 @@ def test_a_key_is_asked_for_so(snap_compare: Compare) -> None:
     assert snap_compare(frame_app("keys"), terminal_size=(80, 24), run_before=then("j", "enter"))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 def test_the_palette_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await then("ctrl+p")(pilot)  # type: ignore[misc]

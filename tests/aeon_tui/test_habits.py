@@ -17,6 +17,7 @@ from tests.aeon_tui.passes import Passes, issue, step
 from tests.aeon_tui.scenes import SCENES, Scene, opened, texts
 from tests.aeon_tui.states import on, run_screen
 from tests.aeon_tui.test_themes import is_grey
+from tests.sampling import sample
 
 STATUSES = ("pending", "running", "complete", "failed", "invalid")
 
@@ -45,7 +46,7 @@ async def go_on(screen: RunScreen, run: Passes, pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("kind", [PlanTree, StepText, LogPane])
-@pytest.mark.parametrize("keys", [("g",), ("g", "pagedown"), ("g", "ctrl+d", "k")])
+@pytest.mark.parametrize("keys", sample([("g",), ("g", "pagedown"), ("g", "ctrl+d", "k")], 1))
 async def test_new_records_do_not_move_what_a_person_reads(kind: type[LinesView], keys: tuple[str, ...]) -> None:
     run = growing_run()
     screen = run_screen(run, live=True)
@@ -85,7 +86,7 @@ async def test_letters_and_arrows_do_the_same(kind: type[LinesView]) -> None:
             assert places[0] != (0, 0)
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+@pytest.mark.parametrize("scene", sample(SCENES, 5), ids=lambda scene: scene.name)
 async def test_without_colours_no_screen_has_one(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)

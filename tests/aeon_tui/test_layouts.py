@@ -31,6 +31,7 @@ from aeon_widgets.run_list import RunList
 from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.scenes import RUNS
 from tests.aeon_tui.states import STATES, on
+from tests.sampling import sample
 
 SIZES = list(product((60, 80, 120, 200), (20, 24, 40, 60)))
 SOME = [(60, 20), (80, 24), (120, 40), (200, 60)]
@@ -78,7 +79,7 @@ def check_rows(pane: PlanTree | RunList | LogPane) -> None:
         assert shown == whole or "…" in shown, shown
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", sample(STATES, 3))
 async def test_at_every_size_the_panes_stand_beside_each_other_and_tell_what_they_cut(state: str) -> None:
     screen = STATES[state]()
     async with on(screen).run_test(size=SIZES[0]) as pilot:
@@ -125,7 +126,7 @@ async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
                     assert problems_of(pilot.app) == []
 
 
-@pytest.mark.parametrize("state", ["starting", "live", "tool", "failed", "damaged"])
+@pytest.mark.parametrize("state", sample(["starting", "live", "tool", "failed", "damaged"], 2))
 async def test_a_terminal_that_is_too_small_breaks_nothing(state: str) -> None:
     screen = STATES[state]()
     async with on(screen).run_test(size=(80, 24)) as pilot:

@@ -19,6 +19,7 @@ from tests.aeon_tui.odd_texts import ODD, ODD_TEXTS, problems_of
 from tests.aeon_tui.passes import Passes, issue, step
 from tests.aeon_tui.states import Asked, runner_that_asks
 from tests.aeon_tui.test_browser import summary
+from tests.sampling import sample
 
 LONG_LINE = "".join(ODD) * 180
 """More than 100,000 characters without a line break that is not odd itself."""
@@ -122,7 +123,7 @@ def test_every_pane_draws_any_text(one_app: OneApp) -> None:
     draws()
 
 
-@pytest.mark.parametrize("text", ["", "\n", LONG_LINE, "\n".join(ODD)], ids=["empty", "line", "long", "all"])
+@pytest.mark.parametrize("text", sample(["", "\n", LONG_LINE, "\n".join(ODD)], 3), ids=["empty", "line", "long", "all"])
 def test_every_pane_draws_the_oddest_text(one_app: OneApp, text: str) -> None:
     run = RunScreen(ListFeed(finished(odd_run(text), text).records))
     assert one_app.problems(run, *TABS) == []

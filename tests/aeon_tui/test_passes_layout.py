@@ -27,6 +27,7 @@ from tests.aeon_tui.recordings import finished_run
 from tests.aeon_tui.test_approval import until
 from tests.aeon_tui.test_passes_screen import lower_border, rows
 from tests.aeon_tui.test_run_screen import Shown, shown
+from tests.sampling import sample
 
 KINDS = (TTLGauge, ConvergencePane, IssuesPane, RepairsPane)
 
@@ -58,7 +59,7 @@ def expired_run() -> Passes:
     return run
 
 
-@pytest.mark.parametrize("rows_there", [30, 32, 34, 36, 38, 40, 44, 50, 60])
+@pytest.mark.parametrize("rows_there", sample([30, 32, 34, 36, 38, 40, 44, 50, 60], 3))
 @pytest.mark.parametrize("with_repairs", [False, True], ids=["clean", "repaired"])
 async def test_no_pane_of_the_column_is_cut_off_whatever_the_height(rows_there: int, with_repairs: bool) -> None:
     run_of = repaired(given_up_run()) if with_repairs else given_up_run()
@@ -115,17 +116,17 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
         assert all(any(part in line for line in told) for part in shown_lines)
 
 
-@pytest.mark.parametrize("width", [40, 48, 60, 72, 80])
-@pytest.mark.parametrize("pane", ["1", "5", "7", "8", "9"])
-async def test_the_footer_always_has_the_ways_to_the_help_and_out(width: int, pane: str) -> None:
-    async with shown(given_up_run(), size=(width, 20)) as run:
-        await run.press(pane)
-        await run.pilot.pause()
-        assert "q Quit" in footer(run)
-        assert "? Keys" in footer(run)
-        await run.pilot.resize_terminal(120, 20)
-        wanted = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
-        await until(run.pilot, lambda: all(key in footer(run) for key in wanted))
+async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
+    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
+    async with shown(given_up_run(), size=(40, 20)) as run:
+        for pane in ("1", "5", "7", "8", "9"):
+            for width in (40, 48, 60, 72, 80):
+                await run.pilot.resize_terminal(width, 20)
+                await run.press(pane)
+                await until(run.pilot, lambda width=width: len(footer(run)) <= width and "q Quit" in footer(run))
+                assert "? Keys" in footer(run)
+            await run.pilot.resize_terminal(120, 20)
+            await until(run.pilot, lambda: all(key in footer(run) for key in wide))
 
 
 async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_pane() -> None:

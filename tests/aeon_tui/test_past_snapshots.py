@@ -20,12 +20,13 @@ from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.test_past import LONG, TwoViews, journal
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 def test_the_end_of_a_long_journal(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     end = tail_state(journal(tmp_path, LONG))
     view = fold(end.records)
@@ -42,7 +43,7 @@ def test_the_end_of_a_long_journal(snap_compare: Compare, tmp_path: Path, size: 
     assert snap_compare(app, terminal_size=size, run_before=read)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("opened", [False, True], ids=["list", "record"])
 def test_found_in_a_run(snap_compare: Compare, tmp_path: Path, opened: bool, size: tuple[int, int]) -> None:
     path = journal(tmp_path, LONG)

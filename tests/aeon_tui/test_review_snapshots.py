@@ -27,6 +27,7 @@ from tests.aeon_tui.passes import (
 )
 from tests.aeon_tui.recordings import HOSTILE
 from tests.aeon_tui.test_snapshots import looks_so_when_asked
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -95,7 +96,7 @@ def second_pass_assessed() -> Passes:
     return run
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
     ("run", "point", "subject", "keys"),
     [

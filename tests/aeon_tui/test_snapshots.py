@@ -21,6 +21,7 @@ from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -75,7 +76,7 @@ def looks_so_when_asked(
         waiting.join(5)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
     ("run", "live", "keys"),
     [
@@ -91,7 +92,7 @@ def test_run_screen(
     assert snap_compare(run_app(run(), live), terminal_size=size, run_before=then(*keys))
 
 
-@pytest.mark.parametrize("size", [*SIZES, pytest.param((200, 50), id="200x50")])
+@pytest.mark.parametrize("size", sample([*SIZES, pytest.param((200, 50), id="200x50")], 1))
 @pytest.mark.parametrize(
     ("run", "live", "keys"),
     [
@@ -167,7 +168,7 @@ MONEY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
     ("point", "subject", "keys"),
     [

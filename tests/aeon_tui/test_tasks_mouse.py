@@ -31,6 +31,7 @@ from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.passes import converged_run, first_pass
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.aeon_tui.states import STATES, Asked, on, run_screen
+from tests.sampling import sample
 
 SIZE = (140, 44)
 
@@ -187,7 +188,7 @@ async def test_a_scroll_bar_is_dragged() -> None:
         ("c accept", "accept"),
     ],
 )
-@pytest.mark.parametrize("size", [SIZE, (80, 24), (60, 20)])
+@pytest.mark.parametrize("size", sample([SIZE, (80, 24), (60, 20)], 1))
 async def test_a_pass_is_decided_by_a_click(answer: str, decision: str, size: tuple[int, int]) -> None:
     screen = STATES["pass"]()
     async with on(screen).run_test(size=size) as pilot:

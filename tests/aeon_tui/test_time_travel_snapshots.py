@@ -15,13 +15,14 @@ from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.test_moments import written
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 STATES = {"past": ("left_square_bracket", "left_square_bracket"), "paused": ("space",), "differences": ("D", "(")}
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("state", STATES)
 def test_time_travel_looks_so(snap_compare: Compare, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
     records = converged_run().records

@@ -23,6 +23,7 @@ from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
 from aeon_tui.settings_text import settings_of
 from aeon_widgets.key_guard import KeyGuard
+from tests.sampling import sample
 
 SIZES = [(60, 20), (80, 24), (140, 45)]
 ROOT = Path("/home/ann/invoices")
@@ -90,7 +91,7 @@ async def asked(trust: ProjectTrust = ASKED, size: tuple[int, int] = (80, 24)) -
         yield person
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 async def test_it_lists_in_words_what_would_be_allowed_and_the_answers_are_in_sight(size: tuple[int, int]) -> None:
     async with asked(size=size) as person:
         shown = drawn(person.app)
@@ -106,7 +107,7 @@ async def test_it_lists_in_words_what_would_be_allowed_and_the_answers_are_in_si
         assert person.app.screen.focused is person.app.screen.query_one("#continue")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 async def test_a_long_list_scrolls_whichever_answer_has_the_focus(size: tuple[int, int]) -> None:
     items = tuple(TrustItem(f"mcp_servers.s{number}", f"start the program `s{number}`") for number in range(200))
     async with asked(ProjectTrust(ROOT, items, "d", "untrusted"), size) as person:
@@ -344,7 +345,7 @@ def test_the_settings_say_what_does_not_apply(project: Path) -> None:
 # As pictures.
 
 
-@pytest.mark.parametrize("size", [pytest.param(size, id="x".join(map(str, size))) for size in SIZES])
+@pytest.mark.parametrize("size", sample([pytest.param(size, id="x".join(map(str, size))) for size in SIZES], 1))
 @pytest.mark.parametrize("trust", [pytest.param(ASKED, id="untrusted"), pytest.param(CHANGED, id="changed")])
 def test_the_question_looks_so(snap_compare: Any, trust: ProjectTrust, size: tuple[int, int]) -> None:
     async def settle(pilot: Pilot[None]) -> None:

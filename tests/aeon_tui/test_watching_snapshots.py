@@ -15,6 +15,7 @@ from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.recordings import RUN_ID, START, live_run
 from tests.aeon_tui.test_snapshots import SIZES, Compare, then
 from tests.aeon_tui.test_watching import approval
+from tests.sampling import sample
 
 
 def waiting() -> ListFeed:
@@ -36,7 +37,7 @@ def died() -> ListFeed:
     return feed
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("feed", [waiting, asking, died])
 def test_watching(snap_compare: Compare, feed: Callable[[], ListFeed], size: tuple[int, int]) -> None:
     app = AeonApp(Path("runs"))

@@ -12,6 +12,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow import WorkflowScreen
 from aeon_widgets.workflow_panel import WorkflowPanel
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, COMMAND, GATE, app_on, at_a_gate, at_work, completed, failed
+from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -49,13 +50,13 @@ def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("state", STATES)
 def test_a_workflow_looks_so(snap_compare: Compare, state: str, size: tuple[int, int]) -> None:
     assert snap_compare(STATES[state](), terminal_size=size, run_before=settled(state))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", sample(SIZES, 1))
 def test_the_words_of_a_rejection_look_so(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ("w", *"name the invoices table")
     assert snap_compare(STATES["gate"](), terminal_size=size, run_before=settled("gate", *keys))

@@ -19,6 +19,7 @@ from aeon_core.journal.records import Record
 from aeon_core.runs.replay import recorded_lines, replay_lines
 from tests.aeon_core.kernel.crashes import never_waits
 from tests.recorded_runs import RUNS
+from tests.sampling import sample
 
 Records = list[dict[str, Any]]
 Place = tuple[str | int, ...]
@@ -105,7 +106,7 @@ def with_records(records: Records, change: Callable[[Records], None]) -> Records
     return copied
 
 
-@pytest.mark.parametrize("name", RUN_NAMES)
+@pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
 def test_any_value_that_came_from_outside_is_noticed_when_it_is_altered(
     recorded: dict[str, Records], name: str
 ) -> None:
@@ -137,7 +138,7 @@ def compared(recorded: dict[str, Records]) -> Compared:
     return found
 
 
-@pytest.mark.parametrize("name", RUN_NAMES)
+@pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
 def test_any_value_that_the_kernel_made_is_noticed_when_it_is_altered(compared: Compared, name: str) -> None:
     """Every plan, score and step: what is emitted does not mean the same as the altered line."""
     missed, tried = [], 0
@@ -168,7 +169,7 @@ def moved(place: int, lines: Records) -> None:
     lines.insert(place + 1, lines.pop(place))
 
 
-@pytest.mark.parametrize("name", RUN_NAMES)
+@pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
 def test_a_record_that_is_left_out_doubled_or_moved_is_noticed(recorded: dict[str, Records], name: str) -> None:
     records, missed = [record for record in recorded[name] if record["type"] != "text"], []
     for place in range(1, len(records) - 1):

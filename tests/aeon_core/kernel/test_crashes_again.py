@@ -13,6 +13,7 @@ from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.crash_checks import Ending, Whole, copied, goes_on_to_the_same, read, torn, whole_lines
 from tests.aeon_core.kernel.crashes import Crash, crashes, different, never_waits
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL
+from tests.sampling import sample
 
 Again = tuple[Whole, Path, list[Crash]]
 
@@ -50,7 +51,7 @@ PLACES: dict[str, tuple[str, str, dict[str, Any], int]] = {
 }
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=sample(PLACES))
 def again(request: pytest.FixtureRequest, memory: Path) -> Again:
     """The run that nothing interrupts, what its first crash left, and what each crash of the next process left."""
     name, kind, fields, rest = PLACES[request.param]

@@ -43,6 +43,7 @@ def same_file(one: Path, other: Path) -> bool:
     return one.read_bytes() == other.read_bytes() and one.stat().st_mtime_ns == other.stat().st_mtime_ns
 
 
+@pytest.mark.exhaustive
 def test_a_fork_runs_the_passes_from_there_on_alone_and_names_where_it_comes_from(forked: Forked) -> None:
     whole, parent, _ = forked
     first = whole.records[0]
@@ -53,6 +54,7 @@ def test_a_fork_runs_the_passes_from_there_on_alone_and_names_where_it_comes_fro
     assert read(parent / PARENT)[0]["task"] == first["task"]
 
 
+@pytest.mark.exhaustive
 def test_whenever_a_fork_dies_its_parent_is_as_it_was_byte_for_byte(forked: Forked) -> None:
     _, parent, found = forked
     assert {crash.signal for crash in found} == {signal.SIGKILL}
@@ -62,6 +64,7 @@ def test_whenever_a_fork_dies_its_parent_is_as_it_was_byte_for_byte(forked: Fork
         assert {path.name for path in Path(crash.folder).iterdir()} <= {PARENT, JOURNAL, ACTED, ASKED, PAID}, crash
 
 
+@pytest.mark.exhaustive
 def test_a_killed_fork_is_gone_on_with_and_ends_as_if_nothing_had_been(forked: Forked, folder: Path) -> None:
     whole, parent, found = forked
     assert len(different(found)) > 20
@@ -71,6 +74,7 @@ def test_a_killed_fork_is_gone_on_with_and_ends_as_if_nothing_had_been(forked: F
         assert same_file(own / PARENT, parent / PARENT), crash
 
 
+@pytest.mark.exhaustive
 def test_a_fork_needs_its_parent_no_more_once_it_has_begun(forked: Forked, folder: Path) -> None:
     whole, _, found = forked
     own = copied(different(found)[0].folder, folder)

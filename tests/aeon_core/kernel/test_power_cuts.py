@@ -24,6 +24,7 @@ from tests.aeon_core.kernel.crash_checks import (
 )
 from tests.aeon_core.kernel.crashes import never_waits
 from tests.aeon_core.kernel.scenarios import ACTED, ASKED, JOURNAL, PAID, SCENARIOS, noted
+from tests.sampling import sample
 
 WORLD = (ACTED, ASKED, PAID)
 
@@ -158,7 +159,9 @@ def test_what_counts_is_on_the_disk_before_the_next_line_is_written(
         assert (on_the_disk >= end) is expected, record
 
 
-@pytest.mark.parametrize(("name", "durability"), [("outside", "normal"), ("outside", "full"), ("launches", "normal")])
+@pytest.mark.parametrize(
+    ("name", "durability"), sample([("outside", "normal"), ("outside", "full"), ("launches", "normal")], 1, rows=True)
+)
 def test_a_run_goes_on_from_what_is_on_the_disk_and_ends_the_same(
     folder: Path, run: Path, name: str, durability: Durability
 ) -> None:

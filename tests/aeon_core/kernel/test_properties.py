@@ -14,7 +14,7 @@ from aeon_core.entities import LogEntry
 from aeon_core.journal.records import RECORD
 from tests.aeon_core.kernel.test_execution import of, run
 from tests.fakes import ScriptedModel, add, call, steps
-from tests.sampling import examples
+from tests.sampling import examples, sample
 
 HOSTILE = [
     "[bold]x[/bold] [/] [@click=app.quit]quit[/]",
@@ -83,7 +83,7 @@ def test_any_replies_end_in_a_sound_result(plan: Any, replies: list[Any], ttl: i
     assert own - asked_again <= result.ttl.spent == sum(1 for cycle in cycles if cycle["llm_output"]) <= own
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, "x" * 5_000_000], ids=lambda text: repr(text[:12]))
+@pytest.mark.parametrize("text", sample([*HOSTILE, "x" * 5_000_000], 4), ids=lambda text: repr(text[:12]))
 def test_hostile_text_everywhere_does_no_harm(text: str) -> None:
     class Mirror:
         name = "mirror"

@@ -13,6 +13,7 @@ import pytest
 from tests.aeon_core.kernel.test_passes import PROFILE
 from tests.aeon_core.llm.server import Reply, Request, Server
 from tests.aeon_tui.cli.conftest import Cli, process
+from tests.sampling import sample
 
 SORRY = "I'm sorry, but I can't help with that."
 FILE = {"step_id": "s1", "description": "write the notes", "tool": "Write"}
@@ -88,7 +89,7 @@ EMPTY = [
 
 @pytest.mark.parametrize("options", [(), ("--single-pass",)], ids=["passes", "single-pass"])
 @pytest.mark.parametrize("purpose", ["reason", "answer"])
-@pytest.mark.parametrize("reply", EMPTY)
+@pytest.mark.parametrize("reply", sample(EMPTY, 2))
 def test_a_step_or_an_answer_in_which_nothing_was_produced(
     cli: Cli, server: ByPurpose, reply: Reply, purpose: str, options: tuple[str, ...]
 ) -> None:

@@ -21,6 +21,7 @@ from aeon_core.llm.connect import connect
 from aeon_core.runs.orchestrator import Orchestrator
 from tests.aeon_tui.cli.conftest import environment
 from tests.aeon_tui.hostile.folders import CANARY, FOLDERS, MARKED, PLAN, Place
+from tests.sampling import sample
 
 SECONDS = 10
 JOURNAL = ".aeon/runs/20261120-093000-a1b2c3.jsonl"
@@ -168,7 +169,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", sample(FOLDERS, 5))
 def test_nothing_runs_nothing_leaves_and_nothing_hangs(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
@@ -195,7 +196,7 @@ def test_nothing_runs_nothing_leaves_and_nothing_hangs(
     assert problems == []
 
 
-@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("name", sample(MARKED, 3))
 def test_the_table_would_notice_for_what_is_trusted_does_happen(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
@@ -213,7 +214,7 @@ SHADOWED = (
 )
 
 
-@pytest.mark.parametrize("label", SHADOWED)
+@pytest.mark.parametrize("label", sample(SHADOWED, 2))
 def test_a_fresh_interpreter_imports_nothing_from_the_folder(place: Place, label: str) -> None:
     environ = prepared(place, "modules_of_the_working_directory")
     module, arguments = COMMANDS[label]
