@@ -2,6 +2,6 @@
 
 import sys
 
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 
 sys.exit(main())

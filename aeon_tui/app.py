@@ -20,17 +20,17 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_themes import fallback_variables, readable_variables
-from aeon_tui.ending import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.navigation import COPY_OR_QUIT, Navigation
-from aeon_tui.own_settings import OwnSettings
-from aeon_tui.prints import screen_to_itself
+from aeon_tui.platform.stdio_capture import screen_to_itself
+from aeon_tui.platform.terminal import notification, sized, title, title_given_back
+from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions, Today
-from aeon_tui.runner import Runner
-from aeon_tui.running import Running
-from aeon_tui.served import is_served, pipe_to_itself
-from aeon_tui.terminal import notification, sized, title, title_given_back
-from aeon_tui.theming import add_own_themes, add_themes, open_with_theme
-from aeon_tui.work import Work
+from aeon_tui.sessions.run_jobs import Work
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.session import Running
+from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
+from aeon_tui.settings import OwnSettings
+from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
 from aeon_widgets.footer import fit_footer
 from aeon_widgets.key_guard import key_after_escape
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
+    from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 
 NOTICE_SECONDS = 20
 
@@ -122,10 +122,10 @@ class AeonApp(Navigation):
         if self.first_screen is not None:
             return self.first_screen
         if not isinstance(self.runner, Runner):
-            from aeon_tui.screens.browser import BrowserScreen
+            from aeon_tui.screens.browser.screen import BrowserScreen
 
             return BrowserScreen(self.runs_dir)
-        from aeon_tui.screens.run import RunScreen
+        from aeon_tui.screens.run.screen import RunScreen
 
         return RunScreen(self.runner.feed, self.runner)
 
@@ -212,7 +212,7 @@ class AeonApp(Navigation):
 
     def start_work(self, work: Work) -> None:
         """Run something, and show it."""
-        from aeon_tui.screens.run import RunScreen
+        from aeon_tui.screens.run.screen import RunScreen
 
         runner = Runner(work, work.journal_in(self.runs_dir))
         self._take_on(runner)
@@ -231,8 +231,8 @@ class AeonApp(Navigation):
         self._begin(runner)
 
     def _workflow(self, request: WorkflowRequest) -> tuple[WorkflowRunner, Screen[None]]:
-        from aeon_tui.screens.workflow import WorkflowScreen
-        from aeon_tui.workflow import WorkflowRunner
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.sessions.workflow_session import WorkflowRunner
 
         runner = WorkflowRunner(request)
         self._take_on(runner)

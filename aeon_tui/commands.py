@@ -129,7 +129,7 @@ def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
 
 def step_commands(screen: Screen[Any]) -> Iterator[Command]:
     """Yield the steps of the run that is shown."""
-    from aeon_tui.screens.run import RunScreen
+    from aeon_tui.screens.run.screen import RunScreen
 
     if not isinstance(screen, RunScreen):
         return

@@ -66,9 +66,9 @@ def contexts() -> tuple[tuple[str, tuple[Binding, ...]], ...]:
 def kinds() -> Iterator[type[DOMNode]]:
     """Return our classes that may have keys: the app first, then screens, then widgets."""
     for package in PACKAGES:
-        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            if not module.name.startswith(("demo", "__")):
-                importlib.import_module(f"{package}.{module.name}")
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if not module.name.startswith(("aeon_widgets.demo", "aeon_widgets.__")):
+                importlib.import_module(module.name)
     kinds = [kind for kind in _below(DOMNode) if kind.__module__.startswith(("aeon_tui.", "aeon_widgets."))]
     order = [App, Screen, DOMNode]
     unique = dict.fromkeys(kinds)

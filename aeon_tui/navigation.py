@@ -15,8 +15,8 @@ from textual.screen import Screen
 if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.feed import Feed
-    from aeon_tui.listed import Listed
+    from aeon_tui.sources.live import Feed
+    from aeon_tui.sources.run_index import Listed
 
 COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy selection, else quit", show=False, id="app.copy")
 """The screen's own binding of the key comes first, and copies where text is selected."""
@@ -34,7 +34,7 @@ class Navigation(App[None]):
     def listed_runs(self) -> Sequence[RunSummary]:
         """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
         if self._listing is None:
-            from aeon_tui.listed import Listed
+            from aeon_tui.sources.run_index import Listed
 
             self._listing = Listed(self.runs_dir)
         return self._listing.runs()
@@ -49,8 +49,8 @@ class Navigation(App[None]):
     @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:
         """Show the run of a journal, one that another process writes as it goes on; at a record where it is named."""
-        from aeon_tui.watching import feed_of
-        from aeon_tui.workflow_files import is_workflow
+        from aeon_tui.sources.followed import feed_of
+        from aeon_tui.sources.transcripts import is_workflow
 
         if is_workflow(path):
             self.call_from_thread(self._show_workflow, path)
@@ -58,20 +58,20 @@ class Navigation(App[None]):
             self.call_from_thread(self._show_feed, feed_of(path, self.runs_dir), seq)
 
     def _show_workflow(self, path: Path) -> None:
-        from aeon_tui.screens.workflow import WorkflowScreen
-        from aeon_tui.workflow_feed import TranscriptFeed
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.sources.workflow import TranscriptFeed
 
         self.show_run(WorkflowScreen(TranscriptFeed(path)))
 
     def open_on_transcript(self, path: Path) -> None:
         """Open on a workflow of another process, or a past one."""
-        from aeon_tui.screens.workflow import WorkflowScreen
-        from aeon_tui.workflow_feed import TranscriptFeed
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.sources.workflow import TranscriptFeed
 
         self.first_screen = WorkflowScreen(TranscriptFeed(path))
 
     def _show_feed(self, feed: Feed, seq: int | None) -> None:
-        from aeon_tui.screens.run import RunScreen
+        from aeon_tui.screens.run.screen import RunScreen
 
         screen = RunScreen(feed)
         self.show_run(screen)
@@ -80,17 +80,17 @@ class Navigation(App[None]):
 
     def open_on_watched(self, awaited: Awaited) -> None:
         """Open on a run of another process."""
-        from aeon_tui.screens.run import RunScreen
-        from aeon_tui.watching import WatchFeed
+        from aeon_tui.screens.run.screen import RunScreen
+        from aeon_tui.sources.followed import WatchFeed
 
         self.first_screen = RunScreen(WatchFeed(awaited))
 
     def show_run(self, shown: Screen[None]) -> None:
         """Show a run, in place of the one that is shown where there is one."""
-        from aeon_tui.screens.browser import BrowserScreen
+        from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.compare import CompareScreen
-        from aeon_tui.screens.run import RunScreen
-        from aeon_tui.screens.workflow import WorkflowScreen
+        from aeon_tui.screens.run.screen import RunScreen
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
 
         self.clear_notifications()
         places = (RunScreen, WorkflowScreen, BrowserScreen, CompareScreen)
@@ -104,7 +104,7 @@ class Navigation(App[None]):
 
     def show_browser(self) -> None:
         """Go back to the list of runs, or to the comparison that the run was opened from."""
-        from aeon_tui.screens.browser import BrowserScreen
+        from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.compare import CompareScreen
 
         # What was told of that run would hide this list.

@@ -12,20 +12,20 @@ from textual.binding import Binding, BindingType
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.errands import Errands, reason
+from aeon_tui.platform.background_tasks import Errands, reason
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_tui.app import AeonApp
-    from aeon_tui.forked import ForkRun
-    from aeon_tui.new_run import NewRun
-    from aeon_tui.resumed import ResumeRun
     from aeon_tui.screens.fork import ForkAnswer, Parent
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.work import StartRun
-    from aeon_tui.workflow import WorkflowRequest
+    from aeon_tui.sessions.fork_job import ForkRun
+    from aeon_tui.sessions.new_run_form import NewRun
+    from aeon_tui.sessions.resume_job import ResumeRun
+    from aeon_tui.sessions.run_jobs import StartRun
+    from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 RUN_ACTIONS: list[BindingType] = [
     Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
@@ -80,9 +80,9 @@ class RunActions:
 
     def new_workflow(self) -> None:
         """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
-        from aeon_tui.screens.workflow_task import WorkflowTaskScreen
-        from aeon_tui.workflow import WorkflowRequest
-        from aeon_tui.workflow_files import root_of_project
+        from aeon_tui.screens.workflow.task import WorkflowTaskScreen
+        from aeon_tui.sessions.workflow_session import WorkflowRequest
+        from aeon_tui.sources.transcripts import root_of_project
 
         if not isinstance(self.app.screen, WorkflowTaskScreen):
             self.app.push_screen(WorkflowTaskScreen(WorkflowRequest(root_of_project())))
@@ -129,7 +129,7 @@ class RunActions:
         self._start(work)
 
     def _demo(self) -> None:
-        from aeon_tui.demo import demo_run
+        from aeon_tui.sessions.demo import demo_run
 
         work = demo_run(self.today())
         self._errands.in_app(lambda: self._start(work))
@@ -139,7 +139,7 @@ class RunActions:
         self._errands.do(partial(self._trust_folder, then))
 
     def _trust_folder(self, then: Callable[[], object]) -> None:
-        from aeon_tui.workflow_files import root_of_project
+        from aeon_tui.sources.transcripts import root_of_project
         from system2.trust import assess_workflow
 
         parts = [self.today().trust, assess_workflow(root_of_project())]
@@ -164,7 +164,7 @@ class RunActions:
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
         from aeon_core.config.trust import revoke_trust
-        from aeon_tui.workflow_files import root_of_project
+        from aeon_tui.sources.transcripts import root_of_project
 
         root = self.today().trust.root
         # All of them: `any` would stop at the first that was trusted.
@@ -236,8 +236,8 @@ class RunActions:
 
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.resumed import ended_for_good, resumed
-        from aeon_tui.workflow_files import is_workflow
+        from aeon_tui.sessions.resume_job import ended_for_good, resumed
+        from aeon_tui.sources.transcripts import is_workflow
 
         if is_workflow(path):
             self._resume_workflow(path)
@@ -252,15 +252,15 @@ class RunActions:
 
     def _resume_workflow(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.workflow_resumed import request_of
+        from aeon_tui.sessions.workflow_resume import request_of
 
         make_sure_nobody_writes(path)
         self._begin_workflow_after_all(request_of(path))
 
     def _replay(self, path: Path) -> None:
-        from aeon_tui.replayed import make_sure_it_is_over
         from aeon_tui.screens.replay import replay_screen
-        from aeon_tui.workflow_files import refuse_workflow
+        from aeon_tui.sources.replay import make_sure_it_is_over
+        from aeon_tui.sources.transcripts import refuse_workflow
 
         refuse_workflow(path, "replayed")
         make_sure_it_is_over(path)
@@ -295,7 +295,7 @@ class RunActions:
 
     def _ask_for_fork(self, path: Path) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of
-        from aeon_tui.workflow_files import refuse_workflow
+        from aeon_tui.sources.transcripts import refuse_workflow
 
         refuse_workflow(path, "forked")
         parent = parent_of(path)
@@ -313,7 +313,7 @@ class RunActions:
             self._errands.do(lambda: self._begin_fork(parent, answer))
 
     def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
-        from aeon_tui.forked import forked
+        from aeon_tui.sessions.fork_job import forked
 
         if self._asks_for_trust(partial(self._fork, parent, answer)):
             return

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_tui.errands import Errands
-from aeon_tui.screens.confirm import ConfirmDialog
-from aeon_tui.screens.export_run import ExportDialog, form_of
+from aeon_tui.platform.background_tasks import Errands
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.export import ExportDialog, form_of
 from aeon_widgets.text import count, fit, one_line
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class RunFiles:
             self._errands.do(lambda: self._write(run, file))
 
     def _write(self, run: RunSummary, file: Path) -> None:
-        from aeon_tui.cli._export import exported
-        from aeon_tui.cli._file import write_file
+        from aeon_tui.platform.atomic_file import write_file
+        from aeon_tui.reports.export import exported
 
         form = form_of(file)
         if form is not None:

@@ -56,17 +56,17 @@ def test_the_core_brings_neither_a_screen_nor_an_sdk(code: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["runs"], ["runs", "--json"]])
 def test_light_commands_stay_light(arguments: list[str]) -> None:
-    code = "import sys, aeon_tui.cli\ntry:\n    aeon_tui.cli.main(sys.argv[1:])\nexcept SystemExit:\n    pass"
+    code = "import sys, aeon_tui.cli.main\ntry:\n    aeon_tui.cli.main.main(sys.argv[1:])\nexcept SystemExit:\n    pass"
     assert not loaded_by(code, *arguments) & ({"textual"} | SDKS)
 
 
 FIRST_SCREEN = """
 import asyncio, os, sys
-import aeon_tui.app, aeon_tui.cli, aeon_tui.cli.app
-from aeon_tui.screens import first_start
-from aeon_tui.screens.browser import BrowserScreen, BrowserTitle
+import aeon_tui.app, aeon_tui.cli.main, aeon_tui.cli.app
+from aeon_tui.screens import onboarding
+from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle
 
-first_start.LOOK_SECONDS = 3600  # the models are looked for after the first paint, and need the data's
+onboarding.LOOK_SECONDS = 3600  # the models are looked for after the first paint, and need the data's
 
 def run(app):
     async def first_paint():
@@ -79,7 +79,7 @@ def run(app):
 
 aeon_tui.app.AeonApp.run = run
 aeon_tui.cli.app.has_screen = lambda: True
-assert aeon_tui.cli.main(sys.argv[1:]) == 0
+assert aeon_tui.cli.main.main(sys.argv[1:]) == 0
 """
 
 
@@ -94,18 +94,20 @@ def test_the_first_screen_and_the_runs_need_no_model_of_the_data(
     screen = loaded_by(FIRST_SCREEN)
     assert "textual" in screen
     assert not screen & ({"pydantic", "yaml"} | SDKS)
-    runs = loaded_by("import aeon_tui.cli; aeon_tui.cli.main(['runs', '--json'])")
+    runs = loaded_by("import aeon_tui.cli.main; aeon_tui.cli.main.main(['runs', '--json'])")
     assert not runs & {"pydantic", "yaml", "rich"}
 
 
 def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_text("model: simulated:default\nttl: 20\nruns_dir: kept\ntools: [a:b]\n")
-    loaded = loaded_by("import sys, aeon_tui.cli; aeon_tui.cli.main(sys.argv[1:])", "runs", "--config", str(file))
+    loaded = loaded_by(
+        "import sys, aeon_tui.cli.main; aeon_tui.cli.main.main(sys.argv[1:])", "runs", "--config", str(file)
+    )
     assert "yaml" in loaded
     assert "pydantic" not in loaded
 
 
 def test_help_needs_no_model_of_the_data() -> None:
-    code = "import aeon_tui.cli\ntry:\n    aeon_tui.cli.main(['--help'])\nexcept SystemExit:\n    pass"
+    code = "import aeon_tui.cli.main\ntry:\n    aeon_tui.cli.main.main(['--help'])\nexcept SystemExit:\n    pass"
     assert not loaded_by(code) & {"pydantic", "yaml", "aeon_core", "rich"}

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aeon_core.config.loading import load_config
-from aeon_tui.cli import main
-from aeon_tui.cli._parser import build_parser
+from aeon_tui.cli.main import main
+from aeon_tui.cli.parser import build_parser
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
 

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from io import StringIO
 
-from aeon_tui.cli._parser import build_parser
+from aeon_tui.cli.parser import build_parser
 
 
 @dataclass(frozen=True)

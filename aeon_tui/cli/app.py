@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from aeon_core.errors import UsageError
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import has_screen
-from aeon_tui.served import is_served
+from aeon_tui.cli import options
+from aeon_tui.cli.output import has_screen
+from aeon_tui.platform.web import is_served
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def execute(args: Namespace) -> int:
     """Open the app and return its exit code. Raises UsageError without a terminal."""
-    loaded = _settings.load_light(args)
+    loaded = options.load_light(args)
     if not (is_served() or has_screen()):
         raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
     from aeon_tui.app import run_app
@@ -26,4 +26,4 @@ def execute(args: Namespace) -> int:
         if loaded.ignored and not loaded.trust.allowed:
             app.untrusted = loaded.trust
 
-    return run_app(_settings.runs_dir_of(loaded), None, lambda: _settings.load(args), prepare)
+    return run_app(options.runs_dir_of(loaded), None, lambda: options.load(args), prepare)

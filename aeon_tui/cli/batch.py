@@ -24,11 +24,11 @@ from aeon_core.runs.batch.batch import (
     read_tasks,
 )
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
-from aeon_tui.cli import _settings
-from aeon_tui.cli._batch_report import Report
-from aeon_tui.cli._output import stderr, stdout
-from aeon_tui.cli._signals import passed_on
-from aeon_tui.prints import prints_on_stderr
+from aeon_tui.cli import options
+from aeon_tui.cli.batch_report import Report
+from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.platform.stdio_capture import prints_on_stderr
 
 STOPPING = b"aeon-tui: stopping, what is running is aborted; once more kills it\n"
 MAX_JOBS = 1000
@@ -40,9 +40,9 @@ def execute(args: Namespace) -> int:
     Raises UsageError or ModelUnavailableError before anything starts: for a bad line, option or configuration.
     """
     jobs = _jobs(args.jobs)
-    config = _settings.load(args).config
+    config = options.load(args).config
     where, tasks = _tasks(args, config)
-    directory = _settings.writable(runs_directory(config))
+    directory = options.writable(runs_directory(config))
     check_journals(tasks, directory, where)
     _check(tasks, where, here=args.scheduler is None)
     report = Report(stderr(), len(tasks))

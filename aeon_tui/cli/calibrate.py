@@ -20,8 +20,8 @@ from aeon_core.judge.agreement import (
 )
 from aeon_core.judge.labels import LabelledOutcome, read_labels, shipped_labels, spread
 from aeon_core.paths import expanded
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import Output, stderr, stdout
+from aeon_tui.cli import options
+from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_widgets.text import count
 
 BELOW = 5
@@ -83,7 +83,7 @@ def _history(args: Namespace) -> _Measured:
         raise UsageError(f"--history calls no model; leave out --{given.replace('_', '-')}")
     if args.labels is not None:
         raise UsageError(f"--history reads the labels of your runs; leave out {args.labels!r}")
-    runs_dir = _settings.runs_dir(args)
+    runs_dir = options.runs_dir(args)
     return _Measured(str(runs_dir), "model", LabelledRuns(runs_dir).comparisons())
 
 
@@ -92,12 +92,12 @@ def _judged(args: Namespace) -> _Measured:
     limit = _count(args.limit)
     outcomes = read_labels(expanded(args.labels, "the labels")) if args.labels is not None else shipped_labels()
     outcomes = spread(outcomes, limit) if limit is not None else outcomes
-    config = _settings.load(args).config
+    config = options.load(args).config
     if config.model is None and config.judge_model is not None:
         config = config.model_copy(update={"model": config.judge_model})
     from aeon_core.convergence.engine import ConvergenceEngine
     from aeon_core.runs.factory import connect_model
-    from aeon_tui.cli._judge_model import JudgeModel, warnings_on
+    from aeon_tui.cli.judge_model import JudgeModel, warnings_on
 
     llm = connect_model(config)
     measured = _Measured(str(Path(args.labels)) if args.labels is not None else "shipped", "language")

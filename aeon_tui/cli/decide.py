@@ -19,10 +19,10 @@ from aeon_core.journal.history import find_run
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.paths import expanded
-from aeon_tui.asked import request_of
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import stderr, stdout
-from aeon_tui.edits import load_edit
+from aeon_tui.cli import options
+from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.sessions.approval_edits import load_edit
+from aeon_tui.sessions.pending_approval import request_of
 from aeon_widgets.approval_text import title
 
 PATIENCE_SECONDS = 10.0
@@ -34,7 +34,7 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where the run waits for no decision, for another one, or with a process that has ended.
     """
-    path = find_run(args.run, _settings.runs_dir(args))
+    path = find_run(args.run, options.runs_dir(args))
     question = _question(path, args.run)
     request = request_of(question)
     decision = _decision(args, request, path)

@@ -14,9 +14,9 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.runs.factory import connect_model
 from aeon_core.versions import versions
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import Output, stdout
-from aeon_tui.findings import Finding, extras, providers
+from aeon_tui.cli import options
+from aeon_tui.cli.output import Output, stdout
+from aeon_tui.health import Finding, extras, providers
 
 
 def execute(args: Namespace) -> int:
@@ -27,7 +27,7 @@ def execute(args: Namespace) -> int:
     out = stdout()
     findings = [Finding("aeon", versions()["aeon"]), Finding("python", platform.python_version())]
     try:
-        loaded = _settings.load(args)
+        loaded = options.load(args)
         broken = None
     except UsageError as error:
         loaded, broken = LoadedConfig(RunConfig()), error
@@ -136,6 +136,6 @@ def _without_credentials(url: str) -> str:
 
 def _runs(loaded: LoadedConfig) -> Finding:
     directory = runs_directory(loaded.config)
-    if problem := _settings.why_not_writable(directory):
+    if problem := options.why_not_writable(directory):
         return Finding("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR", 2)
     return Finding("runs", f"{directory}{'' if directory.exists() else ' (will be made)'}")

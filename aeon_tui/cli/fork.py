@@ -15,15 +15,15 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
 from aeon_core.plan.edit import PlanEdit
 from aeon_core.runs.fork import starting_edit
-from aeon_tui.cli import _settings
-from aeon_tui.cli._going_on import in_app, run_headless, said_anew
-from aeon_tui.cli._output import has_screen, stderr
-from aeon_tui.cli._printed import print_result
-from aeon_tui.cli._progress import Progress
-from aeon_tui.forked import ForkRun, forked
-from aeon_tui.plan_editing import edit_plan, load_edited_plan
-from aeon_tui.prints import prints_on_stderr
-from aeon_tui.workflow_files import find_journal, refuse_workflow
+from aeon_tui.cli import options
+from aeon_tui.cli.headless import in_app, run_headless, said_anew
+from aeon_tui.cli.output import has_screen, stderr
+from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.result_output import print_result
+from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.sessions.fork_job import ForkRun, forked
+from aeon_tui.sessions.plan_edits import edit_plan, load_edited_plan
+from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -32,13 +32,13 @@ def execute(args: Namespace) -> int:
     Raises UsageError where there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
     """
     if in_app(args):
-        _settings.ask_for_trust(args)
-    path = find_journal(args.run, _settings.runs_dir(args))
+        options.ask_for_trust(args)
+    path = find_journal(args.run, options.runs_dir(args))
     refuse_workflow(path, "forked")
     number = _pass_number(args.pass_number, path)
     before = starting_edit(path, number)
-    loaded = _settings.load(args)
-    directory = _settings.writable(runs_directory(loaded.config))
+    loaded = options.load(args)
+    directory = options.writable(runs_directory(loaded.config))
     said = {**said_anew(args, loaded.config), "runs_dir": directory}
     live = in_app(args)
     if "requirements" in said:
@@ -53,7 +53,7 @@ def execute(args: Namespace) -> int:
 def _pass_number(given: str | None, path: Path) -> int:
     if given is None:
         raise UsageError(f"say with --pass N which pass the fork starts with; {_those_there_are(path)}")
-    return _settings.pass_number(given)
+    return options.pass_number(given)
 
 
 def _those_there_are(path: Path) -> str:
@@ -86,7 +86,7 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
 def _in_app(args: Namespace, work: ForkRun, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, work, lambda: _settings.load(args), _settings.without_trust(args))
+    return run_app(directory, work, lambda: options.load(args), options.without_trust(args))
 
 
 def _headless(args: Namespace, work: ForkRun, directory: Path) -> int:

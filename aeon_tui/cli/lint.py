@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
-from aeon_tui.cli import _settings
-from aeon_tui.cli._inspect import inspected_tools
-from aeon_tui.cli._output import stderr, stdout
-from aeon_tui.prints import prints_on_stderr
+from aeon_tui.cli import options
+from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.cli.tool_inspection import inspected_tools
+from aeon_tui.platform.stdio_capture import prints_on_stderr
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -28,7 +28,7 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
     """
-    config = _settings.load(args).config
+    config = options.load(args).config
     with prints_on_stderr():
         registry = inspected_tools(args, config)
         try:
@@ -53,7 +53,7 @@ def execute(args: Namespace) -> int:
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
     """Return the report with what the model finds beyond the rules; where the model fails, what the rules found."""
-    from aeon_tui.cli._judge_model import JudgeModel, warnings_on
+    from aeon_tui.cli.judge_model import JudgeModel, warnings_on
 
     llm = connect_model(config)
     try:

@@ -9,14 +9,14 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.history import find_run, is_path
 from aeon_core.journal.subscribers import as_dicts
 from aeon_core.runs.replay import Replay, replay
-from aeon_tui.cli import _settings
-from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._going_on import in_app
-from aeon_tui.cli._output import Output, stderr, stdout
-from aeon_tui.cli._printed import print_result
-from aeon_tui.cli._progress import Progress
-from aeon_tui.replayed import make_sure_it_is_over, speed_of
-from aeon_tui.workflow_files import find_journal, refuse_workflow
+from aeon_tui.cli import options
+from aeon_tui.cli.diagnostics import diagnostics
+from aeon_tui.cli.headless import in_app
+from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.result_output import print_result
+from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
+from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
 DIFFERS = 1
 NO_RESULT = 1
@@ -52,7 +52,7 @@ def _in_app(args: Namespace, path: Path, speed: float) -> int:
     def show(app: AeonApp) -> None:
         app.first_screen = replay_screen(path, speed)
 
-    return run_app(path.parent, None, lambda: _settings.load(args), show)
+    return run_app(path.parent, None, lambda: options.load(args), show)
 
 
 def _speed(given: str | None) -> float:
@@ -67,7 +67,7 @@ def _path(args: Namespace) -> Path:
     """Return the run's journal. A path needs no configuration, so that a check works in any folder."""
     if is_path(args.run):
         return find_run(Path(args.run))
-    return find_journal(args.run, _settings.runs_dir(args))
+    return find_journal(args.run, options.runs_dir(args))
 
 
 def _check(out: Output, done: Replay) -> int:

@@ -8,14 +8,14 @@ from pathlib import Path
 from aeon_core.config.values import KEYS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import finished_result
-from aeon_tui.cli import _settings
-from aeon_tui.cli._going_on import in_app, run_headless, said_anew
-from aeon_tui.cli._output import stderr
-from aeon_tui.cli._printed import print_result
-from aeon_tui.cli._progress import Progress
-from aeon_tui.prints import prints_on_stderr
-from aeon_tui.resumed import Ended, ResumeRun, check_said, ended_for_good, resumed
-from aeon_tui.workflow_files import find_journal, refuse_workflow
+from aeon_tui.cli import options
+from aeon_tui.cli.headless import in_app, run_headless, said_anew
+from aeon_tui.cli.output import stderr
+from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.result_output import print_result
+from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.sessions.resume_job import Ended, ResumeRun, check_said, ended_for_good, resumed
+from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -25,8 +25,8 @@ def execute(args: Namespace) -> int:
     """
     check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
     if in_app(args):
-        _settings.ask_for_trust(args)
-    path = find_journal(args.run, _settings.runs_dir(args))
+        options.ask_for_trust(args)
+    path = find_journal(args.run, options.runs_dir(args))
     refuse_workflow(path, "resumed with this command")
     return _in_app(args, path) if in_app(args) else _headless(args, path)
 
@@ -46,27 +46,27 @@ def _headless(args: Namespace, path: Path) -> int:
 def _in_app(args: Namespace, path: Path) -> int:
     from aeon_core.journal.recovery import make_sure_nobody_writes
     from aeon_tui.app import AeonApp, run_app
-    from aeon_tui.screens.run import RunScreen
-    from aeon_tui.watching import feed_of
+    from aeon_tui.screens.run.screen import RunScreen
+    from aeon_tui.sources.followed import feed_of
 
-    directory = _settings.runs_dir(args)
+    directory = options.runs_dir(args)
     ended = ended_for_good(path)
     if ended is None:
         make_sure_nobody_writes(path)
         work = _work(args, path, live=True)
-        return run_app(directory, work, lambda: _settings.load(args), _settings.without_trust(args))
+        return run_app(directory, work, lambda: options.load(args), options.without_trust(args))
 
     def show(app: AeonApp) -> None:
         app.first_screen = RunScreen(feed_of(path, directory))
         app.first_notice = f"{ended}; F forks it"
 
-    code = run_app(directory, None, lambda: _settings.load(args), show)
+    code = run_app(directory, None, lambda: options.load(args), show)
     _say_ended(ended)
     return code or ended.exit_code
 
 
 def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeRun:
-    loaded = _settings.load(args)
+    loaded = options.load(args)
     work = resumed(path, loaded, said_anew(args, loaded.config), in_app=live)
     with prints_on_stderr():
         work.prepare()

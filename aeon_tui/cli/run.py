@@ -13,17 +13,17 @@ from aeon_core.approvals.remote_approver import about
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
-from aeon_tui.approvals import approvals
-from aeon_tui.cli import _settings
-from aeon_tui.cli._diagnostics import diagnostics
-from aeon_tui.cli._going_on import aborting, asked, warn_of_approvals, warn_of_isolation
-from aeon_tui.cli._output import has_screen, is_terminal, stderr
-from aeon_tui.cli._printed import print_result
-from aeon_tui.cli._progress import Progress
-from aeon_tui.cli._signals import passed_on
-from aeon_tui.demo import DEMO_MODEL, DEMO_TASK
-from aeon_tui.prints import prints_on_stderr
-from aeon_tui.work import GUIDE, StartRun, new_journal
+from aeon_tui.cli import options
+from aeon_tui.cli.diagnostics import diagnostics
+from aeon_tui.cli.headless import aborting, asked, warn_of_approvals, warn_of_isolation
+from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.output import has_screen, is_terminal, stderr
+from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.result_output import print_result
+from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.sessions.approval_points import approvals
+from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
+from aeon_tui.sessions.run_jobs import GUIDE, StartRun, new_journal
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -46,11 +46,11 @@ def execute(args: Namespace) -> int:
     """Run a task and return the exit code of its result. Raises UsageError, ModelUnavailableError before a run."""
     _check(args)
     if not args.headless:
-        _settings.ask_for_trust(args)
+        options.ask_for_trust(args)
     demo = args.command == "demo"
     if demo and args.model is None:
         args.model = DEMO_MODEL
-    loaded = _settings.load(args)
+    loaded = options.load(args)
     config = loaded.config.model_copy(update={"approve": approvals(loaded, in_app=not args.headless)})
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
@@ -64,7 +64,7 @@ def execute(args: Namespace) -> int:
 
 def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry) -> int:
     demo = args.command == "demo"
-    directory = _settings.writable(runs_directory(config))
+    directory = options.writable(runs_directory(config))
     llm = connect_model(config)
     llm.check()
     if not args.headless:
@@ -133,7 +133,7 @@ def _standard_input() -> str:
 def _live(args: Namespace, start: StartRun, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, start, lambda: _settings.load(args), _settings.without_trust(args))
+    return run_app(directory, start, lambda: options.load(args), options.without_trust(args))
 
 
 def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:

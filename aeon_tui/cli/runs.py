@@ -8,16 +8,16 @@ from aeon_core.journal.lineage import at_pass
 from aeon_core.journal.summary import WORKFLOW, RunSummary
 from aeon_core.journal.view.formatting import brief
 from aeon_core.timing import local_time
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.listed import Listed
+from aeon_tui.cli import options
+from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.sources.run_index import Listed
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
 
 def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
-    directory = _settings.runs_dir(args)
+    directory = options.runs_dir(args)
     found = Listed(directory).runs()
     out = stdout()
     if args.json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_tui.cli._output import stdout
+from aeon_tui.cli.output import stdout
 
 
 def execute(args: Namespace) -> int:

@@ -10,8 +10,8 @@ from argparse import Namespace
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import expanded
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import stderr
+from aeon_tui.cli import options
+from aeon_tui.cli.output import stderr
 
 HOST, PORT = "127.0.0.1", 8000
 NO_PACKAGE = 3
@@ -28,10 +28,10 @@ def execute(args: Namespace) -> int:
     exposed = not _is_loopback(host)
     if exposed and not args.expose:
         raise UsageError(f"--host {host!r} is beyond this machine, and {EXPOSED}; add --expose to do so all the same")
-    _settings.runs_dir(args)
+    options.runs_dir(args)
     _check_free(host, port)
     try:
-        from aeon_tui.serving import AppServer
+        from aeon_tui.platform.web_server import AppServer
     except ModuleNotFoundError as error:
         raise AeonError(
             f"serve: a package is missing ({error}); install it with: pip install 'aeon-tui[serve]'",

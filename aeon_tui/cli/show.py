@@ -12,13 +12,13 @@ from aeon_core.journal.lineage import Lineage, lineage_of
 from aeon_core.journal.view.formatting import message
 from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
-from aeon_tui.cli import _settings
-from aeon_tui.cli._export import Form, put
-from aeon_tui.cli._file import write_file
-from aeon_tui.cli._output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.cli._run_report import Report
-from aeon_tui.cli._steps import print_answer, print_sections, print_steps
-from aeon_tui.workflow_files import find_journal, is_workflow
+from aeon_tui.cli import options
+from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.platform.atomic_file import write_file
+from aeon_tui.reports.export import Form, put
+from aeon_tui.reports.run_report import Report
+from aeon_tui.reports.steps import print_answer, print_sections, print_steps
+from aeon_tui.sources.transcripts import find_journal, is_workflow
 
 DAMAGE_SHOWN = 20
 LONG = 64 * 1024 * 1024
@@ -28,13 +28,13 @@ LONG = 64 * 1024 * 1024
 def execute(args: Namespace) -> int:
     """Print or write a run's execution history and return 0. Raises UsageError where there is no such run or pass."""
     kind = _kind(args)
-    number = _settings.pass_number(args.pass_number) if args.pass_number is not None else None
-    runs_dir = _settings.runs_dir(args)
+    number = options.pass_number(args.pass_number) if args.pass_number is not None else None
+    runs_dir = options.runs_dir(args)
     path = find_journal(args.run, runs_dir, newest_of_all=True)
     if is_workflow(path):
-        from aeon_tui.cli import _workflow_show
+        from aeon_tui.cli import workflow_show
 
-        return _workflow_show.show(args, path, kind)
+        return workflow_show.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
     view, history = open_end(path) if at_once else open_run(path, pass_number=number)
     family = Lineage() if kind == "json" else lineage_of(path, cache=path.parent == runs_dir)
@@ -91,7 +91,7 @@ def _report_damage(view: RunView) -> None:
 def _report_question(path: Path, run: str) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
     from aeon_core.approvals.remote_approver import how_to_decide
-    from aeon_tui.asked import waiting_request
+    from aeon_tui.sessions.pending_approval import waiting_request
     from aeon_widgets.approval_text import title
 
     if (request := waiting_request(path)) is not None:

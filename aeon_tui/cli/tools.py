@@ -6,15 +6,15 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from aeon_tui.cli import _settings
-from aeon_tui.cli._inspect import inspected_tools
-from aeon_tui.cli._output import Output, stdout
-from aeon_tui.prints import prints_on_stderr
+from aeon_tui.cli import options
+from aeon_tui.cli.output import Output, stdout
+from aeon_tui.cli.tool_inspection import inspected_tools
+from aeon_tui.platform.stdio_capture import prints_on_stderr
 
 
 def execute(args: Namespace) -> int:
     """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
-    config = _settings.load(args).config
+    config = options.load(args).config
     with prints_on_stderr():
         registry = inspected_tools(args, config)
         exported = registry.export_tools_for_llm()

@@ -9,8 +9,8 @@ from typing import Any
 from aeon_core.config.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
 from aeon_core.errors import UsageError
 from aeon_core.paths import find_project_root
-from aeon_tui.cli._consent import STATES, says_yes, show_trust
-from aeon_tui.cli._output import can_answer, stderr, stdout
+from aeon_tui.cli.consent import STATES, says_yes, show_trust
+from aeon_tui.cli.output import can_answer, stderr, stdout
 
 
 def execute(args: Namespace) -> int:

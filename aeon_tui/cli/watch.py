@@ -11,14 +11,14 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.reader import head
-from aeon_tui.asked import waiting_request
-from aeon_tui.cli import _settings
-from aeon_tui.cli._ask import show
-from aeon_tui.cli._output import Output, has_screen, stderr
-from aeon_tui.cli._printed import print_result
-from aeon_tui.cli._progress import Progress
-from aeon_tui.watching import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
-from aeon_tui.workflow_files import is_workflow, transcript_of
+from aeon_tui.cli import options
+from aeon_tui.cli.approval_prompt import show
+from aeon_tui.cli.output import Output, has_screen, stderr
+from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.result_output import print_result
+from aeon_tui.sessions.pending_approval import waiting_request
+from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
+from aeon_tui.sources.transcripts import is_workflow, transcript_of
 
 NO_RESULT = 1
 """A run that has not ended has no exit code of its own."""
@@ -33,13 +33,13 @@ def execute(args: Namespace) -> int:
         raise UsageError("--json goes with --headless; add --headless")
     if not args.headless and not has_screen():
         raise UsageError("following a run in the app needs a terminal; add --headless to follow it without one")
-    directory = _settings.runs_dir(args)
+    directory = options.runs_dir(args)
     awaited = Awaited(args.run, directory)
     path = awaited.find() or transcript_of(args.run)
     if path is not None and is_workflow(path):
-        from aeon_tui.cli import _workflow_show
+        from aeon_tui.cli import workflow_show
 
-        return _workflow_show.watch(args, path)
+        return workflow_show.watch(args, path)
     if args.headless:
         return _headless(awaited, path, as_json=args.json)
     if path is not None:

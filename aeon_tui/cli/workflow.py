@@ -7,10 +7,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_tui.cli import _settings
-from aeon_tui.cli._output import has_screen
-from aeon_tui.workflow import WorkflowRequest
-from aeon_tui.workflow_files import root_of_project, transcripts_folder
+from aeon_tui.cli import options
+from aeon_tui.cli.output import has_screen
+from aeon_tui.sessions.workflow_session import WorkflowRequest
+from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 
 NO_TASK = "no task was given; write it in quotes after `workflow`, or '-' to read it from standard input"
 NO_SCREEN = "the workflow in the app needs a terminal; `python -m system2 --auto-approve TASK` works without one"
@@ -33,7 +33,7 @@ def execute(args: Namespace) -> int:
     # --config and --project-root are system2's here: the app's own settings are those of the person.
     own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
     if (trust := request.missing_trust()) is not None:
-        _settings.ask_for_workflow_trust(own, trust)
+        options.ask_for_workflow_trust(own, trust)
     request.check()
     return _shown(own, request)
 
@@ -45,7 +45,7 @@ def _shown(own: Namespace, request: WorkflowRequest) -> int:
         if request.task or request.resume is not None:
             app.open_on_workflow(request)
         else:
-            from aeon_tui.screens.workflow_task import WorkflowTaskScreen
+            from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 
             app.first_screen = WorkflowTaskScreen(request)
         if go_on is not None:
@@ -53,8 +53,8 @@ def _shown(own: Namespace, request: WorkflowRequest) -> int:
         opened.append(app)
 
     opened: list[AeonApp] = []
-    go_on = _settings.without_trust(own)
-    code = run_app(_settings.runs_dir(own), None, lambda: _settings.load(own), prepare)
+    go_on = options.without_trust(own)
+    code = run_app(options.runs_dir(own), None, lambda: options.load(own), prepare)
     first = next(iter(opened[0].runners), None)
     return code or (first.exit_code if first is not None else 0)
 
@@ -76,7 +76,7 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         known = WorkflowRequest(root, task, None, args.model, args.base_url)
     else:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.workflow_resumed import request_of
+        from aeon_tui.sessions.workflow_resume import request_of
 
         path = _transcript(args.resume, root)
         known = request_of(path, args.model, args.base_url, None if args.project_root is None else root)

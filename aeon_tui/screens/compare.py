@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from aeon_tui.comparing import REFRESH_SECONDS, Compared, Comparing
+from aeon_tui.sources.comparison import REFRESH_SECONDS, Compared, Comparing
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareView

@@ -17,9 +17,9 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.filterable_list import KeptRows, ListFilter, NarrowedScreen
 from aeon_tui.screens.keys import label_of, shown_key
-from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import fit

@@ -16,14 +16,14 @@ from textual.worker import get_current_worker
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.new_run import POINTS, TEXTS, NewRun, new_run_of
-from aeon_tui.screens.form import Field, ModelList, Problem, TextField, Tick
+from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
+from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRun, new_run_of
 from aeon_widgets.footer import KeyFooter, fit_footer
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_tui.app import AeonApp
-    from aeon_tui.model_choices import ModelChoice
+    from aeon_tui.screens.model_choices import ModelChoice
 
 TOOLS = ("files", "shell", "mcp")
 HINTS = {
@@ -127,7 +127,7 @@ class NewRunScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:
         """Read the configuration, and find out which models can be used."""
-        from aeon_tui.model_choices import model_choices
+        from aeon_tui.screens.model_choices import model_choices
 
         worker = get_current_worker()
         try:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from aeon_tui.screens.confirm import ConfirmDialog
+from aeon_tui.screens.dialogs import ConfirmDialog
 
 
 class QuitDialog(ConfirmDialog):

@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 from typing_extensions import override
 
-from aeon_tui.replayed import Check, ReplayFeed, speed_words
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources.replay import Check, ReplayFeed, speed_words
 
 FINDING_SECONDS = 30
 _player = partial(Binding, priority=True)

@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.screens.narrowed import KeptRows, ListFilter, NarrowedScreen
-from aeon_tui.served import is_served
+from aeon_tui.platform.web import is_served
+from aeon_tui.screens.filterable_list import KeptRows, ListFilter, NarrowedScreen
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import fit, one_line
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from aeon_core.config.loading import LoadedConfig
     from aeon_tui.app import AeonApp
-    from aeon_tui.settings_text import Setting
+    from aeon_tui.screens.settings_text import Setting
 
 NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves this page"
 PROBLEM_SECONDS = 30
@@ -103,7 +103,7 @@ class SettingsScreen(NarrowedScreen):
 
     @work(thread=True, exclusive=True, group="settings", exit_on_error=False)
     def _read(self) -> None:
-        from aeon_tui.settings_text import settings_of
+        from aeon_tui.screens.settings_text import settings_of
 
         try:
             loaded = self._app.actions.today()
@@ -115,7 +115,7 @@ class SettingsScreen(NarrowedScreen):
     @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
     def _read_agreement(self) -> None:
         """Look through the journals for labels; those that have not changed since are not read again."""
-        from aeon_tui.settings_text import agreement_lines
+        from aeon_tui.screens.settings_text import agreement_lines
 
         worker = get_current_worker()
         try:
@@ -146,7 +146,7 @@ class SettingsScreen(NarrowedScreen):
 
     @override
     def show_rows(self) -> None:
-        from aeon_tui.settings_text import matching
+        from aeon_tui.screens.settings_text import matching
 
         self.query_one(SettingsList).update_rows(matching(self._all, self.query_one(FilterLine).value))
         self._explain()
@@ -177,7 +177,7 @@ class SettingsScreen(NarrowedScreen):
         if self._loaded is None or self._loaded.trust.state != "trusted":
             self._app.actions.trust_folder(self._read)
             return
-        from aeon_tui.screens.confirm import ConfirmDialog
+        from aeon_tui.screens.dialogs import ConfirmDialog
 
         lines = [str(self._loaded.trust.root), "Its settings that need consent apply no more; you are asked again."]
         dialog = ConfirmDialog("No longer trust this folder?", lines, "Revoke trust")
@@ -185,7 +185,7 @@ class SettingsScreen(NarrowedScreen):
 
     def action_edit(self, whose: Whose) -> None:
         """Open the person's own file or the project's in an editor, made where there is none; then read it."""
-        from aeon_tui.config_editor import config_file_of
+        from aeon_tui.platform.config_editor import config_file_of
 
         root = self._loaded.config.project_root if self._loaded is not None else None
         file = config_file_of(whose, root)
@@ -198,7 +198,7 @@ class SettingsScreen(NarrowedScreen):
             self._warn(error.message)
             return
         if problem is not None:
-            from aeon_tui.screens.confirm import ConfirmDialog
+            from aeon_tui.screens.dialogs import ConfirmDialog
 
             lines = [f"{problem}.", "Until it is mended no run can be started."]
             dialog = ConfirmDialog("This cannot be used", lines, "Open it again", "Leave it")
@@ -212,8 +212,8 @@ class SettingsScreen(NarrowedScreen):
 
     def _edited(self, file: Path, whose: Whose) -> str | None:
         """Return what is wrong with the file once it was edited, None where nothing is. Raises UsageError."""
-        from aeon_tui.config_editor import edit_config, make_sure_it_is_there
-        from aeon_tui.editor import named_editor, terminal_given
+        from aeon_tui.platform.config_editor import edit_config, make_sure_it_is_there
+        from aeon_tui.platform.editor import named_editor, terminal_given
 
         named_editor(f"open {str(file)!r} by hand")
         try:

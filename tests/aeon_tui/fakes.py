@@ -10,9 +10,9 @@ from typing import Any
 
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import AeonError
-from aeon_tui.feed import WholeViews
-from aeon_tui.runner import Build
-from aeon_tui.work import Kernel, OnDelta, OnLine, Work
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Work
+from aeon_tui.sessions.runner import Build
+from aeon_tui.sources.live import WholeViews
 
 
 class ListFeed(WholeViews):

@@ -12,14 +12,14 @@ from aeon_core.config.app_settings import AppSettings
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
-from aeon_tui.model_choices import ModelChoice
-from aeon_tui.new_run import NewRun
-from aeon_tui.screens.browser import BrowserScreen
-from aeon_tui.screens.first_start import FirstStart, models_text
-from aeon_tui.screens.form import ModelList
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.forms import ModelList
 from aeon_tui.screens.key_settings import KeyRow, KeySettingsScreen
+from aeon_tui.screens.model_choices import ModelChoice
 from aeon_tui.screens.new_run import NewRunScreen
+from aeon_tui.screens.onboarding import FirstStart, models_text
 from aeon_tui.screens.settings import SettingsList, SettingsScreen
+from aeon_tui.sessions.new_run_form import NewRun
 
 FILE = "/home/ann/.config/aeon/config.yml"
 CHOICES = [

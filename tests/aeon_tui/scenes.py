@@ -19,22 +19,22 @@ from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
-from aeon_tui.desk import Desk
-from aeon_tui.screens.asking import Asking
-from aeon_tui.screens.browser import BrowserScreen
-from aeon_tui.screens.confirm import ConfirmDialog
-from aeon_tui.screens.export_run import ExportDialog
+from aeon_tui.screens.browser.preview import PreviewPane
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.export import ExportDialog
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import replay_screen
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.screens.run_preview import PreviewPane
+from aeon_tui.screens.run.approval_controller import Asking
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.approval_broker import Desk
 from tests.aeon_tui.compared import one_run, two_runs
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.frame import frame_app
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run
 from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run, live_run
-from tests.aeon_tui.test_browser import NOW, summary
-from tests.aeon_tui.test_trust_screen import ASKED, CHANGED, opened_on
+from tests.aeon_tui.screens.browser.test_screen import NOW, summary
+from tests.aeon_tui.screens.test_trust import ASKED, CHANGED, opened_on
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")

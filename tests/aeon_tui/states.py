@@ -12,16 +12,16 @@ from typing_extensions import override
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
-from aeon_tui.desk import Desk
-from aeon_tui.runner import Runner
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.work import StartRun
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.approval_broker import Desk
+from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.runner import Runner
 from aeon_widgets.key_guard import KeyGuard
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, second_pass
 from tests.aeon_tui.recordings import START, Recording, failed_run, live_run
-from tests.aeon_tui.test_review_snapshots import PASS, PLAN, second_pass_assessed
-from tests.aeon_tui.test_snapshots import EDIT
+from tests.aeon_tui.screens.run.test_review_snapshots import PASS, PLAN, second_pass_assessed
+from tests.aeon_tui.screens.run.test_run_snapshots import EDIT
 
 
 class Asked(Desk):

@@ -27,12 +27,12 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
-from aeon_tui.runner import Runner
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.platform.terminal import sized
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.quit import QuitDialog
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.terminal import sized
-from aeon_tui.work import StartRun
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.runner import Runner
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
@@ -349,8 +349,9 @@ def test_an_app_that_is_stuck_after_a_termination_is_ended(tmp_path: Path) -> No
     stuck = """
 import os, signal, threading
 from pathlib import Path
-from aeon_tui import app, ending
-ending.ABORT_SECONDS = 0.1
+from aeon_tui import app
+from aeon_tui.sessions import shutdown
+shutdown.ABORT_SECONDS = 0.1
 def run(self):
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait()

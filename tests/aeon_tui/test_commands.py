@@ -14,10 +14,10 @@ from textual.screen import Screen
 from aeon_core.journal.listing import Listing
 from aeon_tui.app import AeonApp
 from aeon_tui.commands import PaletteProvider, key_commands
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import key_blocks
 from aeon_tui.screens.new_run import NewRunScreen
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_core.journal.build import finished, started, ttl, write

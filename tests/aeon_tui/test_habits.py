@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, SEVERITY_ICONS
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane

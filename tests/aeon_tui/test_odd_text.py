@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from textual.pilot import Pilot
 
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.browser import BrowserScreen
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.fakes import ListFeed
 from tests.aeon_tui.odd_texts import ODD, ODD_TEXTS, problems_of
 from tests.aeon_tui.passes import Passes, issue, step
+from tests.aeon_tui.screens.browser.test_screen import summary
 from tests.aeon_tui.states import Asked, runner_that_asks
-from tests.aeon_tui.test_browser import summary
 from tests.sampling import sample
 
 LONG_LINE = "".join(ODD) * 180

@@ -11,13 +11,13 @@ import pytest
 from textual.screen import Screen
 
 from aeon_tui.app import AeonApp
-from aeon_tui.feed import JournalFeed
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.replay import replay_screen
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.screens.search import SearchScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run.search import SearchScreen
+from aeon_tui.sources.live import JournalFeed
 from tests.aeon_tui.recordings import RUN_ID, finished_run
 from tests.sampling import sample
 

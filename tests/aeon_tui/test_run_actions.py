@@ -17,15 +17,15 @@ from aeon_core.config.loading import LoadedConfig
 from aeon_core.journal.recovery import reopen
 from aeon_core.llm.base import LLMAdapter
 from aeon_tui.app import AeonApp
-from aeon_tui.past import PastFeed
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import ReplayScreen
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.screens.search import SearchScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run.search import SearchScreen
+from aeon_tui.sources.journal import PastFeed
 from aeon_widgets.approval_text import approval_blocks, title
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
-from tests.aeon_tui.test_browser import NOW, summary
+from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import AeonError
-from aeon_tui import pictures
-from aeon_tui.pictures import LISTED, PICTURES, RUNS, START, Picture, on_fixed_clock, run_screen, up_to, up_to_question
-from aeon_tui.screenshots import portable, take
 from tests.aeon_tui.recordings import finished_run
+from tools import pictures
+from tools.pictures import LISTED, PICTURES, RUNS, START, Picture, on_fixed_clock, run_screen, up_to, up_to_question
+from tools.screenshots import portable, take
 
 RECORDS = finished_run().records
 

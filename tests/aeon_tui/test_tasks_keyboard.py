@@ -11,10 +11,10 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.fork import ForkDialog
-from aeon_tui.screens.run import RunScreen
-from aeon_tui.screens.search import SearchScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run.search import SearchScreen
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
@@ -24,8 +24,8 @@ from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.passes import converged_run, first_pass
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
+from tests.aeon_tui.screens.run.test_reviews import Reviewed, at_once
 from tests.aeon_tui.states import on, run_screen
-from tests.aeon_tui.test_reviews import Reviewed, at_once
 from tests.aeon_tui.test_run_actions import cut, journal, runs, shows_result, today, until
 
 __all__ = ["at_once", "runs"]

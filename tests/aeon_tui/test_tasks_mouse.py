@@ -15,9 +15,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
-from aeon_tui.screens.browser import BrowserScreen
+from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import KeysScreen
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey

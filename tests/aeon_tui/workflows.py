@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 
 from aeon_core.errors import AeonError
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.workflow import WorkflowScreen
-from aeon_tui.workflow import WorkflowRequest, WorkflowRunner
-from aeon_tui.workflow_desk import Asked, WorkflowDesk
-from aeon_tui.workflow_feed import Record, Taken
+from aeon_tui.screens.workflow.screen import WorkflowScreen
+from aeon_tui.sessions.workflow_broker import Asked, WorkflowDesk
+from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+from aeon_tui.sources.workflow import Record, Taken
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.workflow_panel import WorkflowPanel
 from system2.policies import Question

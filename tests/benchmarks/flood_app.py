@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.model import RunView
-from aeon_tui.feed import LiveFeed
+from aeon_tui.sources.live import LiveFeed
 from tests.benchmarks import flood_source
 
 if TYPE_CHECKING:
-    from aeon_tui.screens.run import RunScreen
+    from aeon_tui.screens.run.screen import RunScreen
 
 WARM_SECONDS = 1.5
 """How long the first screen has, before the flood begins."""
@@ -93,9 +93,9 @@ def _leave(screen: RunScreen, work: FloodWork | None, out: Path) -> None:
 def _show(path: Path, out: Path, work: FloodWork | None) -> None:
     from aeon_core.journal.awaiting import Awaited
     from aeon_tui.app import AeonApp
-    from aeon_tui.runner import Runner
-    from aeon_tui.screens.run import RunScreen
-    from aeon_tui.watching import WatchFeed
+    from aeon_tui.screens.run.screen import RunScreen
+    from aeon_tui.sessions.runner import Runner
+    from aeon_tui.sources.followed import WatchFeed
 
     runner = Runner(work, path) if work is not None else None
     app = AeonApp(path.parent, runner)

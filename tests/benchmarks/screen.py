@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aeon_tui.app import AeonApp
-from aeon_tui.past import PastFeed
-from aeon_tui.record_search import RecordSearch
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.record_search import RecordSearch
 
 ROUNDS = 7
 SIZE = (120, 40)

@@ -21,7 +21,7 @@ from aeon_core.schemas import Envelope, schema_names
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_tui.keymap import contexts
-from aeon_tui.settings_text import MEANINGS
+from aeon_tui.screens.settings_text import MEANINGS
 from system2.settings import WorkflowSettings
 from tools.command_line import Command, commands
 from tools.docs.markdown import code, field_docs, fields, plain, table

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.llm.base import LLMAdapter
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 
 ROOT = Path(__file__).parents[3]
 

@@ -101,7 +101,7 @@ def test_a_traceback_is_shown_only_with_debug(cli: Cli) -> None:
 
 IMPORTED = """
 import sys
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 code = main(sys.argv[1:])
 print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
@@ -148,7 +148,7 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
 
 
 def test_a_closed_descriptor_is_filled_before_a_journal_could_take_its_place() -> None:
-    script = "import os; from aeon_tui.cli import main; main(['--version']); os.write(2, b'to nobody')"
+    script = "import os; from aeon_tui.cli.main import main; main(['--version']); os.write(2, b'to nobody')"
     command = f'"{sys.executable}" -c "{script}" 2>&-'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout.split()[0]) == (0, "aeon-tui")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import open_history
-from aeon_tui.cli._batch_report import Report
-from aeon_tui.cli._output import Output
+from aeon_tui.cli.batch_report import Report
+from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
 
 RUNS = Path(".aeon/runs")

@@ -13,7 +13,7 @@ import pytest
 
 from aeon_core.approvals.inbox import Inbox, inbox_of
 from aeon_core.journal.reader import read_records
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 from tests.aeon_core.questions import CALL, Asked, until
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.fakes import steps

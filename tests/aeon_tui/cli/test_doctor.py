@@ -124,7 +124,7 @@ def test_a_model_with_its_key_is_usable(cli: Cli, monkeypatch: pytest.MonkeyPatc
 def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_2(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, package: str | None, config: str, name: str, code: int
 ) -> None:
-    monkeypatch.setattr("aeon_tui.findings.find_spec", lambda found: None if found == package else find_spec(found))
+    monkeypatch.setattr("aeon_tui.health.find_spec", lambda found: None if found == package else find_spec(found))
     own_config(f"{config}\n")
     done = cli("doctor", "--model", "simulated:default")
     assert (done.code, done.err) == (code, "")

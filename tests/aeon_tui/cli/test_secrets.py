@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 from tests.aeon_tui.cli.conftest import environment, process
 
 KEY = "sk-" + "ant-" + "c4n4ry" * 5
@@ -70,7 +70,7 @@ def test_an_error_line_holds_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: 
     def fail(_arguments: list[str]) -> int:
         raise UsageError(f"cannot be reached: https://me:secret1@host/ with {PASSWORD} and {KEY}")
 
-    monkeypatch.setattr("aeon_tui.cli._dispatch", fail)
+    monkeypatch.setattr("aeon_tui.cli.main._dispatch", fail)
     assert main(["runs"]) == 2
     said = capsys.readouterr().err
     assert not [secret for secret in (PASSWORD, KEY, "secret1") if secret in said]

@@ -185,7 +185,7 @@ def test_a_port_that_is_taken_is_one_line(cli: Cli) -> None:
 
 def test_a_missing_package_is_named_with_what_installs_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
-    monkeypatch.delitem(sys.modules, "aeon_tui.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "aeon_tui.platform.web_server", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     done = cli("serve", "--port", str(port))
@@ -196,7 +196,7 @@ def test_a_missing_package_is_named_with_what_installs_it(cli: Cli, monkeypatch:
 def test_an_exposed_address_is_warned_of(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[tuple[str, int]] = []
     monkeypatch.setattr(
-        "aeon_tui.serving.AppServer.serve", lambda server, debug: served.append((server.host, server.port))
+        "aeon_tui.platform.web_server.AppServer.serve", lambda server, debug: served.append((server.host, server.port))
     )
     with socket.create_server(("0.0.0.0", 0)) as free:
         port = free.getsockname()[1]

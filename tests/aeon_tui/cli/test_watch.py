@@ -17,13 +17,13 @@ import pytest
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.model import fold
 from aeon_tui.app import AeonApp
-from aeon_tui.cli._output import stderr
+from aeon_tui.cli.output import stderr
 from aeon_tui.cli.watch import _Followed
-from aeon_tui.screens.run import RunScreen
+from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
-from tests.aeon_tui.test_watching import Writer, resumed, told, until
+from tests.aeon_tui.sources.test_followed import Writer, resumed, told, until
 
 SIMULATED = "simulated:default (simulated)"
 RUNS = Path(".aeon/runs")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 from tests.aeon_tui.workflows import at_a_gate, completed, failed
 
 PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))

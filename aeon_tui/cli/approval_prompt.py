@@ -1,0 +1,182 @@
+"""Asking a person at the terminal of a headless run (`--approve`)."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
+from aeon_core.approvals.pending import NOBODY
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+from aeon_core.errors import AeonError
+from aeon_core.journal.records import Decision
+from aeon_core.journal.view.model import RunView
+from aeon_tui.cli.output import Output
+from aeon_tui.cli.review import review_lines
+from aeon_tui.platform.signals import handled
+from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
+
+if TYPE_CHECKING:
+    from aeon_tui.sessions.approval_edits import Edits
+
+QUESTION = "approve, reject or abort? [a, r, r and why, q] "
+_EDITABLE = "approve, edit, reject or abort? [a, e, r, r and why, q] "
+QUESTIONS = {
+    "tool": _EDITABLE,
+    "budget": _EDITABLE,
+    "plan": _EDITABLE,
+    "pass": "approve, edit, reject, replay, accept and stop, or abort? [a, e, r, r and why, p, c, q] ",
+}
+STYLES = {
+    "bold": "bold",
+    "muted": "dim",
+    "complete": "green",
+    "failed": "red",
+    "high": "red",
+    "medium": "yellow",
+    "accent": "cyan",
+}
+_WORDS: dict[str, Decision] = {
+    **dict.fromkeys(("a", "approve", "y", "yes"), "approve"),
+    **dict.fromkeys(("r", "d", "reject", "n", "no"), "reject"),
+    **dict.fromkeys(("q", "abort"), "abort"),
+}
+_EDIT_WORDS: dict[str, Decision] = {**_WORDS, **dict.fromkeys(("e", "edit"), "edit")}
+_PASS_WORDS: dict[str, Decision] = {
+    **_EDIT_WORDS,
+    **dict.fromkeys(("p", "replay"), "replay"),
+    **dict.fromkeys(("c", "accept"), "accept"),
+}
+_TAKEN: dict[str, dict[str, Decision]] = {**dict.fromkeys(("plan", "tool", "budget"), _EDIT_WORDS), "pass": _PASS_WORDS}
+"""What an answer means, by the point; a call whose outcome is unknown cannot be edited."""
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C or a termination while the question waits."""
+
+
+class TerminalApprover:
+    """Shows the question on stderr and reads the answer from standard input, both a terminal.
+
+    While it waits it also takes a decision from another terminal, through the inbox of `journal`. `view` gives the run
+    up to here: a pass is shown against those before it.
+    """
+
+    def __init__(self, out: Output, view: Callable[[], RunView] = RunView, journal: Path | None = None) -> None:
+        self._out = out
+        self._view = view
+        self._journal = journal
+        self._edits: Edits | None = None
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
+        show(self._out, request, self._view())
+        sys.stderr.write("\a")
+        _forget_what_was_typed()
+        with Inbox(self._journal, request) as inbox:
+            try:
+                return inbox.settle(self._decided(request, inbox))
+            except _Interrupted:
+                sys.stderr.write("\n")
+                return inbox.settle(ApprovalDecision(decision="abort"))
+
+    def _decided(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision:
+        while True:
+            with _interruptible():
+                decision = _answer(request.point, inbox)
+            if decision is None:
+                continue
+            if decision.decision != "edit" or decision.edited is not None:
+                return decision
+            edited = self._edited(request)
+            if (elsewhere := _elsewhere(inbox)) is not None:
+                return elsewhere
+            if edited is not None:
+                return edited
+
+    def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Return the decision with what the person made of it in their editor; None, said why, without one."""
+        from aeon_tui.sessions.approval_edits import UNCHANGED, Edits
+
+        self._edits = self._edits or Edits(self._view().tools)
+        decision, problem = None, UNCHANGED
+        try:
+            decision = self._edits.edit(request)
+        except AeonError as error:
+            problem = error.message
+        except OSError as error:
+            problem = f"it cannot be edited: {error.strerror}"
+        if decision is None:
+            self._out.line(problem)
+        return decision
+
+
+def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
+    """Print what a person decides about; `view` is the run up to here."""
+    out.line((title(request.point, request.subject), "bold yellow"))
+    blocks = (
+        review_lines(request, view) if request.point in REVIEWED else approval_blocks(request.point, request.subject)
+    )
+    for style, text in blocks:
+        out.block(text, STYLES.get(style, ""), indent="  ")
+
+
+def _answer(point: str, inbox: Inbox) -> ApprovalDecision | None:
+    """Return the answer that the next line is, or what was decided elsewhere before it; None where it is no answer."""
+    sys.stderr.write(QUESTIONS.get(point, QUESTION))
+    sys.stderr.flush()
+    while not _has_line():
+        if (elsewhere := _elsewhere(inbox)) is not None:
+            return elsewhere
+    line = sys.stdin.readline()
+    if not line:
+        # A rejected plan would be refined and asked about again, without end.
+        why = NOBODY if point in REVIEWED else "the input ended before an answer"
+        return ApprovalDecision(decision="reject", feedback=why)
+    word, _, more = line.strip().partition(" ")
+    decision, more = _TAKEN.get(point, _WORDS).get(word.lower()), more.strip()
+    if decision == "reject":
+        return ApprovalDecision(decision="reject", feedback=more or None)
+    # With more words it is no plain yes: `a but not the last file` must not run anything.
+    return ApprovalDecision(decision=decision) if decision is not None and not more else None
+
+
+def _has_line() -> bool:
+    """Wait a moment for a line that the terminal has; return whether it has one, or cannot be asked."""
+    try:
+        return bool(select.select([sys.stdin], [], [], POLL_SECONDS)[0])
+    except (OSError, ValueError):
+        return True
+
+
+def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
+    """Return what was decided in another terminal, None where nothing was; what is typed here meanwhile is dropped."""
+    if (decision := inbox.take()) is not None:
+        sys.stderr.write(f"\r\x1b[Kdecided in another terminal: {decision.decision}\n")
+        _forget_what_was_typed()
+    return decision
+
+
+def _forget_what_was_typed() -> None:
+    """Drop what was typed before the question could be read."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C and a termination end the reading: after any other handler, it would go on."""
+
+    def interrupt(*_: Any) -> NoReturn:
+        raise _Interrupted
+
+    with handled(interrupt, signal.SIGINT, signal.SIGTERM):
+        yield

@@ -1,0 +1,121 @@
+"""What `resume`, `fork` and `run` have in common: where they are shown, what was said anew, who is asked headless."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.approvals.remote_approver import RemoteApprover
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.values import KEYS
+from aeon_core.entities import RunResult
+from aeon_core.escape import escape_controls
+from aeon_core.policy import Policy, PolicyRules
+from aeon_tui.cli.diagnostics import diagnostics
+from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.output import can_answer, has_screen, stderr
+from aeon_tui.cli.progress import Progress
+from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.sessions.run_jobs import isolation_warning
+
+if TYPE_CHECKING:
+    from aeon_core.plan.models import Plan
+    from aeon_core.tools.registry import ToolRegistry
+    from aeon_tui.cli.approval_prompt import TerminalApprover
+    from aeon_tui.sessions.fork_job import ForkRun
+    from aeon_tui.sessions.resume_job import ResumeRun
+
+
+def in_app(args: Namespace) -> bool:
+    """Return whether the command opens the app: at a terminal, unless it is told otherwise."""
+    return not args.headless and not args.json and has_screen()
+
+
+def said_anew(args: Namespace, config: RunConfig) -> dict[str, Any]:
+    """Return the options that the command line gives, by key, as the configuration has read them."""
+    said = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
+    if args.allow is not None:
+        said["policy"] = PolicyRules(allow=args.allow)
+    return said
+
+
+def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
+    """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
+
+    None where there is neither.
+    """
+    if can_answer():
+        from aeon_tui.cli.approval_prompt import TerminalApprover
+
+        return TerminalApprover(stderr(), lambda: progress.view, journal)
+    if not wait:
+        return None
+    from aeon_tui.cli.approval_prompt import show
+
+    err = stderr()
+    return RemoteApprover(
+        journal,
+        wait,
+        run_argument(args, journal),
+        lambda line: err.line((line, "bold yellow")),
+        lambda request: show(err, request, progress.view),
+    )
+
+
+def run_argument(args: Namespace, journal: Path) -> str:
+    """Return what names the run on the command line: its id, or the journal where options say where runs live."""
+    elsewhere = any(getattr(args, name, None) is not None for name in ("runs_dir", "config", "project_root"))
+    return str(journal.absolute()) if elsewhere else journal.stem
+
+
+def warn_of_isolation(config: RunConfig) -> None:
+    """Say on stderr, at the start of a run, what commands are not kept from."""
+    if warning := isolation_warning(config):
+        stderr().line((f"! {warning}", "yellow"))
+
+
+def warn_of_approvals(
+    config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | RemoteApprover | None
+) -> None:
+    """Say on stderr, before a run costs anything, which tools it could use only with an approval that nobody can give.
+
+    Of a plan that is given these are the tools that it names, otherwise all tools of the run.
+    """
+    if approver is not None and "tool" in config.approve:
+        return
+    policy = Policy(config.policy)
+    used = None if plan is None else {step.tool for step in plan.walk()}
+    names = [tool.name for tool in tools if policy.needs_a_person(tool) and (used is None or tool.name in used)]
+    if names:
+        how = "--approve tool" if can_answer() else "--approve tool with --wait SECONDS"
+        line = (
+            f"! nobody can approve calls of {escape_controls(', '.join(names))} in this run; use --allow TOOL or {how}"
+        )
+        stderr().line((line, "yellow"))
+
+
+def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteApprover | None) -> Callable[[], None]:
+    """Return what ends a headless run, with its waiting for a decision from another terminal."""
+
+    def end() -> None:
+        if isinstance(approver, RemoteApprover):
+            approver.abort()
+        abort()
+
+    return end
+
+
+def run_headless(args: Namespace, work: ResumeRun | ForkRun, journal: Path, progress: Progress) -> RunResult:
+    """Do the work to its end, with its progress on stderr, and return how it ended."""
+    with diagnostics(args.debug), prints_on_stderr():
+        warn_of_isolation(work.config)
+        approver = asked(args, work.config.wait, journal, progress)
+        kernel = work.build(journal, lambda line: progress(json.loads(line)), None, approver)
+        try:
+            with passed_on(aborting(kernel.abort, approver)):
+                return kernel.run()
+        finally:
+            kernel.close()

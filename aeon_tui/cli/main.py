@@ -1,0 +1,91 @@
+"""The command line (contract: Commands). Nothing is imported here that `--help` does not need."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code. Prints errors as one line; a traceback only with `--debug`."""
+    arguments = sys.argv[1:] if argv is None else argv
+    _open_standard_streams()
+    try:
+        code = _dispatch(arguments)
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else 0
+    except KeyboardInterrupt:
+        code = _report("interrupted", 1)
+    except Exception as error:
+        if "--debug" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        code = _explain(error)
+    return _flush(code)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from importlib import import_module
+
+    from aeon_tui.cli.parser import build_parser
+
+    args = build_parser().parse_args(arguments)
+    # After the parser: `--help` needs nothing of the core.
+    from aeon_core.process_privacy import hide_process
+
+    hide_process()
+    code: int = import_module(f"aeon_tui.cli.{args.module}").execute(args)
+    return code
+
+
+def _explain(error: Exception) -> int:
+    from aeon_core.errors import AeonError
+
+    if isinstance(error, AeonError):
+        return _report(error.message, error.exit_code)
+    if isinstance(error, OSError):
+        what = f"{error.filename!r}: " if error.filename is not None else ""
+        return _report(f"{what}{error.strerror or error}; --debug shows where", 1)
+    return _report(f"internal error: {type(error).__name__}: {error}; --debug shows where", 1)
+
+
+def _report(message: str, code: int) -> int:
+    from aeon_core.escape import escape_controls
+    from aeon_core.redaction import redact_text
+
+    if sys.stderr is not None:
+        try:
+            print(f"aeon-tui: {escape_controls(' '.join(redact_text(message).split()))}", file=sys.stderr)
+        except (OSError, ValueError):
+            return code
+    return code
+
+
+def _open_standard_streams() -> None:
+    """Fill closed standard descriptors, or a journal would be opened as one and get what is printed there."""
+    import os
+
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flush(code: int) -> int:
+    """Write out what is buffered. A reader that has gone is no error; a full disk is."""
+    import os
+
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except OSError as error:
+            # The interpreter flushes again when it ends, and would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                code = _report(f"the output cannot be written: {error.strerror}", code or 1)
+    return code

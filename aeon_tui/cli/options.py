@@ -1,0 +1,178 @@
+"""From options to what a run needs: configuration, runs directory, tools, model."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.config.loading import LoadedConfig, LoadedValues, load_config, load_values
+from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired
+from aeon_core.config.values import KEYS
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.paths import default_runs_directory, expanded
+from aeon_tui.cli.consent import ask_for
+from aeon_tui.cli.output import stderr
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+
+_REQUIRING = frozenset({"run", "batch", "resume", "fork"})
+"""Commands that need consent to what a project asks for; the others leave it out, and say so."""
+_SILENT = frozenset({None, "demo", "doctor", *_REQUIRING})
+"""Commands that say it themselves, or use nothing of it anyway."""
+
+
+def load(args: Namespace) -> LoadedConfig:
+    """Return the configuration of all layers, the command's options last. Raises UsageError."""
+    options, file, mode = _options(args), _config_file(args), trust_mode(args)
+    try:
+        loaded = load_config(options, config_file=file, trust=mode)
+    except TrustRequired as error:
+        ask_for(args, error)
+        loaded = load_config(options, config_file=file, trust=mode)
+    _tell_ignored(args, loaded)
+    return loaded
+
+
+def trust_mode(args: Namespace) -> TrustMode:
+    """Return what becomes of the keys of the project that need consent."""
+    if getattr(args, "trust_project", False):
+        return "apply"
+    command = getattr(args, "command", None)
+    if "asked_for_trust" in args and command != "demo":
+        return "ignore"
+    if command == "demo":
+        return "never"
+    return "require" if command in _REQUIRING else "ignore"
+
+
+def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
+    """Say once on stderr what of the project does not apply to a command that works without it."""
+    if (
+        loaded.ignored
+        and "told_ignored" not in args
+        and "declined_trust" not in args
+        and getattr(args, "command", None) not in _SILENT
+    ):
+        args.told_ignored = True
+        keys = ", ".join(loaded.ignored)
+        stderr().line(
+            ("note: ", "yellow"),
+            f"this project is not trusted, so its {keys} {'is' if len(loaded.ignored) == 1 else 'are'} ignored; "
+            "`aeon-tui trust` shows what it asks for",
+        )
+
+
+def ask_for_trust(args: Namespace) -> None:
+    """Ask on the screen for the consent that a command in the app needs, before it reads anything that does.
+
+    From then on the app asks where it needs more. Raises AeonError where the person leaves without an answer.
+    """
+    required = trust_mode(args) == "require"
+    args.asked_for_trust = True
+    if not required:
+        return
+    options = _options(args)
+    loaded = load_values(options, config_file=_config_file(args), trust="ignore")
+    said = {key for key, value in options.items() if value is not None}
+    if loaded.trust.allowed or not any(item.is_asked(said) for item in loaded.trust.items):
+        return
+    _prompt_for(loaded.trust, args, loaded)
+
+
+def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
+    """Do the same for what a workflow lacks."""
+    _prompt_for(trust, args, load_light(args))
+
+
+def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
+    from aeon_core.config.trust import grant_trust
+    from aeon_tui.cli.trust_prompt import prompt_for_trust
+
+    answer = prompt_for_trust(trust, loaded.app, runs_dir_of(loaded))
+    if answer is None:
+        raise AeonError("nothing was run: the question whether to trust this folder was left open")
+    if answer == "trust":
+        grant_trust(trust)
+    else:
+        args.declined_trust, args.told_ignored = trust, True
+
+
+def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:
+    """Return what lets the app know that the person goes on without trusting the folder, None where they do not."""
+    declined = getattr(args, "declined_trust", None)
+    return (lambda app: app.actions.go_on_without(declined)) if declined is not None else None
+
+
+def runs_dir(args: Namespace) -> Path:
+    """Return the runs directory that the options and the configuration say. Raises UsageError."""
+    return runs_dir_of(load_light(args))
+
+
+def load_light(args: Namespace) -> LoadedValues:
+    """Return the values of all layers without what checks them as a whole: it loads much. Raises UsageError."""
+    # Where runs are is looked for before a command that needs consent asks for it.
+    mode = trust_mode(args)
+    mode = "ignore" if mode == "require" else mode
+    loaded = load_values(_options(args), config_file=_config_file(args), trust=mode)
+    _tell_ignored(args, loaded)
+    return loaded
+
+
+def runs_dir_of(loaded: LoadedValues) -> Path:
+    """Return the runs directory that these values say."""
+    values = loaded.values
+    return values["runs_dir"] if "runs_dir" in values else default_runs_directory(values["project_root"])
+
+
+def _options(args: Namespace) -> dict[str, Any]:
+    given = {key: getattr(args, key, None) for key in KEYS}
+    if (rules := getattr(args, "allow", None)) is not None:
+        given["policy"] = {"allow": [_rule(rule) for rule in rules]}
+    return given
+
+
+def _rule(rule: str) -> str:
+    from pydantic import ValidationError
+
+    from aeon_core.policy import PolicyRules
+
+    try:
+        PolicyRules.model_validate({"allow": [rule]})
+    except ValidationError:
+        form = "TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB)"
+        raise UsageError(f"--allow {rule!r} is no rule; write {form}, such as 'Bash(git status*)'") from None
+    return rule
+
+
+def _config_file(args: Namespace) -> Path | None:
+    return expanded(args.config, "the option --config") if args.config is not None else None
+
+
+def pass_number(text: str) -> int:
+    """Return the number of a pass, as --pass gives it. Raises UsageError."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
+        raise UsageError(f"--pass must be a whole number, 1 or more; got {text[:40]!r}")
+    return int(text)
+
+
+def why_not_writable(directory: Path) -> str | None:
+    """Return why runs cannot be written there, None where they can; the folder may be yet to be made."""
+    nearest = directory
+    while not os.path.lexists(nearest) and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        return f"{str(nearest)!r} is no folder"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"{str(nearest)!r} cannot be written"
+    return None
+
+
+def writable(directory: Path) -> Path:
+    """Return the runs directory. Raises UsageError where a run could not be written there."""
+    if problem := why_not_writable(directory):
+        raise UsageError(f"no run can be kept in {str(directory)!r}: {problem}; name another folder with --runs-dir")
+    return directory

@@ -1,0 +1,373 @@
+"""The commands and their options. `--help` imports argparse alone; a command makes its options when it is used."""
+
+from __future__ import annotations
+
+import argparse
+
+from aeon_tui.cli.argument_parser import Parser, Version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+APPROVE = (
+    "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or none "
+    "(default: none; in the app: pass,tool)"
+)
+WAIT = (
+    "headless, with no terminal to answer: seconds to wait for `aeon-tui decide` or `watch` at each point that "
+    "--approve names (default: 0)"
+)
+RUN = "a run id or a unique prefix of one, a path to a journal, or 'last'"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser; what it parses has `module`, the command's module in this package."""
+    parser = Parser(
+        prog="aeon-tui",
+        description="Run LLM tasks as plans: watch, steer and explain every run. Without a command, open the app.",
+        epilog=f"RUN is {RUN}.",
+    )
+    parser.add_argument("--version", action=Version)
+    parser.set_defaults(module="app", command=None)
+    _common(parser, None)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+    for name, (module, summary, fill) in _COMMANDS.items():
+        description = f"{summary[0].upper()}{summary[1:]}."
+        made = commands.add_parser(name, help=summary, description=description, fill=fill)
+        made.set_defaults(module=module, command=name)
+    return parser
+
+
+def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
+    def add(name: str, **options: Any) -> None:
+        parser.add_argument(name, default=default, **options)
+
+    add("--project-root", metavar="DIR", help="project folder (default: the nearest parent with .aeon or .git)")
+    add("--runs-dir", metavar="DIR", help="folder for run journals")
+    add("--config", metavar="FILE", help="another YAML config file to read, last")
+    add("--debug", action="store_true", help="show tracebacks and diagnostics")
+
+
+def _tools(parser: Parser) -> None:
+    text = "add tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; repeatable"
+    parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
+
+
+def _trust_project(parser: Parser) -> None:
+    text = "trust this project's files for this command only: they can run code, redirect requests or widen access"
+    parser.add_argument("--trust-project", action="store_true", help=text)
+
+
+def _json(parser: Parser, text: str = "print JSON") -> None:
+    parser.add_argument("--json", action="store_true", help=text)
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input")
+    _demo(parser)
+
+
+def _demo(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--headless", action="store_true", help="run without the app: progress on stderr, result on stdout")
+    _json(parser, "with --headless: print only the RunResult, as JSON")
+    add("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
+    _options(parser)
+
+
+def _options(parser: Parser) -> None:
+    """Add the options of a run that its configuration takes."""
+    add = parser.add_argument
+    _model(parser)
+    add("--ttl", metavar="N", help="maximum number of cycles (default: 50)")
+    add("--single-pass", action="store_true", default=None, help="run a single pass, without evaluation or refinement")
+    add(
+        "--criteria",
+        metavar="FILE",
+        help="convergence criteria (YAML): completeness, coherence, consistency, additional",
+    )
+    add("--requirements", metavar="FILE", help="requirements for the answer, one per line, instead of inferring them")
+    _judge_model(parser)
+    add("--judge-votes", metavar="1|3", help="number of verdicts per result; the majority counts (default: 1)")
+    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
+    add("--wait", metavar="SECONDS", help=WAIT)
+    _tools(parser)
+    text = "allow calls without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; repeatable"
+    add("--allow", metavar="RULE", action="append", help=text)
+    add("--budget", metavar="USD", help="maximum cost of the run; it stops before a call that could exceed it")
+    text = "what to do with an unsafe tool call that a crash interrupted: fail, retry or ask (default: fail)"
+    add("--on-unknown", metavar="HOW", help=text)
+    add(
+        "--durability",
+        metavar="HOW",
+        help="how often to sync the journal to disk: full, normal or off (default: normal)",
+    )
+    _trust_project(parser)
+    _common(parser)
+
+
+def _batch(parser: Parser) -> None:
+    parser.epilog = (
+        'Each line of TASKS is {"id": "a", "task": "the task"} plus any RunConfig fields. Each task is its own run, '
+        "named after the batch and the id; call the command again to run or resume what is missing. Exit code: the "
+        "highest of all runs, 0 if all succeeded; 2 if a line is invalid, before anything starts. Ctrl-C aborts the "
+        "runs; press it again to kill them."
+    )
+    add = parser.add_argument
+    add("tasks", metavar="TASKS", help="JSONL file with one task per line; '-' reads standard input")
+    add("--headless", action="store_true", help="accepted for symmetry; a batch is always headless")
+    _json(parser, "print only the results, as a JSON list in the order of the tasks")
+    add("--jobs", metavar="N", help="number of parallel runs (default: one per core, or every thread of the cluster)")
+    text = "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786"
+    add("--scheduler", metavar="URL", help=text)
+    add("--name", metavar="NAME", help="prefix of the run ids (default: the file's name, or 'stdin')")
+    text = "rerun tasks that ended without a usable result; the old journals are renamed"
+    add("--retry-failed", action="store_true", help=text)
+    _options(parser)
+
+
+def _judge_model(parser: Parser) -> None:
+    text = "model that judges results and reviews plans (default: the run's model)"
+    parser.add_argument("--judge-model", metavar="PROVIDER:NAME", help=text)
+
+
+def _model(parser: Parser) -> None:
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use (default: AEON_MODEL, then the config)")
+    parser.add_argument("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
+
+
+def _runs(parser: Parser) -> None:
+    _json(parser)
+    _common(parser)
+
+
+def _show(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    _json(parser, "print the ExecutionHistory as JSON")
+    add = parser.add_argument
+    add("--pass", dest="pass_number", metavar="N", help="show only this pass, counted from 1")
+    add("--export", choices=("md", "html", "json"), help="write a report: Markdown, a web page, or JSON")
+    add("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
+    _common(parser)
+
+
+def _replay(parser: Parser) -> None:
+    parser.epilog = (
+        "In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."
+    )
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
+    parser.add_argument("--headless", action="store_true", help=text)
+    form = parser.add_mutually_exclusive_group()
+    text = "exit 1 and print the first difference if Aeon now behaves differently from the recording"
+    form.add_argument("--check", action="store_true", help=text)
+    form.add_argument("--json", action="store_true", help="run without the app and print only the RunResult, as JSON")
+    text = "playback speed in the app: 1 (default), 10, … or max; pauses are cut to 3 s"
+    form.add_argument("--speed", metavar="X", help=text)
+    _common(parser)
+
+
+def _resume(parser: Parser) -> None:
+    parser.epilog = "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`."
+    _headless(parser)
+    add = parser.add_argument
+    _model(parser)
+    _judge_model(parser)
+    add("--ttl", metavar="N", help="maximum number of cycles, including those already spent")
+    add("--budget", metavar="USD", help="maximum cost of the run, including what is already spent")
+    text = (
+        "what to do with an unsafe tool call that started but never finished: fail, retry or ask (default: fail; "
+        "in the app: ask)"
+    )
+    add("--on-unknown", metavar="HOW", help=text)
+    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
+    add("--wait", metavar="SECONDS", help=WAIT)
+    add("--durability", metavar="HOW", help="how often to sync the journal to disk: full, normal or off")
+    _tools(parser)
+    _trust_project(parser)
+    # Said in one line to be fork's, rather than to be unknown.
+    for name in ("--plan", "--criteria", "--requirements", "--judge-votes"):
+        add(name, help=argparse.SUPPRESS)
+    add("--allow", action="append", help=argparse.SUPPRESS)
+    add("--single-pass", action="store_true", default=None, help=argparse.SUPPRESS)
+    _common(parser)
+
+
+def _fork(parser: Parser) -> None:
+    parser.epilog = "Options that you leave out are taken from the original run, which is not changed."
+    _headless(parser)
+    add = parser.add_argument
+    text = "start where this pass started, with all earlier results (required)"
+    add("--pass", dest="pass_number", metavar="N", help=text)
+    plan = parser.add_mutually_exclusive_group()
+    plan.add_argument("--plan", metavar="FILE", help="start with this plan (JSON or YAML) instead of the pass's own")
+    plan.add_argument("--edit", action="store_true", help="edit the pass's plan in $VISUAL or $EDITOR first")
+    _options(parser)
+
+
+def _headless(parser: Parser) -> None:
+    """Add RUN, and where what is done with it is shown."""
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
+    parser.add_argument("--headless", action="store_true", help=text)
+    _json(parser, "run without the app and print only the RunResult, as JSON")
+
+
+def _watch(parser: Parser) -> None:
+    text = f"{RUN}; it may not exist yet (default: the newest running run, else the newest)"
+    parser.add_argument("run", nargs="?", metavar="RUN", help=text)
+    parser.add_argument(
+        "--headless", action="store_true", help="run without the app: progress on stderr, result on stdout"
+    )
+    _json(parser, "with --headless: print only the RunResult, as JSON")
+    _common(parser)
+
+
+def _decide(parser: Parser) -> None:
+    parser.epilog = (
+        "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
+        "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "
+        "process ended, 2 if the run is waiting for nothing or for something else."
+    )
+    add = parser.add_argument
+    add("run", metavar="RUN", help=RUN)
+    answers = ("approve", "edit", "reject", "replay", "accept", "abort")
+    add("decision", metavar="DECISION", choices=answers, help=", ".join(answers))
+    add("--feedback", metavar="TEXT", help="with reject: the reason; the plan is refined with it")
+    text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"
+    add("--edited", metavar="FILE", help=text)
+    _json(parser, "print only the decision, as JSON")
+    _common(parser)
+
+
+def _workflow(parser: Parser) -> None:
+    parser.epilog = (
+        "To run without the app, use python -m system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
+        "bad arguments, 3 no usable model or rejected credentials, 4 cost ceiling reached."
+    )
+    add = parser.add_argument
+    add("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input (default: the app asks)")
+    add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
+    add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
+    add("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
+    add("--unsafe-bash", action="store_true", help="run commands without asking, except blocked ones")
+    add("--auto-approve", action="store_true", help="approve every gate without asking")
+    _trust_project(parser)
+    text = "project folder (default: the git root, then the working directory)"
+    add("--project-root", metavar="DIR", default=None, help=text)
+    add("--config", metavar="FILE", default=None, help="settings file (default: .system2/config.yml in the project)")
+    add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="folder for run journals, for the app's list")
+    add("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks and diagnostics")
+
+
+def _trust(parser: Parser) -> None:
+    parser.epilog = (
+        "You trust exactly what is shown. When the project's configuration or a file that it can run changes, you are"
+        " asked again and see the difference. All worktrees of a repository share the decision. Exit code: 0 if there"
+        " is nothing left to ask, 1 if the project is not trusted."
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--show", action="store_true", help="show what the project asks for, without asking you")
+    form.add_argument("--revoke", action="store_true", help="stop trusting this project")
+    form.add_argument("--yes", action="store_true", help="trust the project without being asked")
+    _json(parser, "with --show: print only what the project asks for, as JSON")
+    _common(parser)
+
+
+def _list_tools(parser: Parser) -> None:
+    _json(parser, "print JSON, as a model receives it")
+    _tools(parser)
+    _common(parser)
+
+
+def _schema(parser: Parser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an entity or a journal record type")
+    _common(parser)
+
+
+def _lint(parser: Parser) -> None:
+    add = parser.add_argument
+    add("plan_file", metavar="PLAN", help="plan file (JSON or YAML)")
+    _json(parser, "print the SemanticValidationReport as JSON")
+    text = "exit 1 at this severity or higher (default: high)"
+    add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
+    add("--judge", action="store_true", help="also ask a model, and add what it finds")
+    _model(parser)
+    add("--budget", metavar="USD", help="maximum cost of --judge; stop before a call that could exceed it")
+    _tools(parser)
+    _common(parser)
+
+
+def _calibrate(parser: Parser) -> None:
+    parser.epilog = (
+        'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
+        " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
+        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; what was judged until then "
+        "is printed."
+    )
+    add = parser.add_argument
+    add("labels", nargs="?", metavar="LABELS.jsonl", help="your own labelled outcomes")
+    add(
+        "--history",
+        action="store_true",
+        help="compare past verdicts with your own labels instead, without calling a model",
+    )
+    _model(parser)
+    _judge_model(parser)
+    add("--judge-votes", metavar="1|3", help="number of verdicts per result; the majority counts (default: 1)")
+    add("--limit", metavar="N", help="judge only N outcomes, spread evenly")
+    add("--least", metavar="X", help="exit 5 if the agreement (0 to 1) is below X")
+    add("--budget", metavar="USD", help="maximum cost; stop before a call that could exceed it")
+    _json(parser, "print only the figures and the disagreements, as JSON")
+    _common(parser)
+
+
+def _label(parser: Parser) -> None:
+    parser.epilog = "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you."
+    add = parser.add_argument
+    add("run", metavar="RUN", help=RUN)
+    add("verdict", metavar="good|bad", choices=("good", "bad"), help="your verdict on the result")
+    add("--why", metavar="TEXT", help="the reason, recorded with the label")
+    _common(parser)
+
+
+def _serve(parser: Parser) -> None:
+    parser.epilog = "Each tab is its own app. Ctrl-C closes them all and aborts their runs."
+    add = parser.add_argument
+    add("--host", metavar="ADDRESS", help="address to serve on (default: 127.0.0.1, this machine only)")
+    add("--port", metavar="N", help="port to serve on (default: 8000)")
+    add(
+        "--expose",
+        action="store_true",
+        help="allow an address that other machines can reach; there is no authentication",
+    )
+    _common(parser)
+
+
+def _doctor(parser: Parser) -> None:
+    _model(parser)
+    _common(parser)
+
+
+_COMMANDS = {
+    "run": ("run", "run a task in the app, or headless with --headless", _run),
+    "demo": ("run", "take a guided tour with the built-in simulated model: no key, no network", _demo),
+    "batch": ("batch", "run many tasks, in processes or on a Dask cluster", _batch),
+    "watch": ("watch", "follow a run in another process, or wait for it to start", _watch),
+    "decide": ("decide", "answer what a run is asking, from another terminal", _decide),
+    "runs": ("runs", "list past and live runs", _runs),
+    "show": ("show", "show the history of a run", _show),
+    "replay": ("replay", "replay a run from its journal, without calling a model", _replay),
+    "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
+    "fork": ("fork", "start a new run from a pass of another run", _fork),
+    "workflow": ("workflow", "run a gated workflow of thirteen agents (headless: python -m system2)", _workflow),
+    "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
+    "tools": ("tools", "list the registered tools and their schemas", _list_tools),
+    "schema": ("schema", "print the JSON Schema of an entity, or list the entities", _schema),
+    "lint": ("lint", "check a plan file; with --judge, ask a model too", _lint),
+    "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
+    "label": ("label", "record your verdict on a result", _label),
+    "serve": ("serve", "serve the app to a browser on this machine", _serve),
+    "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
+}

@@ -1,0 +1,121 @@
+"""A run's progress as lines on stderr, told by its records as they are written (core FR-071 to FR-073)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view.formatting import brief, route
+from aeon_core.journal.view.model import LogLine, RunView
+from aeon_tui.cli.output import Output
+
+QUIET = frozenset({"phase", "memory", "llm", "tool", "run_started", "run_finished", "pass", "validation"})
+"""Types whose lines are printed only when they warn."""
+UNGUIDED = frozenset({"ttl", "profile", "advisory", "questions"})
+"""Types whose lines a guided run leaves out: it tells the story, not the bookkeeping."""
+GUIDED_CELLS = 110
+MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
+
+
+class Progress:
+    """Takes every record, folds it into `view` and prints what a person wants to know meanwhile.
+
+    A guided run's is short: what was found, repaired, done and decided.
+    """
+
+    def __init__(self, out: Output, *, guided: bool = False) -> None:
+        self.view = RunView()
+        self._out = out
+        self._guided = guided
+        self._pass_told = 0
+        self._last_found = ""
+        self._reasons_told: list[str] = []
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        before = self.view.log_count
+        self.view.apply(record)
+        kind = record.get("type")
+        if kind == "run_started":
+            self._started()
+        if kind == "run_finished" or self._told(record, kind):
+            return
+        new = self.view.log_count - before
+        for index, line in enumerate(self.view.log[-new:] if new else ()):
+            self._line(line)
+            if kind == "plan" and self._guided:
+                break
+            if kind == "plan" and index == 0:
+                self._plan()
+
+    def _told(self, record: dict[str, Any], kind: Any) -> bool:
+        """Print what has a form of its own; return whether the record is told with that."""
+        if kind == "phase":
+            self._begin_pass(record)
+        elif kind == "convergence":
+            self._assessed()
+        elif kind == "notice" and record.get("kind") == "questions" and not self._guided:
+            for question in (record.get("data") or {}).get("questions") or ():
+                self._out.line(("question: ", "cyan"), brief(question, 400))
+        elif kind == "step" and self._guided and record.get("status") == "running":
+            pass
+        else:
+            return self._told_before(kind)
+        return True
+
+    def _told_before(self, kind: Any) -> bool:
+        """Return whether validation finds what it found the last time: the end of a run says it once more."""
+        if kind != "validation" or not self.view.log:
+            return False
+        before, self._last_found = self._last_found, self.view.log[-1].text
+        return before == self._last_found
+
+    def _started(self) -> None:
+        label = " (simulated)" if self.view.simulated else ""
+        self._out.line(("run ", "dim"), self.view.run_id, (" · ", "dim"), f"{self.view.model}{label}")
+
+    def _begin_pass(self, record: dict[str, Any]) -> None:
+        number = self.view.current_pass
+        if self.view.adaptive and number > self._pass_told and record.get("state") == "started":
+            self._pass_told = number
+            self._out.line((f"── pass {number} ──", "bold"))
+
+    def _assessed(self) -> None:
+        """Print an assessment; where a pass is assessed once more, as the last one may be, only what is new in it."""
+        found = self.view.assessments[-1]
+        reasons = [f"pass {found.pass_number} · {reason}" for reason in adaptive_text.scored_reasons(found)]
+        new = [reason for reason in reasons if reason not in self._reasons_told]
+        self._reasons_told += new
+        style = "green" if found.converged else "yellow"
+        if len(new) == len(reasons):
+            self._out.line((adaptive_text.convergence(found), style))
+        if not found.converged and not self._guided:
+            for reason in new:
+                self._out.line((reason, style))
+
+    def _line(self, line: LogLine) -> None:
+        if self._guided and line.type in UNGUIDED:
+            return
+        text = brief(line.text, GUIDED_CELLS) if self._guided else line.text
+        if line.level in MARKS:
+            self._out.line(MARKS[line.level], text)
+        elif line.type not in QUIET:
+            self._out.line((text, "dim" if line.type == "ttl" else ""))
+            if line.type == "refinement" and not self._guided:
+                self._refined()
+
+    def _refined(self) -> None:
+        refinement = self.view.refinements[-1]
+        self._out.line(f"    because: {adaptive_text.refinement_cause(refinement)}")
+        if change := adaptive_text.refinement_change(refinement):
+            self._out.line(f"    change: {change}")
+
+    def _plan(self) -> None:
+        if any(step.status != "pending" for step in self.view.steps.values()):
+            return
+        for step in self.view.steps.values():
+            self._out.line(
+                "  " * (1 + min(step.depth, 5)),
+                (step.step_id, "bold"),
+                f"  {step.description}",
+                (f"  [{route(step)}]", "dim"),
+            )

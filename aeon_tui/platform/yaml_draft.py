@@ -1,0 +1,126 @@
+"""A value in a person's own editor, as a file of YAML; what was typed is kept until it has been used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import yaml
+
+from aeon_core.errors import UsageError
+from aeon_core.escape import escape_controls
+from aeon_core.plan.files import MAX_BYTES
+from aeon_core.regular_file import read_start
+from aeon_tui.platform.editor import named_editor, run_editor
+
+Value = TypeVar("Value")
+HINT = """\
+# {what}.
+# Save and close the file to go on with it; empty it to do nothing.
+"""
+_PLAIN = re.compile(r"[A-Za-z][^\n]*")
+_WORDS = frozenset({"null", "true", "false"})
+
+
+@dataclass(frozen=True)
+class Form(Generic[Value]):
+    """How a kind of value is edited. `load` raises UsageError, in one line, where a file holds none."""
+
+    noun: str
+    """What it is called, such as `plan`; names the file, too."""
+    write: Callable[[Value], str]
+    load: Callable[[Path], Value]
+    hint: str = ""
+    """What a person is told about it in the file: whole lines, each with a `#`."""
+    elsewhere: str = "reject it and say what you want"
+    """What else there is to do where no editor is named."""
+
+
+class Draft(Generic[Value]):
+    """A value in a file, to be edited as often as it takes; what was typed stays there until it is forgotten.
+
+    `what` says what it is; `typed` is what the file is to hold where that is not the value. Raises UsageError where no
+    editor is named.
+    """
+
+    def __init__(self, form: Form[Value], value: Value, what: str, typed: str = "") -> None:
+        self._form = form
+        self._editor()
+        self.value = value
+        descriptor, name = tempfile.mkstemp(prefix=f"aeon-{form.noun}-", suffix=".yml")
+        self.file = Path(name)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(typed or f"{HINT.format(what=escape_controls(what))}{form.hint}{form.write(value)}")
+
+    def edit(self, hint: str) -> Value | None:
+        """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None where it is as it was.
+
+        Raises UsageError where there is no editor, it fails, or what it left is no such value: then the file is kept
+        and named, and `hint` says what to do with it. A file that was emptied is forgotten.
+        """
+        self._run(self._editor())
+        noun = self._form.noun
+        if not any(line.strip() and not line.startswith("#") for line in self.text().splitlines()):
+            self.forget()
+            raise UsageError(f"the {noun} was emptied in the editor; nothing was done")
+        try:
+            value = self._form.load(self.file)
+        except UsageError as error:
+            raise UsageError(f"{error.message}; {hint.format(file=self.file)}") from None
+        return None if value == self.value else value
+
+    def text(self) -> str:
+        """Return what the file holds. Raises UsageError."""
+        try:
+            return read_start(self.file, MAX_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            raise UsageError(f"{str(self.file)!r} cannot be read: {error.strerror}") from None
+
+    def forget(self) -> None:
+        """Remove the file."""
+        with contextlib.suppress(OSError):
+            self.file.unlink()
+
+    def _editor(self) -> list[str]:
+        return named_editor(self._form.elsewhere)
+
+    def _run(self, editor: list[str]) -> None:
+        try:
+            code = run_editor(editor, self.file)
+        except UsageError:
+            self.forget()
+            raise
+        if code != 0:
+            raise UsageError(
+                f"the editor ended with code {code}; nothing was done, the {self._form.noun} is kept in "
+                f"{str(self.file)!r}"
+            )
+
+
+def as_yaml(data: Any) -> str:
+    """Return plain data as YAML that `read_data` reads as the same data."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what a reader might take for a number, and writes a text of several lines as such."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: a value that occurs twice is written twice."""
+        del data
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.Node:
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
+    style = "|" if "\n" in text else None if plain else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,1 @@
+"""Reports on runs and workflows as text, Markdown, HTML and JSON."""

@@ -1,0 +1,114 @@
+"""What a report on a run says, whatever form it is given: facts, repairs, warnings, answer (contract: show)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from aeon_core.journal.history import ExecutionHistory
+from aeon_core.journal.lineage import Lineage, at_pass
+from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.parts import LogLine
+from aeon_core.timing import seconds_after
+from aeon_tui.reports.pass_sections import Section, pass_sections, person_sections, score_trend
+from aeon_tui.reports.steps import repair_text
+
+FORKS_SHOWN = 20
+ITS_END = "the end of a long journal alone; --pass N, --export and --json read all of it"
+_TOLD_ELSEWHERE = frozenset(
+    {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
+)
+"""Types of records that a report tells in other places than among the warnings."""
+
+
+class Report:
+    """The view and the history of a run, or of one pass of it, put into words."""
+
+    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Lineage) -> None:
+        self.view = view
+        self._history = history
+        self._pass_number = pass_number
+        self._family = family
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Label and value of what stands at the top; what there is several of has a line each, under the same label."""
+        view, statistics = self.view, self._history.overall_statistics
+        passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
+        trend = score_trend(view.assessments)
+        cost = "" if view.cost_usd is None else f", ${view.cost_usd:.4f}"
+        return [
+            ("run", view.run_id),
+            ("task", brief(view.task, 1_000)),
+            *self._parent(),
+            ("status", view.status.replace("_", " ")),
+            ("model", f"{view.model}{' (simulated)' if view.simulated else ''}"),
+            (
+                "started",
+                f"{view.started[:19].replace('T', ' ')} UTC, {seconds_after(view.started, view.last_ts):.1f} s",
+            ),
+            ("passes", f"{passes}{view.cycles} cycles{'' if view.whole_from else f', {len(view.repairs)} repairs'}"),
+            *([("scores", trend)] if trend else []),
+            *self._labels(),
+            ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
+            ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
+            *self._forks(),
+            *([("read", ITS_END)] if view.whole_from else []),
+        ]
+
+    def _labels(self) -> Iterator[tuple[str, str]]:
+        """Yield the verdict of a person on each pass that has one: the last one counts."""
+        for number, each in {each.pass_number: each for each in self.view.labels}.items():
+            yield "label", f"pass {number} {brief(each.verdict, 10)}{f': {brief(each.why, 1_000)}' if each.why else ''}"
+
+    def _parent(self) -> Iterator[tuple[str, str]]:
+        family = self._family
+        if family.parent is not None:
+            gone = "" if family.parent_is_there else " (its journal is no longer here)"
+            yield "parent", f"forked from {brief(family.parent)}{at_pass(family.forked_at)}{gone}"
+
+    def _forks(self) -> Iterator[tuple[str, str]]:
+        forks = self._family.forks
+        for fork in forks[:FORKS_SHOWN]:
+            yield "forks", f"{fork.run_id}{at_pass(fork.forked_at)}, {brief(fork.status.replace('_', ' '))}"
+        if len(forks) > FORKS_SHOWN:
+            yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; `aeon-tui runs` lists them"
+
+    @property
+    def plan_repairs(self) -> list[str]:
+        """The repairs that belong to no step: those of the plan itself."""
+        return [repair_text(repair) for repair in self.view.repairs if repair.step_id is None]
+
+    @property
+    def repairs(self) -> list[str]:
+        """Every repair attempt, with its step."""
+        return [f"{repair.step_id or 'the plan'}: {repair_text(repair)}" for repair in self.view.repairs]
+
+    @property
+    def warnings(self) -> list[LogLine]:
+        """What went wrong or was done in another way than planned, and is no repair attempt."""
+        return [line for line in self.view.log if line.level != "info" and line.type not in _TOLD_ELSEWHERE]
+
+    @property
+    def passes(self) -> list[Section]:
+        """What became of each pass, and what shows only across them; empty where nothing was evaluated."""
+        return pass_sections(self.view, self._history, self._pass_number)
+
+    @property
+    def for_a_person(self) -> list[Section]:
+        """What the run leaves to a person, beside its answer."""
+        return person_sections(self.view)
+
+    @property
+    def answer(self) -> str | None:
+        """The answer of the run; of one pass, what its record holds."""
+        if self.view.result is not None:
+            return self.view.result.answer
+        given = self._history.passes[-1].execution_results.get("answer") if self._history.passes else None
+        return given if self._pass_number is not None and isinstance(given, str) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """Why the run has no result to use."""
+        return self.view.result.error if self.view.result is not None else None

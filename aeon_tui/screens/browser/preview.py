@@ -1,0 +1,134 @@
+"""The preview beside the list of runs: read on a thread when the cursor has come to rest, the last one wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+from textual.timer import Timer
+
+from aeon_core.errors import AeonError
+from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
+from aeon_widgets.run_tree import LIVE, WORKFLOW
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+    from aeon_core.journal.view.model import RunView
+
+REST_SECONDS = 0.15
+"""How long the cursor rests before a journal is read."""
+LIVE_SECONDS = 3.0
+WHOLE = 1024 * 1024
+"""Bytes up to which a journal is read whole; of a longer one, its end."""
+
+
+class PreviewPane(RunPreview):
+    """Shows the run that was asked for last. Says with `Read` what a journal holds, as soon as it was read."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._clock = clock
+        self._run: RunSummary | None = None
+        self._kin = Kin()
+        self._view: RunView | None = None
+        self._rest: Timer | None = None
+
+    @dataclass
+    class Read(Message):
+        """A journal was read."""
+
+        run: RunSummary
+        damaged: bool
+
+    def on_mount(self) -> None:
+        self.set_interval(LIVE_SECONDS, self._read_live)
+
+    def _read_live(self) -> None:
+        """Read on in a run that goes on: steps come and go that its line in the list does not tell of."""
+        if self._view is not None and self._run is not None and self._run.status == LIVE and self.screen.is_current:
+            self._read()
+
+    def select(self, run: RunSummary | None, kin: Kin) -> None:
+        """Show a run, None for none; one that is shown and has not changed is not read again."""
+        if run is None:
+            self._run = self._view = None
+            self.start([("muted", "No run is selected.")], follow=False)
+        elif run != self._run:
+            if self._run is None or run.run_id != self._run.run_id:
+                self._view = None
+            self._run, self._kin = run, kin
+            if self._rest is not None:
+                self._rest.stop()
+            self._rest = self.set_timer(REST_SECONDS, self._read)
+        elif kin != self._kin:
+            self._kin = kin
+            self._show()
+
+    def forget(self) -> None:
+        """Read anew what is selected next: nobody sees this pane meanwhile."""
+        self._run = self._view = None
+        if self._rest is not None:
+            self._rest.stop()
+
+    def _read(self) -> None:
+        run = self._run
+        if run is not None:
+            self.run_worker(
+                lambda: self._read_on_thread(run), thread=True, exclusive=True, group="preview", exit_on_error=False
+            )
+
+    def _read_on_thread(self, run: RunSummary) -> None:
+        try:
+            if run.kind == WORKFLOW:
+                self._read_workflow(run)
+                return
+            view = view_of(Path(run.path))
+        except (AeonError, OSError) as error:
+            text = error.message if isinstance(error, AeonError) else f"{run.path!r}: {error.strerror}"
+            self.app.call_from_thread(self._take_problem, run, text)
+        else:
+            self.app.call_from_thread(self._take, run, view)
+
+    def _read_workflow(self, run: RunSummary) -> None:
+        from aeon_tui.screens.browser.workflow_preview import workflow_blocks
+
+        blocks = workflow_blocks(run)
+        self.app.call_from_thread(lambda: self.start(blocks, follow=False) if run is self._run else None)
+
+    def _take(self, run: RunSummary, view: RunView) -> None:
+        if run is self._run:
+            is_first, self._view = self._view is None, view
+            self._show(anew=is_first)
+            self.post_message(self.Read(run, bool(view.damage)))
+
+    def _take_problem(self, run: RunSummary, text: str) -> None:
+        if run is self._run:
+            self.start([("high", f"✖ {text}")], follow=False)
+
+    def _show(self, *, anew: bool = False) -> None:
+        if self._run is None or self._view is None:
+            return
+        blocks = list(preview_blocks(self._run, self._view, self._kin, self._clock()))
+        if anew:
+            self.start(blocks, follow=False)
+        else:
+            self.show(blocks)
+
+
+def view_of(path: Path) -> RunView:
+    """Return the view of a journal, of a long one as its end tells it. Raises AeonError, OSError."""
+    from aeon_core.journal.history import open_end
+    from aeon_core.journal.reader import read_records
+    from aeon_core.journal.view.model import fold
+
+    if path.stat().st_size > WHOLE:
+        return open_end(path)[0]
+    damage: list[str] = []
+    view = fold(read_records(path, plans=False, damage=damage))
+    for problem in damage:
+        view.add_problem(problem)
+    return view

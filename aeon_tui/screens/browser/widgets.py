@@ -1,0 +1,95 @@
+"""What stands around the list of runs: its title, the line under the filter, what is told where there is no list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widget import Widget
+from typing_extensions import override
+
+from aeon_core.escape import escape_controls
+from aeon_widgets.text import fit, one_line
+from aeon_widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+
+ListRuns = Callable[[Path], "Sequence[RunSummary]"]
+
+
+def listing_of(runs_dir: Path) -> ListRuns:
+    """Return what lists runs, and the project's workflows, again and again, and reads only what has changed."""
+    from aeon_tui.sources.run_index import Listed
+
+    listing = Listed(runs_dir)
+    return lambda _: listing.runs()
+
+
+class BrowserTitle(Widget):
+    """What the list is of, how many there are, and what they are ordered by."""
+
+    DEFAULT_CSS = """
+    BrowserTitle { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
+    """
+
+    def __init__(self, runs_dir: Path) -> None:
+        super().__init__()
+        self._runs_dir = runs_dir
+        self._count, self._order, self._marked = "", "", ""
+
+    def update_count(self, count: str) -> None:
+        """Say how many runs there are."""
+        if count != self._count:
+            self._count = count
+            self.refresh()
+
+    def update_order(self, order: str, marked: str) -> None:
+        """Say what the runs are ordered by, empty for their age, and which of them is marked."""
+        if (order, marked) != (self._order, self._marked):
+            self._order, self._marked = order, marked
+            self.refresh()
+
+    @override
+    def render(self) -> Content:
+        where = escape_controls(str(self._runs_dir))
+        order = f" · by {self._order}" if self._order else ""
+        marked = f" · ◆ {fit(one_line(self._marked), 26)} marked" if self._marked else ""
+        return Content.assemble(
+            ("aeon", "bold $aeon-accent"),
+            ("  Runs", "bold"),
+            f"  {self._count}{order}{marked}",
+            (f"  {where}", "$aeon-muted"),
+        ).truncate(self.size.width, ellipsis=True)
+
+
+class FilterHint(Widget):
+    """One line under the filter: what it knows, or what of it does not count."""
+
+    DEFAULT_CSS = """
+    FilterHint { height: 1; background: $panel; color: $aeon-muted; padding: 0 1; }
+    FilterHint.-problem { color: $severity-high; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+
+    def update_hint(self, text: str, *, problem: bool) -> None:
+        """Show a line."""
+        self.set_class(problem, "-problem")
+        if text != self._text:
+            self._text = text
+            self.refresh()
+
+    @override
+    def render(self) -> Content:
+        return Content(escape_controls(self._text)).truncate(self.size.width, ellipsis=True)
+
+
+class RunsText(TextView):
+    """What stands in place of a list that cannot be read: why."""
+
+    HELP_TITLE = "Runs"

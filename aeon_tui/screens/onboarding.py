@@ -1,0 +1,118 @@
+"""What is shown where there is no run yet: the way to the first one, and what makes a model usable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from aeon_core.errors import AeonError
+from aeon_widgets.text import one_line
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+    from aeon_tui.screens.model_choices import ModelChoice
+
+WELCOME = (
+    "Aeon plans a task, executes it step by step, checks what came out, and refines it until it is good. "
+    "Each run is listed here, live and past."
+)
+LOOK_SECONDS = 0.2
+DEMO = "on the simulated model: no key, no network"
+
+
+class FirstStart(VerticalScroll, can_focus=True):
+    """Offers the guided run and a new one. Which models can be used is looked for on a thread when it is shown."""
+
+    HELP_TITLE = "First start"
+    DEFAULT_CSS = """
+    FirstStart {
+        padding: 1 2; background: $background; color: $aeon-text;
+        Static { height: auto; }
+        #welcome { margin: 0 0 1 0; }
+        Horizontal { height: 1; }
+        Horizontal > Static { width: 1fr; color: $aeon-muted; padding: 0 0 0 2; }
+        #new { margin: 1 0; }
+        #start-demo, #start-new {
+            width: 22; height: 1; border: none; background: $panel; color: $aeon-text; text-style: none;
+            &:focus, &:hover { background: $aeon-cursor; color: $aeon-text; text-style: bold; }
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "app.demo", "Start the demo", key_display="⏎", id="first.demo"),
+        Binding("n", "app.new_run", "New run", id="app.new_run"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.assemble(("No runs yet.\n", "bold"), WELCOME), id="welcome")
+        with Horizontal():
+            yield Button("⏎ Start the demo", id="start-demo", compact=True)
+            yield Static(DEMO)
+        with Horizontal(id="new"):
+            yield Button("n New run", id="start-new", compact=True)
+            yield Static("of your own task")
+        yield Static("", id="models")
+
+    def on_mount(self) -> None:
+        for button in self.query(Button):
+            button.can_focus = False  # the keys are the widget's own; a click presses them all the same
+
+    def on_show(self) -> None:
+        # The first paint comes before what has to be loaded for this.
+        self.set_timer(LOOK_SECONDS, self.look)
+
+    def look(self) -> None:
+        """Find out which models can be used, and show it."""
+        self.run_worker(self._look, thread=True, exclusive=True, group="models", exit_on_error=False)
+
+    def _look(self) -> None:
+        from aeon_tui.screens.model_choices import model_choices
+
+        try:
+            choices = model_choices(cast("AeonApp", self.app).actions.today().config)
+        except AeonError as error:
+            self.app.call_from_thread(
+                self.show_models, Content.assemble((f"✖ {one_line(error.message)}", "$severity-high"))
+            )
+            return
+        self.app.call_from_thread(self.show_models, models_text(choices))
+
+    def show_models(self, text: Content) -> None:
+        """Show which models can be used."""
+        for shown in self.query("#models"):
+            cast("Static", shown).update(text)
+
+    @on(Button.Pressed)
+    async def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        await self.run_action("app.demo" if event.button.id == "start-demo" else "app.new_run")
+
+
+def models_text(choices: Sequence[ModelChoice]) -> Content:
+    """Return which models can be used, and for each other provider the one step that makes it usable."""
+    configured = [choice for choice in choices if choice.about == "configured"]
+    others = [choice for choice in choices if not choice.name.startswith("simulated:") and choice not in configured]
+    head = "Your model" if configured else "No model is configured. Name one with AEON_MODEL or in the settings (,)"
+    lines = [Content.styled(head, "bold"), *map(_line, configured)]
+    if others:
+        lines += [
+            Content(""),
+            Content.styled("Other providers" if configured else "Providers", "bold"),
+            *map(_line, others),
+        ]
+    return Content("\n").join(lines)
+
+
+def _line(choice: ModelChoice) -> Content:
+    name = f"{one_line(choice.name.removesuffix(':'), 40):<12}"
+    about = (f" {one_line(choice.about)}", "$aeon-muted")
+    if choice.usable:
+        return Content.assemble(("✔ ", "$status-complete"), name, about)
+    return Content.assemble(("✖ ", "$aeon-muted"), name, about, ("\n  → ", "$aeon-muted"), one_line(choice.step))

@@ -1,0 +1,134 @@
+"""The question that a run waits with, on its screen."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from textual.app import SuspendNotSupported
+from textual.screen import Screen
+from textual.widget import Widget
+
+from aeon_core.errors import AeonError
+from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.panel_controller import TOO_LATE, PanelController
+from aeon_tui.sessions.approval_broker import Decides
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import REVIEWED
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.text import one_line
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+    from aeon_core.journal.records import Decision
+    from aeon_tui.sessions.approval_edits import Edits
+    from aeon_tui.sessions.runner import Runner
+    from aeon_tui.sources.live import Feed
+
+NO_EDITOR = "no editor can be opened here; reject it and say what you want (w), or fork the run later"
+
+
+def desk_of(feed: Feed, runner: Runner | None) -> Decides | None:
+    """Return where the questions of a run wait for the person at the screen; None where nobody runs it.
+
+    That of another process is closed by whoever asked for it.
+    """
+    if runner is not None:
+        return runner.desk
+    from aeon_tui.sources.followed import WatchFeed
+
+    if not isinstance(feed, WatchFeed):
+        return None
+    from aeon_tui.sessions.remote_approval_broker import RemoteDesk
+
+    return RemoteDesk(feed)
+
+
+class Asking(PanelController[ApprovalPanel]):
+    """Mounts the panel of a question that waits at the desk, and takes it away when it is decided."""
+
+    def __init__(self, screen: Screen[None], desk: Decides | None, guard: KeyGuard | None = None) -> None:
+        super().__init__(screen, guard)
+        self._desk = desk
+        self._asked: ApprovalRequest | None = None
+        self._edits: Edits | None = None
+        self._tools: list[dict[str, Any]] = []
+
+    def show(self, view: RunView, *, before: Widget, home: Widget) -> bool:
+        """Show the question there is now, or none, above the widget `before`; return whether it is a new one.
+
+        Where no other place is known, `home` is focused. `view` is the run as it is now: a pass stands against those
+        before it.
+        """
+        if self._desk is not None and (news := self._desk.news()):
+            self._screen.notify(news, markup=False)
+        request = self._desk.waiting if self._desk is not None else None
+        if request is not None and request.point in REVIEWED and view.asked != request.point:
+            return False  # what it is about is still being read
+        if request is self._asked:
+            return False  # the request itself: the next one may ask the same, of the same digest
+        self._asked, self._tools = request, view.tools
+        panel = None
+        if request is not None:
+            known = list(view.assessments)
+            panel = ApprovalPanel(
+                request.point, request.subject, request.digest, request.pass_number, known, self._guard
+            )
+        self.put(panel, before=before, home=home)
+        return request is not None
+
+    def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
+        """Answer a panel's question, where it still waits."""
+        from aeon_core.approvals.request import ApprovalDecision
+
+        self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
+
+    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
+        """Do the same with a decision that holds what was edited. The next question may have the same digest."""
+        waits = self._desk is not None and panel is self._panel and self._desk.waiting is self._asked
+        decided = waits and self._desk is not None and self._desk.decide(panel.digest, decision)
+        if not decided and decision.decision == "edit":
+            self._screen.notify(TOO_LATE, severity="warning", markup=False)
+
+    def abort(self, panel: ApprovalPanel) -> None:
+        """Abort the run where that is answered with yes; else the question waits on."""
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                panel.answered = True
+                self.answer(panel, "abort")
+
+        # The dialog gets the keys now; the first one after it may be for the question again.
+        panel.wait_on()
+        lines = ["What it has done is kept; resume (R) goes on with it later."]
+        self._screen.app.push_screen(ConfirmDialog("Abort the run?", lines, "Abort"), answered)
+
+    def edit(self, panel: ApprovalPanel) -> None:
+        """Give the terminal to the person's editor, and answer with what they leave.
+
+        Where there is none, the panel says why. The screen stands still meanwhile; the run waits.
+        """
+        decision, problem = None, NO_EDITOR
+        with contextlib.suppress(SuspendNotSupported), self._screen.app.suspend():
+            decision, problem = self._edited()
+        if decision is not None:
+            self.decide(panel, decision)
+        else:
+            panel.say(one_line(problem))
+        self._guard.arm()
+
+    def _edited(self) -> tuple[ApprovalDecision | None, str]:
+        """Return the decision with what the person left in their editor, or why there is none.
+
+        Nothing is raised: the terminal would not come back.
+        """
+        from aeon_tui.sessions.approval_edits import UNCHANGED, Edits
+
+        self._edits = self._edits or Edits(self._tools)
+        try:
+            return self._edits.edit(self._asked) if self._asked is not None else None, UNCHANGED
+        except AeonError as error:
+            return None, error.message
+        except OSError as error:
+            return None, f"it cannot be edited: {error.strerror}"

@@ -1,0 +1,209 @@
+"""The panes of a run: what is shown in them, and how one gets from one to the other. It does nothing to the run."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Static
+
+from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.run.keys import RUN_KEYS
+from aeon_tui.screens.run.layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.position_line import PositionLine
+from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.scrubber import Scrubber
+from aeon_widgets.step_pane import TABS, StepPane, StepText
+from aeon_widgets.text import one_line
+from aeon_widgets.ttl_gauge import TTLGauge
+
+ViewPane = PlanTree | TTLGauge | ConvergencePane | IssuesPane | RepairsPane | Outcome
+
+
+class RunPanes(Screen[None]):
+    """Passes, plan, selected step, TTL, convergence, issues, repairs, log, and the answer once there is one.
+
+    A subclass says what is shown: `shown_view`, and `show_step` for the step pane.
+    """
+
+    ESCAPE_TO_MINIMIZE = True
+    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, Footer"
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+
+    BINDINGS: ClassVar[list[BindingType]] = RUN_KEYS
+
+    guide = ""
+    """Said above the panes until it is hidden."""
+    made = False
+    """Whether the panes are there."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="-plain")
+        self.layout_of_panes = Layout(self)
+
+    @property
+    @abstractmethod
+    def shown_view(self) -> RunView:
+        """The run as the panes show it."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question to the person is on screen."""
+        return False
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Show what there is: the panes have been made."""
+
+    @abstractmethod
+    def show_step(self) -> None:
+        """Show in the step pane what the selected row stands for."""
+
+    def compose(self) -> ComposeResult:
+        yield RunHeader()
+        with Horizontal(id="timeline"):
+            yield PassLine()
+            yield Scrubber()
+        yield PositionLine()
+        if self.guide:
+            yield Static(self.guide, id="guide", markup=False)
+        with Body(id="body"):
+            yield PlanTree()
+            yield StepPane()
+            with Vertical(id="side"):
+                yield TTLGauge()
+                yield ConvergencePane()
+                yield IssuesPane()
+                yield RepairsPane()
+        yield Outcome()
+        yield LogPane()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(StepText):
+            return  # the app is ending before the screen was made
+        for number, kind in PANES.items():
+            for pane in self.query(kind):
+                pane.pane_key = str(number)
+        self.query_one(PlanTree).focus()
+        self.made = True
+        self.begin()
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+        self.on_body_resized()
+
+    def on_body_resized(self) -> None:
+        if self.made:
+            self.layout_of_panes.resize(self.shown_view)
+
+    def on_pane_covered(self, event: Pane.Covered) -> None:
+        """Let the person stay where they were when the screen or its column has got lower."""
+        if not self.asks:
+            self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
+
+    def on_descendant_focus(self) -> None:
+        fit_footer(self)
+
+    def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
+        """Show the view in the panes that records of these types concern; in all of them where none is named."""
+        view = self.shown_view
+        self.set_class(view.result is not None, "-ended")
+        self.layout_of_panes.arrange(view)
+        self.query_one(PlanTree).live = goes_on
+        for pane in self._view_panes:
+            if not types or types & pane.RECORDS:
+                pane.update_view(view)
+        self.query_one(LogPane).update_view(view)
+        if not types or types & StepPane.RECORDS:
+            self.show_step()
+
+    @cached_property
+    def _view_panes(self) -> tuple[ViewPane, ...]:
+        """The panes that show the view, once they are there: looking for them takes longer than filling them."""
+        return (
+            self.query_one(PlanTree),
+            self.query_one(TTLGauge),
+            self.query_one(ConvergencePane),
+            self.query_one(IssuesPane),
+            self.query_one(RepairsPane),
+            self.query_one(Outcome),
+        )
+
+    def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
+        event.stop()
+        self.show_step()
+
+    def on_rows_view_chosen(self) -> None:
+        self.action_pane(2)
+
+    def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
+        tree, repair = self.query_one(PlanTree), event.repair
+        key = RowKey("step", repair.step_id) if repair.step_id is not None else tree.calls_at(repair.seq)
+        if key is not None:
+            tree.select(key)
+        self.action_tab(TABS.index("Repairs"))
+
+    def on_issues_pane_opened(self, event: IssuesPane.Opened) -> None:
+        if event.issue.step_id is not None:
+            self.query_one(PlanTree).select(RowKey("step", event.issue.step_id))
+        self.action_tab(TABS.index("Changes"))
+
+    def on_ttlgauge_opened(self) -> None:
+        self.query_one(PlanTree).select(RowKey("calls", "profile"))
+        self.action_tab(TABS.index("Output"))
+
+    def action_tab(self, index: int) -> None:
+        """Open a tab of the step pane."""
+        self.query_one(StepPane).tab = index
+        self.action_pane(2)
+
+    def action_pane(self, number: int) -> None:
+        """Focus a pane by its number; nothing happens where the run has nothing for it."""
+        if not self.layout_of_panes.has(number, self.shown_view):
+            return
+        zoomed = self.maximized is not None
+        if zoomed:
+            self.minimize()
+        self.layout_of_panes.bring(number, self.shown_view)
+        pane = self.layout_of_panes.pane(number)
+        target = pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
+        # At once: the next key typed must reach it.
+        self.set_focus(target)
+        if zoomed:
+            self.maximize(target)
+
+    def action_issues(self) -> None:
+        """Go from the selected step to its issues, wherever in the run they were found."""
+        key = self.query_one(PlanTree).selected
+        if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
+            self.action_pane(ISSUES)
+        else:
+            self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
+
+    def action_zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            self.maximize(self.focused)
+
+    def action_hide_guide(self) -> None:
+        """Give the guide's lines to the run."""
+        self.query("#guide").remove()

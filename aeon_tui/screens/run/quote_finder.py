@@ -1,0 +1,86 @@
+"""Where the words are that a judge quotes: the answer, a step, the task. What was left in the journal is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from textual.screen import Screen
+
+from aeon_core.journal.values import str_of
+from aeon_core.journal.view.elided import RecordOf
+from aeon_core.journal.view.model import RunView
+from aeon_core.judge.quote import find_quote
+from aeon_tui.screens.latest_worker import Latest
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.step_detail import StepDetail, step_detail
+from aeon_widgets.verdict_text import Verdict
+
+
+@dataclass(frozen=True)
+class _Place:
+    key: RowKey
+    opened: StepDetail
+
+
+class QuoteFinder:
+    """Looks for one quote at a time, on a thread. `show` is called with its row, `tell` with what else there is."""
+
+    def __init__(self, screen: Screen[None], show: Callable[[RowKey, str], None], tell: Callable[[str], None]) -> None:
+        self._show, self._tell = show, tell
+        self._looking = Latest(screen, "quote")
+
+    def find(self, verdict: Verdict, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
+        """Look for a verdict's quote in what a run has come to."""
+        if not verdict.quote:
+            self._tell("The judge quotes nothing for this.")
+            return
+        places = list(_places(verdict.about, view, tree))
+        others = {"the task": view.task, **{f"requirement {n}": each for n, each in enumerate(view.requirements, 1)}}
+        self._looking.do(lambda: self._look(verdict.quote, places, others, record_of))
+
+    def _look(
+        self, quote: str, places: list[_Place], others: Mapping[str, str], record_of: RecordOf
+    ) -> Callable[[], None]:
+        for place in places:
+            whole = place.opened.filled(record_of) if place.opened.lean else place.opened
+            if any(find_quote(text, quote) for text in _texts(whole)):
+                return lambda: self._show(place.key, quote)
+        named = next((name for name, text in others.items() if find_quote(text, quote)), None)
+        said = f"These are words of {named}." if named else "These words are in no answer, output or step."
+        return lambda: self._tell(said)
+
+
+def _places(about: str, view: RunView, tree: PlanTree) -> Iterator[_Place]:
+    """Yield where the quote may be, the likeliest first: the last answer, then the steps."""
+    answers = [_Place(key, step_detail(view, key, tree.calls_of(key))) for key in tree.answers]
+    steps = [_Place(RowKey("step", step_id), step_detail(view, RowKey("step", step_id), [])) for step_id in view.steps]
+    yield from (*steps, *answers) if about in ("step", "plan") else (*answers, *steps)
+
+
+def _texts(place: StepDetail) -> Iterator[str]:
+    """Yield the texts of a step, or of the last reply of an answer; an output also with its values side by side."""
+    if place.step is not None:
+        yield place.step.description
+        yield " ".join(_flat(place.step.output))
+        yield place.step.tool or ""
+        yield " ".join(_flat(place.step.arguments))
+        yield from place.step.errors
+    for call in reversed(place.calls):
+        if call.response is not None:
+            yield str_of(call.response.get("text"))
+            return
+
+
+def _flat(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield str(name)
+            yield from _flat(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    elif value is not None:
+        yield str(value).lower() if isinstance(value, bool) else str(value)

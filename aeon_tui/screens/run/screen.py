@@ -1,0 +1,325 @@
+"""One run, live or past: both are the same fold of its records (Decision 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from textual import on
+from textual.events import Key, Paste
+
+from aeon_tui.screens.run.approval_controller import Asking, desk_of
+from aeon_tui.screens.run.layout import CSS
+from aeon_tui.screens.run.notices import Notices
+from aeon_tui.screens.run.quote_finder import QuoteFinder
+from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, Frames
+from aeon_tui.screens.run.status import (
+    WAITING,
+    WAITING_HERE,
+    elapsed_s,
+    first_view,
+    is_being_read,
+    is_live,
+    status_of,
+    status_then,
+    utc_now,
+)
+from aeon_tui.screens.run.step_detail import OpenedStep
+from aeon_tui.screens.run.time_travel import TimeTravel
+from aeon_tui.sessions.approval_broker import Decides
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sources.live import Feed
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.footer import fit_footer
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.step_pane import StepPane
+from aeon_widgets.text import count, one_line
+from aeon_widgets.ttl_gauge import TTLGauge
+
+FOLD_SECONDS = 0.015
+"""The most of a frame that reading records may take, so that keys are answered in between."""
+
+Clock = Callable[[], datetime]
+
+
+class RunScreen(TimeTravel):
+    """Folds a run's records as they come, and shows it as it is now or at a moment of its past.
+
+    What the run asks is shown at once, whatever moment that is.
+    """
+
+    HELP_TITLE = "Run"
+    DEFAULT_CSS = CSS
+
+    def __init__(
+        self,
+        feed: Feed,
+        runner: Runner | None = None,
+        clock: Clock = utc_now,
+        desk: Decides | None = None,
+        guard: KeyGuard | None = None,
+    ) -> None:
+        super().__init__(first_view(runner))
+        self._feed = feed
+        self._runner = runner
+        self._clock = clock
+        self.guide = runner.work.guide if runner is not None else ""
+        self._frames = Frames(self, self._fold, self.show_rest, self._slow_rate)
+        self._stream_version = 0
+        self._notices = Notices(self, feed)
+        self._damage_told = 0
+        self._shown_status = ""
+        self._desk = desk if desk is not None else desk_of(feed, runner)
+        self._asking = Asking(self, self._desk, guard)
+        self._opened = OpenedStep(self, self.show_step)
+        self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
+
+    def begin(self) -> None:
+        """Show what there is, and from now on what comes."""
+        self.tick()
+        self._frames.begin(self._feed)
+
+    def on_unmount(self) -> None:
+        self._frames.close()
+        self._feed.close()
+        if self._desk is not None and self._runner is None:
+            self._desk.close()
+
+    @property
+    def journal(self) -> Path | None:
+        """The run's journal; None where it has none yet."""
+        return self._feed.journal if self.view.last_seq >= 0 else None
+
+    @property
+    def chosen_run(self) -> Path | None:
+        """The journal that the keys of a run's actions go for."""
+        return self._feed.journal
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question to the person is on screen."""
+        return self._asking.waits
+
+    @property
+    def status(self) -> str:
+        """The run's status as a word: the result's, or what it is doing."""
+        return status_of(self.view, self._feed, self._runner)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run goes on, here or in another process, or is still being read."""
+        return is_live(self.view, self._feed) or is_being_read(self.view, self._feed)
+
+    def note_record(self, record: dict[str, Any]) -> None:
+        """Fold in a record that was written behind the end of the run; a feed that follows brings it itself."""
+        if self.made and self._feed.ended and not self._feed.follows:
+            self.view.apply(record)
+            self._show(frozenset({str(record["type"])}))
+
+    def tick(self) -> None:
+        """Fold what has come, and repaint the panes that it concerns."""
+        self._fold()
+        self.show_rest()
+
+    def _slow_rate(self) -> int:
+        if self._feed.reading:
+            return ASKING_RATE
+        if self._runner is not None and self._runner.running:
+            return OWN_RATE  # a reply that is being written, and an abort, are not told by the feed
+        return CLOCK_RATE if self.goes_on else NONE
+
+    def _fold(self) -> bool:
+        """Fold and show what has come; return whether anything has."""
+        if not self.made:
+            return False
+        replaced = self._take_view()
+        records = self._feed.take(FOLD_SECONDS)
+        for record in records:
+            self.view.apply(record)
+        for problem in self._feed.damage[self._damage_told :]:
+            self._damage_told += 1
+            self.view.add_line("error", "damage", one_line(problem))
+        if self._runner is not None and self._feed.ended and self.view.result is None:
+            # Its end could not be journaled, or it had not begun.
+            self.view.result = self._runner.ending()
+        if self.status != self._shown_status:
+            self._shown_status = self.status
+            self.refresh_bindings()
+            fit_footer(self)
+            self._tell_terminal()
+            self._show(frozenset())
+        elif replaced:
+            self._show(frozenset())
+        elif records:
+            self._show(frozenset(str(record.get("type")) for record in records))
+        elif self._runner is not None and self._runner.stream.version != self._stream_version and not self.travel.away:
+            self.show_step()
+        else:
+            return False
+        return True
+
+    def show_rest(self) -> None:
+        """Show what goes on without records: the time, what is told and what is asked."""
+        if self.made:
+            self.show_header()
+            self._notices.tell()
+            self._ask()
+            self.show_time()
+
+    def _take_view(self) -> bool:
+        """Show a view that was folded elsewhere, where there is one; return whether there is."""
+        view = self._feed.take_view()
+        if view is not None:
+            self.view, self._damage_told = view, 0
+        return view is not None
+
+    def _show(self, types: frozenset[str]) -> None:
+        """Show how the run is now; where a moment of its past is shown, only which passes there are."""
+        if not types or types & PassLine.RECORDS:
+            self.show_passes()
+            self.changes.update()
+        if self.travel.moment is None and not self.travel.holding:
+            self.repaint(types, goes_on=self.goes_on)
+
+    def _tell_terminal(self, *, urgent: bool = False) -> None:
+        """Name the terminal after the run that goes on, here or in another process; a question is urgent."""
+        if self._desk is not None:
+            # A question may be there before the record that makes it the status.
+            asked = WAITING if self._runner is None else WAITING_HERE
+            words = asked if urgent else self._shown_status.replace("_", " ")
+            self.app.tell_terminal(  # type: ignore[attr-defined]  # the app that owns this screen
+                f"aeon: {words} · {one_line(self.view.task, 60)}", urgent=urgent
+            )
+
+    def _ask(self) -> None:
+        if self._asking.show(self.view, before=self.query_one(LogPane), home=self.query_one(PlanTree)):
+            self._tell_terminal(urgent=True)
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste is taken; a question that is new takes none."""
+        return self._asking.admits(event)
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field of the question there is."""
+        return self._asking.opens_field(key)
+
+    def on_screen_suspend(self) -> None:
+        self._asking.cover()
+
+    def on_screen_resume(self) -> None:
+        self._asking.uncover()
+
+    @on(ApprovalPanel.Decided)
+    def _decided(self, event: ApprovalPanel.Decided) -> None:
+        event.stop()
+        if event.answer == "abort":
+            self._asking.abort(event.panel)
+        else:
+            self._asking.answer(event.panel, event.answer, event.feedback)
+
+    @on(ApprovalPanel.EditWanted)
+    def _edit(self, event: ApprovalPanel.EditWanted) -> None:
+        event.stop()
+        self._asking.edit(event.panel)
+
+    @on(ConvergencePane.Opened)
+    def _find_quote(self, event: ConvergencePane.Opened) -> None:
+        event.stop()
+        record_of = self.travel.record if self.travel.moment is not None else self._feed.record
+        self._quotes.find(event.verdict, self.shown_view, self.query_one(PlanTree), record_of)
+
+    def _show_quote(self, key: RowKey, quote: str) -> None:
+        """Show the words that the judge quotes where they are."""
+        self.query_one(PlanTree).select(key)
+        self.query_one(StepPane).show_quote(key, quote)
+        self.action_pane(2)
+        self.show_step()
+
+    def show_step(self) -> None:
+        """Show in the step pane what the selected row stands for."""
+        if not self.made:
+            return
+        tree, view = self.query_one(PlanTree), self.shown_view
+        key = tree.selected
+        calls = tree.calls_of(key) if key is not None and key.kind == "calls" else []
+        past = self.travel.moment is not None
+        filled = self._opened.filled(view, key, calls, self.travel.record if past else self._feed.record)
+        live = (past or self.goes_on) and view.asked != "unknown"
+        streamed = "" if past else self._streamed(key)
+        pane = self.query_one(StepPane)
+        pane.update_view(view, key, calls, streamed, live, filled=filled, instead=self.changes.blocks)
+
+    def _streamed(self, key: RowKey | None) -> str:
+        if self._runner is None or key is None:
+            return ""
+        stream = self._runner.stream
+        self._stream_version = stream.version
+        belongs = stream.step_id == key.name if key.kind == "step" else stream.step_id is None
+        return stream.text if belongs else ""
+
+    @property
+    def note(self) -> str:
+        """What is to be known of the run beside its status, for the header; mostly nothing."""
+        if self._feed.reading:
+            return self._feed.reading
+        if is_being_read(self.view, self._feed):
+            return f"{count(self.view.last_seq + 1, 'record')} read"
+        damaged = self._damage_told + len(self.view.damage)
+        if damaged:
+            return f"⚠ {count(damaged, 'problem')} in the journal"
+        return "not judged" if (last := self.shown_view.assessment) is not None and last.not_judged else ""
+
+    def show_header(self) -> None:
+        """Show status, cost and time of the moment that is shown."""
+        with_ttl = not self.query_one(TTLGauge).display
+        view, moment = self.shown_view, self.travel.moment
+        live = moment is None and is_live(self.view, self._feed)
+        status = self.status if moment is None else status_then(view)
+        seconds = elapsed_s(view, self._clock() if live else None)
+        self.query_one(RunHeader).update_view(view, status, seconds, self.note, with_ttl=with_ttl)
+
+    def action_follow(self) -> None:
+        """Return to now, and follow the run again everywhere: selection, output and log."""
+        if self.travel.away:
+            self.action_now()
+        self.query_one(PlanTree).follow_run()
+        self.query_one(LogPane).action_follow()
+        self.show_step()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now."""
+        if action == "hide_guide":
+            return bool(self.query("#guide"))
+        if action == "search":
+            return self._feed.journal is not None
+        if (action, parameters) == ("pane", (6,)):
+            return self._asking.waits
+        if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
+            return self.view.adaptive
+        return super().check_action(action, parameters)
+
+    def action_search(self) -> None:
+        """Look for a text in all records of the run."""
+        if self._feed.journal is not None:
+            from aeon_tui.screens.run.search import SearchScreen
+
+            self.app.push_screen(SearchScreen(self._feed, self._feed.journal))
+
+    def action_back(self) -> None:
+        """Hide the guide, leave a zoomed pane, or go to the list of runs."""
+        if self.query("#guide"):
+            self.action_hide_guide()
+        elif self.maximized is not None:
+            self.minimize()
+        elif self._runner is not None and self._runner.running:
+            self.notify("The run goes on here; q asks whether to abort it and quit.", markup=False)
+        else:
+            self.app.show_browser()  # type: ignore[attr-defined]  # the app that owns this screen

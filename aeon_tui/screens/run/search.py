@@ -1,0 +1,185 @@
+"""Full-text search within one run: a line to type in, the records that hold the text, and one of them opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from aeon_core.errors import AeonError
+from aeon_core.journal.index import OffsetIndex
+from aeon_core.journal.pages import Pages
+from aeon_core.journal.search import Match
+from aeon_tui.sources.live import Feed
+from aeon_tui.sources.record_search import MOST, RecordSearch
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.match_list import MatchList, RecordText, record_blocks
+from aeon_widgets.text import count, one_line
+from aeon_widgets.text_view import Block
+
+POLL_SECONDS = 0.05
+HINT = "the words of a prompt, a reply, a tool's result …"
+
+
+class SearchScreen(Screen[None]):
+    """Enter searches, then opens what was found; n and N go on to the next and the one before; Escape goes back."""
+
+    HELP_TITLE = "Search in the run"
+
+    DEFAULT_CSS = """
+    SearchScreen {
+        background: $background;
+        #found { height: 1; padding: 0 1; color: $aeon-muted; }
+        MatchList { height: 1fr; }
+        RecordText { display: none; height: 1fr; border-top: solid $aeon-border; }
+        RecordText:focus { border-top: solid $aeon-accent; }
+        &.-opened RecordText { display: block; }
+        &.-opened MatchList { height: 25%; min-height: 3; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next(1)", "Next", id="search.next"),
+        Binding("N", "next(-1)", "Previous", id="search.previous"),
+        Binding("slash", "type", "Search", id="search.type"),
+        Binding("escape", "back", "Back", id="search.back"),
+    ]
+
+    def __init__(self, feed: Feed, journal: Path) -> None:
+        super().__init__()
+        self._feed, self._journal = feed, journal
+        self._search: RecordSearch | None = None
+        self._shown: tuple[int, bool] = (-1, False)
+
+    def compose(self) -> ComposeResult:
+        yield FilterLine(HINT)
+        yield Static(id="found", markup=False)
+        yield MatchList()
+        yield RecordText()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query("#found"):
+            return  # the app is ending before the screen was made
+        self._say("enter searches every record of the run, long texts included")
+        self.set_focus(self.query_one(FilterLine))
+        self.set_interval(POLL_SECONDS, self._show_found)
+
+    def on_unmount(self) -> None:
+        if self._search is not None:
+            self._search.cancel()
+
+    def on_resize(self) -> None:
+        fit_footer(self)
+
+    def on_descendant_focus(self) -> None:
+        fit_footer(self)
+
+    @on(Input.Submitted)
+    def _begin(self, event: Input.Submitted) -> None:
+        event.stop()
+        if not event.value.strip():
+            return
+        if self._search is not None:
+            self._search.cancel()
+        self._search, self._shown = RecordSearch(self._journal, event.value), (-1, False)
+        self.remove_class("-opened")
+        found = self.query_one(MatchList)
+        found.cursor = 0
+        self.set_focus(found)
+        self._show_found()
+
+    def _show_found(self) -> None:
+        search = self._search
+        if search is None or self._shown == (shown := (len(search.found), search.ended)):
+            return
+        self._shown = shown
+        self.query_one(MatchList).update_matches(search.found[: shown[0]], search.wanted)
+        self._say(_result(search))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#found", Static).update(Content(text))
+
+    def on_rows_view_chosen(self) -> None:
+        self.add_class("-opened")
+        self.set_focus(self.query_one(RecordText))
+        self._open()
+
+    def on_rows_view_moved(self) -> None:
+        if self.has_class("-opened"):
+            self._open()
+
+    def _open(self) -> None:
+        """Read the selected record, on a thread, and show it."""
+        match, search = self.query_one(MatchList).selected, self._search
+        if match is not None and search is not None:
+            self.run_worker(
+                lambda: self._read(match, search.wanted),
+                thread=True,
+                exclusive=True,
+                group="record",
+                exit_on_error=False,
+            )
+
+    def _read(self, match: Match, wanted: str) -> None:
+        blocks = _blocks(self._journal, match, self._feed)
+        self.app.call_from_thread(self._show_record, match, blocks, wanted)
+
+    def _show_record(self, match: Match, blocks: Sequence[Block], wanted: str) -> None:
+        if match is self.query_one(MatchList).selected:
+            text = self.query_one(RecordText)
+            place = f"seq {match.seq:,}" if match.seq is not None else f"byte {match.offset:,}"
+            text.border_title = Content(f" {one_line(match.type or 'damaged', 40)} · {place} ")
+            text.open(blocks, wanted)
+
+    def action_next(self, by: int) -> None:
+        """Go to another match; where one is open, open it."""
+        self.query_one(MatchList).action_cursor(by)
+
+    def action_type(self) -> None:
+        """Go to the line to type in."""
+        self.set_focus(self.query_one(FilterLine))
+
+    def action_back(self) -> None:
+        """Cancel the search that goes on, close the record, or go back to the run."""
+        if self._search is not None and not self._search.ended:
+            self._search.cancel()
+        elif self.has_class("-opened"):
+            self.remove_class("-opened")
+            self.set_focus(self.query_one(MatchList))
+        else:
+            self.dismiss()
+
+
+def _result(search: RecordSearch) -> str:
+    if search.error is not None:
+        return one_line(search.error.message)
+    number = len(search.found)
+    found = f"{count(number, 'record')} {'holds' if number == 1 else 'hold'} it" if number else "no record holds it"
+    if not search.ended:
+        return f"searching … {number:,} found · escape cancels"
+    if search.full:
+        return f"the first {MOST:,} records that hold it"
+    return f"{found} so far; the search was cancelled" if search.cancelled else found
+
+
+def _blocks(journal: Path, match: Match, feed: Feed) -> list[Block]:
+    """Return a record as text, its long texts put in as far as they are found."""
+    try:
+        with OffsetIndex(journal) as index:
+            entry = Pages(index).at_offset(match.offset)
+            raw = index.read(entry.offset, entry.size) if entry.record is None else b""
+    except AeonError as error:
+        return [("high", f"✖ {error.message}")]
+    if entry.record is None:
+        return [("high", f"✖ {entry.problem}"), ("", raw.decode("utf-8", "replace"))]
+    whole = feed.record(match.seq) if entry.pending and match.seq is not None else None
+    return record_blocks(whole or entry.record)

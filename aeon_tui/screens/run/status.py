@@ -1,0 +1,77 @@
+"""How a run stands, from its records and from who writes or reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from aeon_core.journal.view.model import RunView
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sources.live import Feed
+
+WAITING = "waiting for a decision"
+WAITING_HERE = "waiting for you"
+"""Of a run of this process."""
+
+
+def utc_now() -> datetime:
+    """Return the current time, UTC."""
+    return datetime.now(UTC)
+
+
+def first_view(runner: Runner | None) -> RunView:
+    """Return the view before a record has come: a run that starts here has its task and its panes from the first on."""
+    if runner is None:
+        return RunView()
+    work = runner.work
+    return RunView(task=work.task, config={"single_pass": work.config.single_pass})
+
+
+def is_live(view: RunView, feed: Feed) -> bool:
+    """Return whether the run goes on, here or in another process."""
+    return feed.live and view.result is None
+
+
+def is_being_read(view: RunView, feed: Feed) -> bool:
+    """Return whether the records of a past run are still coming in. A view of its end says already how it stands."""
+    return not feed.live and not feed.ended and view.result is None and not view.whole_from
+
+
+def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
+    """Return the run's status as a word: the result's, or what it is doing."""
+    if view.result is not None:
+        return str(view.result.status)
+    if view.status != "running":
+        return view.status  # it has ended, and its result cannot be read
+    if runner is not None and runner.aborting:
+        return "aborting"
+    if runner is not None and runner.desk.waiting is not None:
+        return WAITING_HERE
+    if is_live(view, feed):
+        return WAITING if runner is None and view.asked else "running"
+    if feed.waiting:
+        return "waiting"
+    if is_being_read(view, feed):
+        return "reading …"
+    return "unreadable" if feed.error is not None and view.last_seq < 0 else "interrupted"
+
+
+def status_then(view: RunView) -> str:
+    """Return what a run's status was at a moment of its past."""
+    if view.result is not None:
+        return str(view.result.status)
+    return view.status if view.status != "running" else WAITING if view.asked else "running"
+
+
+def elapsed_s(view: RunView, now: datetime | None) -> float:
+    """Return the seconds since the start: until `now`, else until the last record; 0 where the start is not known."""
+    started, last = _time(view.started), _time(view.last_ts)
+    if started is None or last is None:
+        return 0.0
+    return ((now or last) - started).total_seconds()
+
+
+def _time(stamp: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None

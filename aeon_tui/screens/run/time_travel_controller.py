@@ -1,0 +1,148 @@
+"""Where in a run's past a screen is, and the way there. Moments are made on a thread; the screen never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.screen import Screen
+
+from aeon_core.errors import AeonError
+from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.sources.live import failure
+from aeon_tui.sources.snapshots import Closed, Moment, Moments
+from aeon_tui.sources.timeline import Move, to_seq
+from aeon_widgets.position_line import RunPosition
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Moves from a record, or from now, to a moment that is yet to be made."""
+
+    base: int | None
+    moves: tuple[Move, ...]
+    paused: bool = False
+
+
+class Travel:
+    """Leads a screen to moments of a run's past. `has_come` is called whenever another one is to be shown.
+
+    A move that is asked for while one is being made goes on from where that leads; only the last place is shown.
+    """
+
+    def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
+        self._screen, self._has_come = screen, has_come
+        self._making = Latest(screen, "moments")
+        self._moments: Moments | None = None
+        self._way: _Way | None = None
+        self.moment: Moment | None = None
+        """What is shown; None where that is now."""
+        self.paused = False
+        """Whether it was the person who stopped here, rather than one who went back."""
+
+    @property
+    def away(self) -> bool:
+        """Whether the screen shows the past, or is about to."""
+        return self.moment is not None or self._way is not None
+
+    @property
+    def holding(self) -> bool:
+        """Whether nothing may move until the moment at which the person paused is there."""
+        return self._way is not None and self._way.paused
+
+    @property
+    def reading(self) -> str:
+        """How far the journal has been read for the first moment, in words; empty where that takes no time."""
+        return self._moments.reading if self._way is not None and self._moments is not None else ""
+
+    def go(self, journal: Path, move: Move) -> None:
+        """Go by a move from where the screen is, or is about to be."""
+        way = self._way or _Way(self.moment.seq if self.moment is not None else None, ())
+        self._set_out(journal, _Way(way.base, (*way.moves, move)))
+
+    def pause(self, journal: Path, seq: int) -> None:
+        """Stay at the record with that seq."""
+        self._set_out(journal, _Way(None, (to_seq(seq),), paused=True))
+
+    def to_now(self) -> None:
+        """Return to how the run is now."""
+        self._way = None
+        self._making.drop()
+        self._arrive(None, paused=False)
+
+    def moments(self, journal: Path) -> Moments:
+        """Return what makes moments of a journal."""
+        if self._moments is None or self._moments.journal != journal:
+            if self._moments is not None:
+                self._moments.close()
+            self._moments = Moments(journal)
+        return self._moments
+
+    def record(self, seq: int) -> Mapping[str, Any] | None:
+        """Return a record of the past in full. Reads the file."""
+        return self._moments.record(seq) if self._moments is not None else None
+
+    def close(self) -> None:
+        """Make no more moments, and release the journal."""
+        self._way = None
+        if self._moments is not None:
+            self._moments.close()
+
+    def _set_out(self, journal: Path, way: _Way) -> None:
+        self._way = way
+        moments = self.moments(journal)
+        self._making.do(lambda: self._make_wanted(moments))
+
+    def _make_wanted(self, moments: Moments) -> Callable[[], None]:
+        way = self._way
+        return self._make(moments, way) if way is not None else lambda: None
+
+    def _make(self, moments: Moments, way: _Way) -> Callable[[], None]:
+        try:
+            moment = moments.moment(way.base, way.moves)
+        except Closed:
+            return lambda: None
+        except (AeonError, OSError) as error:
+            message = failure(moments.journal, error).message
+            return lambda: self._fail(way, message)
+        return lambda: self._take(way, moment)
+
+    def _take(self, way: _Way, moment: Moment | None) -> None:
+        wanted = self._way
+        if way is wanted:
+            self._way = None
+            self._arrive(moment, paused=way.paused)
+        elif wanted is not None and moment is not None and wanted.moves[: len(way.moves)] == way.moves != ():
+            # A key is held down: what is made meanwhile is shown, and the rest of the way begins there.
+            self._way = _Way(moment.seq, wanted.moves[len(way.moves) :])
+            self._arrive(moment, paused=False)
+
+    def _fail(self, way: _Way, message: str) -> None:
+        if way is self._way:
+            self._way = None
+            self._screen.notify(message, severity="error", markup=False)
+            self._has_come()
+
+    def _arrive(self, moment: Moment | None, *, paused: bool) -> None:
+        self.moment, self.paused = moment, paused and moment is not None
+        self._has_come()
+
+
+def shown_moment(travel: Travel, now: RunView, *, asked: bool) -> RunPosition | None:
+    """Return what a person is told of the moment that is shown, None where that is now."""
+    moment = travel.moment
+    if moment is None:
+        return None
+    phase = moment.view.phases[-1] if moment.view.phases else None
+    return RunPosition(
+        pass_number=phase.pass_number if phase is not None else 0,
+        phase=phase.phase if phase is not None and not phase.finished else "",
+        record=moment.seq,
+        last=max(moment.seq, now.last_seq),
+        ts=moment.view.last_ts,
+        paused=travel.paused,
+        asked=asked,
+    )

@@ -1,0 +1,170 @@
+"""Every setting with its value, where that came from, and what it means. Secrets are left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from aeon_core.config.app_settings import APP_EXPECTED, THEME_VARIABLE
+from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
+from aeon_core.config.values import EXPECTED, MAPPINGS
+from aeon_core.paths import PROJECT_FOLDER
+from aeon_core.redaction import redact_text
+from aeon_tui.sessions.approval_points import approvals
+from aeon_widgets.text import count, one_line
+
+if TYPE_CHECKING:
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.judge.agreement import Comparison
+
+MEANINGS = {
+    "model": "The model that plans, acts and judges; of several the next is used when one has failed for good.",
+    "base_url": "Where the provider is reached instead of its own address: a local server, a gateway.",
+    "ttl": "The most cycles a run may use. A cycle is one processed reply of the model.",
+    "single_pass": "One pass without evaluation and refinement, instead of passes until the result converges.",
+    "criteria": "A file that says when a result counts as converged.",
+    "requirements": "A file with what a finished answer must satisfy, one a line, in place of inferred ones.",
+    "judge_model": "Another model that judges results and reviews plans, cheaper or stronger; else the model judges.",
+    "judge_votes": "3 has two more verdicts asked for where the first is no clear yes; the majority counts.",
+    "tools": "What a run may use: built-in tools, MCP servers, Python of your own.",
+    "project_root": "The folder that files and commands are kept to.",
+    "approve": "What you are asked about: the plan before it runs, a pass when it has ended, a tool's call.",
+    "wait": "How long a run without a screen waits for a decision from another terminal.",
+    "on_unknown": "What becomes of a tool's call that was cut off, so that nobody knows whether it happened.",
+    "durability": "How hard the journal is written: full survives a power cut, normal a crash, off neither.",
+    "runs_dir": "Where the journals of runs are kept.",
+    "max_tokens": "The longest reply that is asked for.",
+    "timeout": "How long a model may be silent.",
+    "prompts_dir": "A folder with prompts of your own, <purpose>.md, instead of the built-in ones.",
+    "budget": "What a run may cost. The worst case of a call is set aside before it is made.",
+    "budget_warning": "From this cost on you are told; 80 % of the budget where it is not set.",
+    "prices": "Prices of models that are not known, or that are others for you.",
+    "context_window": "Tokens that request and reply may have together, where that is not known of the model.",
+    "policy": "Which calls of tools are allowed, asked about or denied.",
+    "shell": "How strict the Bash tool is, how long a command may take, and what it may reach.",
+    "mcp_servers": "MCP servers that offer tools, each a command (`sandbox: true` isolates it) or an address.",
+    "bedrock": "Where and as whom Amazon Bedrock is reached.",
+    "otel": "Whether traces and metrics go to OpenTelemetry.",
+    "otel_content": "Whether those hold what was asked and answered.",
+    "theme": "The colours of the app. Ctrl+P, Theme tries them and keeps the one you choose.",
+    "keys": "Actions that have keys of your choice. K changes them.",
+    "trust": "Whether this folder's files may run code, redirect requests or widen access. T changes it.",
+}
+"""What each key means, in a sentence or two."""
+_DEFAULT, _HERE = "default", "working directory"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key of the configuration. `source` is where its value came from."""
+
+    key: str
+    value: str
+    source: str
+    meaning: str
+    expected: str
+    how: str
+    """How it can be set, beside a configuration file."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody has set it."""
+        return self.source not in (_DEFAULT, _HERE)
+
+
+def settings_of(loaded: LoadedConfig) -> list[Setting]:
+    """Return all settings: those of a run first, in the order of its configuration, then the app's."""
+    found = []
+    for key, expected in EXPECTED.items():
+        value = _text(getattr(loaded.config, key))
+        source = loaded.sources.get(key, _DEFAULT)
+        if key == "approve" and source == _DEFAULT:
+            value = f"{', '.join(approvals(loaded, in_app=True))} (none without a screen)"
+        if key == "project_root" and key not in loaded.sources:
+            source = _HERE
+        how = "files alone" if key in MAPPINGS else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
+        found.append(Setting(key, value, _short(source), MEANINGS[key], expected, how))
+    values: Mapping[str, Any] = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
+    for key, expected in APP_EXPECTED.items():
+        source = _short(loaded.app.sources.get(key, _DEFAULT))
+        how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files, and the keys' screen"
+        found.append(Setting(key, _text(values[key]), source, MEANINGS[key], expected, how))
+    return [*found, _trust(loaded)]
+
+
+def _trust(loaded: LoadedConfig) -> Setting:
+    trust = loaded.trust
+    values = {
+        "nothing_asked": "nothing to trust",
+        "trusted": "trusted",
+        "untrusted": f"not trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
+        "changed": f"changed since it was trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
+    }
+    source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
+    how = "T here, or `aeon-tui trust`"
+    return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your consent", how)
+
+
+def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return for each model how often its verdict was the person's, the most results first."""
+    from aeon_core.judge.agreement import agreement_by_group
+
+    found = sorted(agreement_by_group(comparisons).items(), key=lambda each: -each[1].results)
+    return [
+        f"{one_line(model, 60)} as judge agreed with you in {each.agreed} of {count(each.results, 'result')}"
+        for model, each in found
+    ]
+
+
+def matching(settings: Sequence[Setting], text: str) -> list[Setting]:
+    """Return those that hold all words of a text."""
+    words = text.lower().split()
+    return [each for each in settings if all(word in _all_of(each) for word in words)]
+
+
+def _all_of(setting: Setting) -> str:
+    return f"{setting.key} {setting.value} {setting.source} {setting.meaning} {setting.expected}".lower()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_defaults=True)
+    if value is None or value in ({}, []):
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return redact_text(", ".join(map(str, value)))
+    if isinstance(value, (str, Path)):
+        return redact_text(str(value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return redact_text(json.dumps(value, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json", exclude_defaults=True) if isinstance(value, BaseModel) else str(value)
+
+
+def _short(source: str) -> str:
+    """Return a source without the words that every one has."""
+    for before in ("the file ", "the environment variable ", "the option "):
+        if source.startswith(before):
+            return _named(source.removeprefix(before).strip("'\""))
+    return source
+
+
+def _named(name: str) -> str:
+    """Return a variable or an option as it is, a file by whose it is."""
+    if name == str(user_config_file(os.environ)):
+        return "own file"
+    if name.endswith(f"/{PROJECT_FOLDER}/config.yml"):
+        return "project's file"
+    home = str(Path.home())
+    return f"~{name.removeprefix(home)}" if name.startswith(f"{home}/") else name

@@ -1,0 +1,314 @@
+"""One workflow of system2, live or past: both are the same fold of its transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+from textual.events import Key, Paste
+
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.screens.run.status import utc_now
+from aeon_tui.screens.workflow.approval_controller import WorkflowAsking
+from aeon_tui.screens.workflow.artifacts import artifact_text, artifacts_of
+from aeon_tui.screens.workflow.panes import CSS, DECISION, TALK, WorkflowPanes
+from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
+from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
+from aeon_tui.sessions.workflow_session import WorkflowRunner
+from aeon_tui.sources.workflow import WorkflowFeed
+from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_between
+from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.text import count, one_line
+from aeon_widgets.virtual_list import RowsView
+from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
+from aeon_widgets.workflow_panel import WorkflowPanel
+from aeon_widgets.workflow_pipeline import WorkflowPipeline
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+
+FRAMES_PER_SECOND = 15
+FOLD_SECONDS = 0.015
+"""The most of a frame that reading records may take, so that keys are answered in between."""
+_CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
+Clock = Callable[[], datetime]
+
+
+class WorkflowScreen(WorkflowPanes):
+    """Folds a workflow's records as they come. Where it runs here, what it asks is shown at once."""
+
+    HELP_TITLE = "Workflow"
+    DEFAULT_CSS = CSS
+
+    def __init__(
+        self,
+        feed: WorkflowFeed,
+        runner: WorkflowRunner | None = None,
+        clock: Clock = utc_now,
+        guard: KeyGuard | None = None,
+    ) -> None:
+        super().__init__()
+        self.state = WorkflowState()
+        self._feed, self._runner, self._clock = feed, runner, clock
+        self._asking = WorkflowAsking(self, runner.desk if runner is not None else None, guard)
+        self._items: dict[str, list[ConversationItem]] = {}
+        self._taken: dict[str, int] = {}
+        """How many of an agent's records are among its items."""
+        self._shown_key = ""
+        self._shown: tuple[object, ...] = ()
+        self._artifact = 0
+        self._reading = Latest(self, "artifact")
+        self._problem_told = False
+
+    def begin(self) -> None:
+        """Show what there is, and from now on what comes."""
+        self.tick()
+        self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
+
+    def on_unmount(self) -> None:
+        self._feed.close()
+
+    @property
+    def path(self) -> Path | None:
+        """The transcript; None where there is none."""
+        return self._feed.path
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a process works on it, this one or another."""
+        return self._feed.live and self.state.view.end is None
+
+    @property
+    def status(self) -> str:
+        """How the workflow stands, in a word or a few."""
+        if self._runner is not None:
+            if self._runner.error is not None:
+                return "failed"
+            if self._runner.aborting and self._runner.running:
+                return "aborting"
+            if self._runner.desk.waiting is not None:
+                return "waiting for you"
+        if self._feed.error is not None and self.state.last_seq < 0:
+            return "unreadable"
+        return self.state.status(live=self._feed.live, reading=self._feed.reading)
+
+    def tick(self) -> None:
+        """Fold what has come, and show what it concerns."""
+        if not self.made:
+            return
+        taken = self._feed.take(FOLD_SECONDS)
+        if taken.anew:
+            self.state = WorkflowState()
+            self._items, self._taken, self._shown_key = {}, {}, ""
+        for record in taken.records:
+            self.state.apply(record)
+        now = self._clock()
+        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.goes_on else 0, taken.anew)
+        if shown != self._shown:
+            status_is_new = self._shown[1:2] != shown[1:2]
+            self._shown = shown
+            self._show(now.isoformat())
+            if status_is_new:
+                self.refresh_bindings()
+                fit_footer(self)
+                self._tell_terminal()
+        if any(record.get("type") in _CHANGES_FILES for record in taken.records):
+            self.show_artifact()
+        self._tell_problem()
+        self._ask()
+
+    def _show(self, now: str) -> None:
+        rows = pipeline_rows(self.state, self.status, now, goes_on=self.goes_on)
+        self.query_one(WorkflowPipeline).update_rows(rows, self.state.current)
+        self._show_talk()
+        self.query_one(WorkflowHeader).update_facts(self._facts(now))
+
+    def _facts(self, now: str) -> WorkflowFacts:
+        state, view = self.state, self.state.view
+        doing = ""
+        if self.goes_on:
+            gate = view.open_gate
+            doing = f"gate {gate.number}: {gate.title}" if gate is not None else f"{view.running or 'an agent'} works"
+        return WorkflowFacts(
+            task=view.task or (self._runner.request.task if self._runner is not None else ""),
+            status=self.status,
+            model=view.model,
+            simulated=view.simulated,
+            doing=doing if view.task else "",
+            note=self._note(),
+            cost_usd=view.cost_usd,
+            warning_usd=state.warning_usd,
+            ceiling_usd=state.ceiling_usd,
+            tokens=view.input_tokens + view.output_tokens,
+            seconds=seconds_between(view.started, now if self.goes_on else state.last_ts),
+        )
+
+    def _note(self) -> str:
+        if damage := len(self._feed.damage):
+            return f"⚠ {count(damage, 'problem')} in the transcript"
+        if self._runner is None and self.goes_on and self.status.startswith("waiting"):
+            return "view only: decided where it runs"
+        if self._runner is not None and self._runner.warnings:
+            return f"⚠ {count(len(self._runner.warnings), 'warning')}"
+        return ""
+
+    def _show_talk(self) -> None:
+        key = self.query_one(WorkflowPipeline).selected
+        talk = self.query_one(WorkflowConversation)
+        items = self._items_of(key)
+        if key != self._shown_key:
+            self._shown_key, self._artifact = key, 0
+            is_running = key == self.state.current
+            talk.pane_title = key if key != WORKFLOW else "the workflow"
+            talk.start(items, follow=is_running)
+            self.show_artifact()
+        else:
+            talk.update_items(items)
+
+    def _items_of(self, key: str) -> list[ConversationItem]:
+        if (gate := gate_of(key)) is not None:
+            return gate_items(self.state, gate)
+        agent = self.state.view.agents.get(key)
+        if agent is None:
+            return [*whole_items(self.state, self.status, self._how_to_go_on()), *self._warned()]
+        items, taken = self._items.setdefault(key, []), self._taken.get(key, 0)
+        for entry in agent.entries[taken:]:
+            items += items_of(entry)
+        self._taken[key] = len(agent.entries)
+        return items or [ConversationItem("○", "muted", "this agent has not begun")]
+
+    def _warned(self) -> list[ConversationItem]:
+        warnings = self._runner.warnings if self._runner is not None else []
+        return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
+
+    def _how_to_go_on(self) -> str:
+        if self._is_resumable:
+            return "R goes on with it, after the last gate that was approved"
+        return ""
+
+    @property
+    def _is_resumable(self) -> bool:
+        if self.path is None or self.state.last_seq < 0 or self._feed.live or self._feed.reading:
+            return False
+        return self.state.view.end is None or self.state.view.end["status"] != "completed"
+
+    def on_rows_view_moved(self, event: RowsView.Moved) -> None:
+        if isinstance(event.rows, WorkflowPipeline):
+            self._show_talk()
+
+    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
+        if isinstance(event.rows, WorkflowPipeline):
+            self.action_pane(TALK)
+
+    def show_artifact(self) -> None:
+        """Read on a thread what belongs to the selected row, where it is on screen."""
+        if not self.artifact_is_shown or not self.made:
+            return
+        names, root = artifacts_of(self.state, self._shown_key), self.state.project_root
+        if not names:
+            self.query_one(WorkflowArtifact).show_nothing("no file was written here")
+            return
+        self._artifact %= len(names)
+        name = names[self._artifact]
+        more = f"{self._artifact + 1} of {len(names)} · [ ] another" if len(names) > 1 else ""
+
+        def read() -> Callable[[], None]:
+            content = artifact_text(root, name)
+            return lambda: self.query_one(WorkflowArtifact).show_file(name, content, more)
+
+        self._reading.do(read)
+
+    def action_artifact(self, by: int) -> None:
+        """Show another of the files that belong to the selected row."""
+        self._artifact += by
+        self.action_pane(3)
+
+    def _tell_terminal(self, *, urgent: bool = False) -> None:
+        words = self.status.replace("_", " ")
+        self._aeon.tell_terminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent=urgent)
+
+    @property
+    def _aeon(self) -> AeonApp:
+        return cast("AeonApp", self.app)
+
+    def _tell_problem(self) -> None:
+        """Say, once, why there is nothing more to read, or why the workflow could not begin."""
+        error = self._feed.error or (self._runner.error if self._runner is not None else None)
+        if error is not None and not self._problem_told:
+            self._problem_told = True
+            self.notify(one_line(error.message, 2_000), severity="error", timeout=20, markup=False)
+
+    def _ask(self) -> None:
+        home = self.query_one(WorkflowPipeline)
+        if self._asking.show(self.state.view.running or "", before=self.query_one(KeyFooter), home=home):
+            self._tell_terminal(urgent=True)
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste is taken; a question that is new takes none."""
+        return self._asking.admits(event)
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field of the question there is."""
+        return self._asking.opens_field(key)
+
+    def on_screen_suspend(self) -> None:
+        self._asking.cover()
+
+    def on_screen_resume(self) -> None:
+        self._asking.uncover()
+
+    @on(WorkflowPanel.Answered)
+    def _answered(self, event: WorkflowPanel.Answered) -> None:
+        event.stop()
+        self._asking.answer(event.number, event.choice, event.words)
+
+    @on(WorkflowPanel.AbortWanted)
+    def _abort_wanted(self, event: WorkflowPanel.AbortWanted) -> None:
+        event.stop()
+        self._abort()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now."""
+        if (action, parameters) == ("pane", (DECISION,)):
+            return self._asking.waits
+        if action == "abort":
+            return self._runner is not None and self._runner.running
+        if action == "resume":
+            return self._is_resumable
+        return super().check_action(action, parameters)
+
+    def action_follow(self) -> None:
+        """Go to where the workflow is, and stay with it."""
+        self.query_one(WorkflowPipeline).follow(self.state.current)
+        self._show_talk()
+        self.query_one(WorkflowConversation).action_follow()
+
+    def action_abort(self) -> None:
+        """Ask, and end the workflow; it can be gone on with."""
+        dialog = ConfirmDialog("Abort the workflow?", ["What was approved stays; R goes on with it later."], "Abort")
+        self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
+
+    def _abort(self) -> None:
+        if self._runner is not None:
+            self._runner.abort()
+
+    def action_resume(self) -> None:
+        """Go on with a workflow that was ended or cut off."""
+        if self.path is not None:
+            self._aeon.actions.resume(self.path)
+
+    def action_back(self) -> None:
+        """Leave a zoomed pane, or go to the list of runs."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self._runner is not None and self._runner.running:
+            self.notify("The workflow goes on here; q aborts it and quits.", markup=False)
+        else:
+            self._aeon.show_browser()

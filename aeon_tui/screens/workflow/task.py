@@ -1,0 +1,97 @@
+"""Asks what a new workflow is to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from aeon_core.escape import escape_controls
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.text import one_line
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+    from aeon_tui.sessions.workflow_session import WorkflowRequest
+
+WHAT = (
+    "Thirteen agents take a task from its scope to a reviewed change. They write documents into spec/, one after the "
+    "other; you decide at six gates whether the work goes on. Commands are asked about before they run."
+)
+
+
+class WorkflowTaskScreen(Screen[None]):
+    """Enter begins the workflow. An empty task says so and begins nothing."""
+
+    HELP_TITLE = "New workflow"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "begin", "Begin", id="workflow.begin"),
+        Binding("escape", "runs", "Runs", id="workflow.runs"),
+    ]
+    DEFAULT_CSS = """
+    WorkflowTaskScreen {
+        background: $background; align: center middle;
+        Vertical {
+            width: 76; max-width: 100%; height: auto; max-height: 100%; padding: 1 2;
+            border: round $aeon-accent; border-title-color: $aeon-accent; background: $background;
+        }
+        Static { height: auto; color: $aeon-text; }
+        .muted { color: $aeon-muted; margin: 1 0 0 0; }
+        Input { background: $panel; color: $aeon-text; margin: 1 0 0 0; }
+        #problem { color: $severity-high; display: none; }
+    }
+    """
+
+    def __init__(self, request: WorkflowRequest) -> None:
+        super().__init__()
+        self._request = request
+
+    def compose(self) -> ComposeResult:
+        asked = self._request
+        with Vertical() as box:
+            box.border_title = "New workflow"
+            yield Static(WHAT, markup=False)
+            yield Input(placeholder="What is to be done? enter begins", compact=True)
+            yield Static("", id="problem", markup=False)
+            facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
+            if asked.auto_approve:
+                facts += "\ngates   approved without asking"
+            yield Static(escape_controls(facts, keep="\n"), classes="muted", markup=False)
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        for field in self.query(Input):
+            field.focus()
+
+    @on(Input.Submitted)
+    def action_begin(self) -> None:
+        """Begin the workflow."""
+        task = self.query_one(Input).value.strip()
+        app = cast("AeonApp", self.app)
+        problem = "describe the task first" if not task else app.actions.busy()
+        if problem:
+            self._say(problem)
+        else:
+            self._begin_checked(replace(self._request, task=task))
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _begin_checked(self, request: WorkflowRequest) -> None:
+        """Begin where there is consent and a usable model; it reads files to find out, so on a thread."""
+        problem = cast("AeonApp", self.app).actions.begin_workflow(request)
+        if problem is not None:
+            self.app.call_from_thread(self._say, one_line(problem, 500))
+
+    def _say(self, problem: str) -> None:
+        told = self.query_one("#problem", Static)
+        told.update(f"✖ {problem}")
+        told.display = True
+
+    def action_runs(self) -> None:
+        """Go to the list of runs."""
+        cast("AeonApp", self.app).show_browser()

@@ -1,0 +1,194 @@
+"""What is told of an agent, a gate or the workflow as a whole, from its records: items that open to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from aeon_core.money import money
+from aeon_tui.sources.workflow_state import WorkflowState
+from aeon_widgets.text import count, duration, one_line, pretty, span
+from aeon_widgets.text_view import Block
+from aeon_widgets.workflow_conversation import ConversationItem
+from system2.contracts import DelegationContract
+
+Entry = Mapping[str, Any]
+NOTES = {
+    "warning": ("⚠", "medium", "warning"),
+    "cost_warning": ("⚠", "medium", "cost"),
+    "context_warning": ("⚠", "medium", "context window"),
+    "context_summarized": ("✎", "medium", "context window"),
+    "retry": ("↻", "medium", "again"),
+    "flagged": ("⚠", "high", "may be an injected order"),
+}
+DECIDED = {"approve": ("◆", "complete", "approved"), "reject": ("✎", "medium", "rejected")}
+COMPLETIONS = {"success": ("✔", "complete"), "blockers": ("⚠", "medium"), "failure": ("✖", "failed")}
+DECIDED_ABORT = ("◼", "medium", "aborted")
+
+
+def items_of(entry: Entry) -> Iterator[ConversationItem]:
+    """Yield what one record of an agent is shown as: mostly one item, of a request the first time nothing."""
+    told = _TOLD.get(str(entry.get("type")))
+    if told is not None:
+        yield from told(entry)
+
+
+def _start(entry: Entry) -> Iterator[ConversationItem]:
+    if feedback := entry.get("feedback"):
+        yield ConversationItem(
+            "✎", "medium", f"round {entry['round']}: a person rejected it", (("", str(feedback)),), True
+        )
+    contract = DelegationContract(**entry["contract"])
+    tools = ", ".join(entry.get("tools", ()))
+    told = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source', '')}"
+    goal = contract.objective.splitlines()[0] if contract.objective.strip() else ""
+    yield ConversationItem("◇", "accent", f"contract: {goal}", (("", told),))
+
+
+def _request(entry: Entry) -> Iterator[ConversationItem]:
+    if entry.get("attempt", 1) > 1:
+        yield ConversationItem("↻", "medium", f"attempt {entry['attempt']}")
+
+
+def _response(entry: Entry) -> Iterator[ConversationItem]:
+    if error := entry.get("error"):
+        wait = entry.get("retry_in_s")
+        again = f" · again in {wait:.1f} s" if isinstance(wait, int | float) else ""
+        head = f"{error.get('error_type') or error.get('type') or 'the call failed'}{again}"
+        yield ConversationItem("✖", "failed", head, (("", str(error.get("message") or pretty(dict(error)))),), True)
+        return
+    message = entry.get("message") or {}
+    text = "\n\n".join(str(part["text"]) for part in message.get("content", ()) if part.get("text"))
+    usage = entry.get("usage") or {}
+    tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    cost = f" · {money(entry['cost_usd'])}" if entry.get("cost_usd") else ""
+    what = "summary of the conversation" if entry.get("purpose") == "summary" else f"{entry['agent']} says"
+    stop = " · cut off" if entry.get("stop_reason") == "max_tokens" else ""
+    if text.strip():
+        yield ConversationItem("»", "text", f"{what} · {tokens:,} tokens{cost}{stop}", (("", text),), True)
+
+
+def _tool(entry: Entry) -> Iterator[ConversationItem]:
+    succeeded = bool(entry.get("success"))
+    icon, style = ("✔", "complete") if succeeded else ("✖", "failed")
+    flags = [f"may be an injected order: {flag}" for flag in entry.get("flags") or ()]
+    flagged = " ⚠ flagged" if flags else ""
+    head = f"{entry['tool']} {entry['args_summary']} · {span(entry.get('duration_ms'))}{flagged}"
+    body: list[Block] = [("high", flag) for flag in flags]
+    body += [("muted", "input"), *_input(entry.get("input") or {})]
+    body += [("muted", "result" if succeeded else "refused, or failed"), ("", str(entry.get("result", "")))]
+    yield ConversationItem(icon, style, head, tuple(body))
+
+
+def _input(given: Mapping[str, Any]) -> Iterator[Block]:
+    for name, value in given.items():
+        text = value if isinstance(value, str) else pretty(value)
+        yield "", f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}"
+
+
+def _question(entry: Entry) -> Iterator[ConversationItem]:
+    what = "command" if entry.get("kind") == "bash" else str(entry.get("kind", "")).replace("_", " ")
+    details = tuple(("muted", str(detail)) for detail in entry.get("details") or ())
+    if entry.get("state") == "asked":
+        yield ConversationItem("?", "medium", f"asked · {what}", (("", str(entry.get("text", ""))), *details), True)
+    else:
+        yield ConversationItem("→", "medium", f"decided · {what}: {entry.get('choice')}")
+
+
+def _decision(entry: Entry) -> Iterator[ConversationItem]:
+    icon, style, word = DECIDED.get(str(entry["decision"]), DECIDED_ABORT)
+    feedback = entry.get("feedback")
+    body: tuple[Block, ...] = (("", str(feedback)),) if feedback else ()
+    yield ConversationItem(icon, style, f"gate {entry['gate']}: {word}", body, True)
+
+
+def _complete(entry: Entry) -> Iterator[ConversationItem]:
+    cost, completion = entry.get("cost") or {}, entry.get("completion")
+    spent = f"{money(cost.get('cost_usd') or 0.0)}, {count(cost.get('api_calls', 0), 'call')}"
+    changed = [("muted", f"changed: {path}") for path in entry.get("files_changed") or ()]
+    if completion is None:
+        why = str(entry.get("halted") or "").replace("_", " ")
+        yield ConversationItem("✖", "failed", f"halted: {why} · {spent}", tuple(changed), True)
+        return
+    status = str(completion.get("status"))
+    icon, style = COMPLETIONS.get(status, COMPLETIONS["failure"])
+    blockers = [("high", f"blocker: {blocker}") for blocker in completion.get("blockers") or ()]
+    body = (("", str(completion.get("summary", ""))), *blockers, *changed)
+    yield ConversationItem(icon, style, f"complete: {status} · {spent}", body, True)
+
+
+def _skipped(entry: Entry) -> Iterator[ConversationItem]:
+    yield ConversationItem(
+        "⊘", "muted", f"skipped: {entry.get('reason', '')}", (("", str(entry.get("reason", ""))),), True
+    )
+
+
+def _note(entry: Entry) -> Iterator[ConversationItem]:
+    icon, style, what = NOTES.get(str(entry.get("kind")), NOTES["warning"])
+    yield ConversationItem(icon, style, what, (("", str(entry.get("message", ""))),), True)
+
+
+_TOLD: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
+    "agent_start": _start,
+    "agent_skipped": _skipped,
+    "api_request": _request,
+    "api_response": _response,
+    "tool_exec": _tool,
+    "question": _question,
+    "gate_decision": _decision,
+    "agent_complete": _complete,
+    "note": _note,
+}
+
+
+def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
+    """Return what is told of a gate: the summary that was shown at it, and every decision."""
+    gate = state.view.gates[number]
+    if gate.state == "ahead" and not gate.decisions:
+        return [ConversationItem("◇", "pending", f"{gate.artifact} is decided on here; nothing was asked yet")]
+    items = [ConversationItem("◇", "accent", f"summary · {gate.artifact}", (("", gate.summary),), True)]
+    for said in gate.decisions:
+        icon, style, word = DECIDED.get(said.decision.value, DECIDED_ABORT)
+        body: tuple[Block, ...] = (("", said.feedback),) if said.feedback else ()
+        items.append(
+            ConversationItem(icon, style, f"{word} at {said.timestamp[:19].replace('T', ' ')} UTC", body, True)
+        )
+    if gate.state == "asked":
+        items.append(ConversationItem("?", "medium", "waits for a decision"))
+    return items
+
+
+def whole_items(state: WorkflowState, status: str, how_to_go_on: str) -> list[ConversationItem]:
+    """Return what is told of the workflow as a whole: task, gates, costs, what was warned of, and how it ended."""
+    view = state.view
+    items = [ConversationItem("◇", "accent", "task", (("", view.task),), True)]
+    if view.model:
+        project = f"{view.model}\nproject {state.project_root}"
+        items.append(ConversationItem(" ", "text", "model", (("", project),), True))
+    costs = [_cost_line(state, name) for name, agent in view.agents.items() if agent.cost]
+    if costs:
+        total = f"{money(view.cost_usd)} in {count(view.api_calls, 'call')}, "
+        total += f"{view.input_tokens:,} tokens in, {view.output_tokens:,} out"
+        items.append(ConversationItem(" ", "text", f"cost · {total}", tuple(costs)))
+    for notice in view.notices:
+        items += _note(notice)
+    if view.end is not None:
+        items.append(_ending(view.end, status))
+    if how_to_go_on:
+        items.append(ConversationItem("→", "accent", how_to_go_on))
+    return items
+
+
+def _cost_line(state: WorkflowState, name: str) -> Block:
+    agent = state.view.agents[name]
+    spent, calls = sum(cost.cost_usd for cost in agent.cost), sum(cost.api_calls for cost in agent.cost)
+    seconds = state.seconds.get(name, 0.0)
+    return "", f"{name:<22} {money(spent):>9}  {count(calls, 'call'):<9} {duration(seconds)}"
+
+
+def _ending(end: Entry, status: str) -> ConversationItem:
+    took = duration(float(end.get("duration_s") or 0.0))
+    style = "complete" if status == "completed" else "failed" if status in ("failed", "cost_ceiling") else "medium"
+    icon = {"complete": "✔", "failed": "✖"}.get(style, "◼")
+    body: tuple[Block, ...] = (("", one_line(str(end["error"]), 2_000)),) if end.get("error") else ()
+    return ConversationItem(icon, style, f"{status.replace('_', ' ')} after {took}", body, True)

@@ -1,0 +1,131 @@
+"""What a person makes of a run's question: another plan, other arguments of a call, another budget; checked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+from aeon_core.effects.approvals import SETTLED, takes_requirements
+from aeon_core.errors import UsageError, ValidationError
+from aeon_core.journal.values import number_of, strs_of
+from aeon_core.plan.edit import PlanEdit, parse_plan_edit
+from aeon_core.plan.files import NotPlainDataError, read_data
+from aeon_core.tools.schema import Schema
+from aeon_tui.platform.yaml_draft import Draft, Form, as_yaml
+from aeon_tui.sessions.plan_edits import PLAN, load_edited_plan
+
+UNCHANGED = "nothing was changed, so nothing is decided"
+_AGAIN = "edit it again to mend it"
+_ARGUMENTS_HINT = "# Which tool is called stays as it is.\n"
+_LIMIT = "limit_usd"
+_REQUIREMENTS_HINT = """\
+# `requirements`: a list of what a finished answer must satisfy; without it, the task. Settled with this plan.
+"""
+
+
+class Edits:
+    """Opens what a run's questions are about in a person's editor. `tools` are those of the run, as it tells them."""
+
+    def __init__(self, tools: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._tools = list(tools)
+        self._request: ApprovalRequest | None = None
+        self._draft: Draft[Any] | None = None
+        self._typed = ""
+
+    def edit(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Return the decision with what the person made of it, None where nothing was changed.
+
+        Raises UsageError where there is no editor, it fails, or left what the question does not take: the file is
+        kept, and the next edit of the same question opens it again. So it is with what was typed where the question
+        comes back because the run could not take the plan.
+        """
+        draft = self._draft_of(request)
+        value = draft.edit(_AGAIN)
+        self._typed, self._draft = draft.text() if value is not None else "", None
+        draft.forget()
+        return None if value is None else ApprovalDecision(decision="edit", edited=_told(value))
+
+    def _draft_of(self, request: ApprovalRequest) -> Draft[Any]:
+        if self._draft is None or self._request is not request or not self._draft.file.exists():
+            typed = self._typed if "problem" in request.subject else ""
+            value, what = _shown(request)
+            self._draft = Draft(_form(request, self._tools), value, what, typed)
+            self._request = request
+        return self._draft
+
+
+def load_edit(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]], path: Path) -> dict[str, Any]:
+    """Return what a JSON or YAML file holds, as the question takes it. Raises UsageError, in one line."""
+    return _told(_form(request, tools).load(path))
+
+
+def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> Form[Any]:
+    if request.point in ("plan", "pass"):
+        return _FIRST_PLAN if takes_requirements(request.point, request.pass_number) else _LATER_PLAN
+    if request.point == "budget":
+        return Form("budget", as_yaml, partial(_load_budget, least=request.subject.get(_LIMIT)))
+    name = str(request.subject.get("tool_name"))
+    schema = next((tool.get("input_schema") for tool in tools if tool.get("name") == name), None)
+    return Form("arguments", as_yaml, partial(_load_arguments, name=name, schema=schema), _ARGUMENTS_HINT)
+
+
+def _load_later_plan(path: Path) -> PlanEdit:
+    edit = load_edited_plan(path)
+    if edit.requirements is not None:
+        raise UsageError(f"{str(path)!r} cannot be taken: {SETTLED}")
+    return edit
+
+
+_FIRST_PLAN = replace(PLAN, hint=_REQUIREMENTS_HINT + PLAN.hint, elsewhere="reject it and say what you want")
+_LATER_PLAN = replace(PLAN, load=_load_later_plan, elsewhere="reject it and say what you want")
+
+
+def _shown(request: ApprovalRequest) -> tuple[Any, str]:
+    """Return what is edited, and what it is."""
+    subject = request.subject
+    if request.point in ("plan", "pass"):
+        edit = parse_plan_edit(subject["plan"])
+        if takes_requirements(request.point, request.pass_number):
+            edit = replace(edit, requirements=strs_of(subject.get("requirements")) or None)
+        return edit, f"The plan of pass {request.pass_number}"
+    if request.point == "budget":
+        return {_LIMIT: subject.get("proposed_usd")}, "What the run may cost, in US dollars"
+    return subject.get("arguments"), f"The arguments of the call of {subject.get('tool_name')}"
+
+
+def _told(value: Any) -> dict[str, Any]:
+    told: dict[str, Any] = value.as_dict() if isinstance(value, PlanEdit) else value
+    return told
+
+
+def _load_arguments(path: Path, *, name: str, schema: Any) -> dict[str, Any]:
+    arguments = _load(path, f"the arguments of {name!r}")
+    try:
+        problems = Schema(schema).errors(arguments) if schema is not None else []
+    except ValidationError:
+        problems = []  # the run itself judges the arguments, whatever is known here of its tools
+    if problems:
+        raise UsageError(f"{str(path)!r} does not fit {name!r}: {'; '.join(problems)}")
+    return arguments
+
+
+def _load_budget(path: Path, *, least: Any) -> dict[str, Any]:
+    budget = _load(path, "the budget")
+    limit, least = number_of(budget.get(_LIMIT)), number_of(least) or 0.0
+    if set(budget) != {_LIMIT} or limit is None or limit <= least:
+        raise UsageError(f"{str(path)!r} says no larger budget: expected `{_LIMIT}: USD`, more than {least}")
+    return budget
+
+
+def _load(path: Path, what: str) -> dict[str, Any]:
+    try:
+        data = read_data(path)
+    except NotPlainDataError as error:
+        raise UsageError(f"{str(path)!r} does not hold {what}: {error.reason}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{str(path)!r} does not hold {what}: expected `name: value` lines, or a JSON object")
+    return data

@@ -1,0 +1,118 @@
+"""A fork in the app or headless: a new run that starts where a pass of another one started."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.plan.edit import PlanEdit
+from aeon_tui.sessions.approval_points import approvals
+from aeon_tui.sessions.option_overrides import options_anew, started_of, usable_model
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, assembled, new_journal
+from aeon_tui.sources.live import LiveFeed
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import RunConfig
+    from aeon_core.convergence.criteria import ConvergenceCriteria
+    from aeon_core.tools.registry import ToolRegistry
+
+
+@dataclass
+class ForkRun:
+    """A new run that starts where a pass of another one started. `edit` is what a person made of that pass's plan."""
+
+    path: Path
+    pass_number: int
+    task: str
+    config: RunConfig
+    edit: PlanEdit | None = None
+    criteria: ConvergenceCriteria | None = None
+    """Those of convergence, where they are said anew."""
+    requirements: list[str] | None = None
+    """What a finished answer must satisfy, where that is said anew."""
+    tools: ToolRegistry | None = None
+    guide: str = ""
+
+    def prepare(self) -> None:
+        """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
+        from aeon_core.runs.factory import build_tools
+        from aeon_core.runs.fork import Fork
+
+        known: dict[str, Any] = {"config": self.config, **self._anew()}
+        with contextlib.closing(usable_model(self.config)) as model:
+            self.tools = build_tools(self.config)
+            try:
+                Fork(self.path, self.pass_number, model, self.tools, **known)
+            except BaseException:
+                self.tools.close()
+                raise
+
+    def _anew(self) -> dict[str, Any]:
+        """Return what the fork has in place of its parent's; the file that was edited has the last word."""
+        edit = self.edit or PlanEdit()
+        requirements = edit.requirements if edit.requirements is not None else self.requirements
+        return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
+
+    def journal_in(self, runs_dir: Path) -> Path:
+        """Return a journal of a new name: the parent's is left as it is."""
+        return new_journal(runs_dir)
+
+    def feed(self, journal: Path) -> LiveFeed:
+        """Return a feed that begins with the fork."""
+        return LiveFeed(journal)
+
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+        """Return what runs the fork."""
+        from aeon_core.approvals.remote_approver import about
+        from aeon_core.config.journal_trust import remembers_run
+        from aeon_core.journal.subscribers import fan_out
+        from aeon_core.runs.fork import Fork
+
+        with assembled(self.config, self.tools) as (model, tools, listener):
+            return Fork(
+                self.path,
+                self.pass_number,
+                model,
+                tools,
+                config=self.config,
+                approver=about(self.config.approve, approver),
+                journal=journal,
+                on_record=listener,
+                **self._anew(),
+                on_line=fan_out([on_line, remembers_run()]),
+                on_delta=on_delta,
+            )
+
+
+def forked(
+    path: Path,
+    pass_number: int,
+    today: LoadedConfig,
+    said: Mapping[str, Any],
+    edit: PlanEdit | None = None,
+    *,
+    in_app: bool,
+) -> ForkRun:
+    """Return the work of a fork: with the parent's options, but for those `said` anew, and its plan or an edited one.
+
+    What a person is asked about is as in a new run, whatever it was in the parent's.
+    Raises UsageError where the journal cannot be read.
+    """
+    from aeon_core.convergence.criteria import load_criteria, load_requirements
+    from aeon_core.runs.fork import forked_config
+
+    started = started_of(path)
+    return ForkRun(
+        path,
+        pass_number,
+        str(started["task"]),
+        options_anew(forked_config(path), started, today, {**said, "approve": approvals(today, in_app=in_app)}),
+        edit,
+        load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
+        load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
+    )

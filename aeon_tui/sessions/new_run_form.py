@@ -1,0 +1,106 @@
+"""A new run as a person fills it in: what is wrong with it, and what it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.config.values import checked_text
+from aeon_core.errors import UsageError
+from aeon_core.llm.connect import PROVIDERS
+from aeon_core.suggest import nearest
+from aeon_tui.sessions.approval_points import approvals
+from aeon_tui.sessions.run_jobs import StartRun
+
+if TYPE_CHECKING:
+    from aeon_core.config.loading import LoadedConfig
+
+NO_TASK = "describe the task"
+NO_MODEL = "choose one below, or type PROVIDER:NAME"
+TEXTS = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
+"""Fields of one line, with what they are called."""
+POINTS = {"plan": "the plan", "pass": "each pass", "tool": "tool calls"}
+"""What a person can be asked about, with what it is called."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """What has been filled in; texts are as they were typed, and an empty one is a default."""
+
+    task: str = ""
+    model: str = ""
+    ttl: str = ""
+    budget: str = ""
+    criteria: str = ""
+    approve: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    single_pass: bool = False
+
+    def problems(self) -> dict[str, str]:
+        """Return what is wrong, by field: one line each. No file is looked at."""
+        found = {"task": NO_TASK} if not self.task.strip() else {}
+        for key in TEXTS:
+            try:
+                self._value(key)
+            except UsageError as error:
+                found[key] = error.message
+        return found
+
+    def work(self, today: LoadedConfig) -> StartRun:
+        """Return the run; its model and its tools have been made once. Raises AeonError for what cannot be used."""
+        from aeon_core.runs.factory import build_tools, connect_model
+
+        if problems := self.problems():
+            raise UsageError(next(iter(problems.values())))
+        config = today.config.model_copy(update=self._changes(today))
+        model = connect_model(config)
+        try:
+            model.check()
+        finally:
+            model.close()
+        if config.criteria is not None:
+            from aeon_core.convergence.criteria import load_criteria
+
+            load_criteria(config.criteria)
+        return StartRun(self.task.strip(), config, tools=build_tools(config))
+
+    def _changes(self, today: LoadedConfig) -> dict[str, Any]:
+        values = {key: self._value(key) for key in TEXTS}
+        if values["ttl"] is None:
+            values["ttl"] = today.config.ttl
+        asked = list(self.approve) or ["none"]
+        return {**values, "approve": asked, "tools": list(self.tools), "single_pass": self.single_pass}
+
+    def _value(self, key: str) -> Any:
+        text = getattr(self, key).strip()
+        if key == "model":
+            return checked_model(text)
+        return checked_text(key, text, TEXTS[key]) if text else None
+
+
+def checked_model(text: str) -> str | list[str]:
+    """Return a model, or several where there are commas. Raises UsageError where the form of one is wrong."""
+    models = [model.strip() for model in text.split(",")]
+    if models == [""]:
+        raise UsageError(NO_MODEL)
+    for model in models:
+        provider, _, name = model.partition(":")
+        if provider not in PROVIDERS:
+            raise UsageError(f"{model[:80]!r} is of no known provider{nearest(provider, PROVIDERS)}")
+        if not name.strip():
+            raise UsageError(f"{model!r} lacks a name; write {provider}:NAME")
+    return models[0] if len(models) == 1 else models
+
+
+def new_run_of(today: LoadedConfig) -> NewRun:
+    """Return a form with what the configuration says filled in."""
+    config = today.config
+    return NewRun(
+        model=", ".join(config.models),
+        ttl=str(config.ttl),
+        budget=f"{config.budget:g}" if config.budget is not None else "",
+        criteria=str(config.criteria) if config.criteria is not None else "",
+        approve=tuple(point for point in approvals(today, in_app=True) if point != "none"),
+        tools=tuple(config.tools),
+        single_pass=config.single_pass,
+    )

@@ -1,0 +1,164 @@
+"""A run that is gone on with, in the app or headless."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aeon_core.errors import UsageError
+from aeon_tui.sessions.approval_points import approvals, approvals_anew
+from aeon_tui.sessions.option_overrides import options_anew, started_of, usable_model
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, assembled
+from aeon_tui.sources.live import JournalFeed, LiveFeed, Records, read_journal
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
+    from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.schema import RunConfig
+    from aeon_core.tools.registry import ToolRegistry
+
+_WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
+"""What may be said anew beside what the kernel takes: it changes nothing that is recorded."""
+
+
+@dataclass
+class ResumeRun:
+    """A run that goes on behind what its journal holds. `tools` are made from the configuration where not given.
+
+    `options` are said anew: with `approve`, what a person is asked about from here on.
+    """
+
+    path: Path
+    task: str
+    config: RunConfig
+    options: Mapping[str, Any]
+    tools: ToolRegistry | None = None
+    guide: str = ""
+
+    def prepare(self) -> None:
+        """Load the tools, and make sure that the model can be used: what would fail the run is told before it starts.
+
+        Raises UsageError and ModelUnavailableError.
+        """
+        from aeon_core.config.journal_trust import remember_run
+        from aeon_core.runs.factory import build_tools
+
+        usable_model(self.config).close()
+        self.tools = build_tools(self.config)
+        remember_run(started_of(self.path), self.config)
+
+    def journal_in(self, _runs_dir: Path) -> Path:
+        """Return the run's own journal."""
+        return self.path
+
+    def feed(self, journal: Path) -> LiveFeed:
+        """Return a feed that begins with what the journal holds."""
+        return resumed_feed(journal)
+
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+        """Return what goes on with the run; its journal is locked from here on."""
+        from aeon_core.approvals.inbox import forget_left
+        from aeon_core.approvals.remote_approver import about
+        from aeon_core.runs.resume import Resumption
+
+        with contextlib.suppress(OSError):
+            forget_left(journal)
+        with assembled(self.config, self.tools) as (model, tools, listener):
+            return Resumption(
+                journal,
+                model,
+                tools,
+                options=self.options,
+                approver=about(self.options.get("approve", self.config.approve), approver),
+                on_record=listener,
+                on_line=on_line,
+                on_delta=on_delta,
+            )
+
+
+def resumed_feed(journal: Path) -> LiveFeed:
+    """Return a feed of what the journal holds of a run, and behind it the lines of the kernel that goes on with it.
+
+    An ending that is taken back is not shown: the records from it on are left out from the first.
+    """
+    return LiveFeed(journal, first=JournalFeed(journal, read=what_holds))
+
+
+def what_holds(path: Path, damage: list[str]) -> Records:
+    """Yield the records of a journal up to where a resume goes on, long texts in full."""
+    ends_at = _last_told(path).get("resumes_at")
+    for record in read_journal(path, damage):
+        if ends_at is not None and record["seq"] >= ends_at:
+            return
+        yield record
+
+
+def _last_told(path: Path) -> dict[str, Any]:
+    """Return the record that says where the run stands, texts by reference. Raises UsageError."""
+    from aeon_core.journal.reader import tail
+    from aeon_core.journal.summary import last_told
+
+    return last_told(tail(path))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run has ended for good."""
+
+    status: str
+    exit_code: int
+
+    def __str__(self) -> str:
+        return f"the run has ended as {self.status.replace('_', ' ')}; there is nothing to go on with"
+
+
+def ended_for_good(path: Path) -> Ended | None:
+    """Return how a run has ended that has nothing to go on with, None where it has. Raises UsageError."""
+    from aeon_core.entities import EXIT_CODES
+    from aeon_core.journal.values import dict_of, int_of
+
+    last = _last_told(path)
+    result = last.get("result")
+    if last.get("type") != "run_finished" or last.get("resumes_at") is not None or not isinstance(result, dict):
+        return None
+    status = str(result.get("status"))
+    error = dict_of(result.get("error")) or {}
+    return Ended(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
+
+
+def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeRun:
+    """Return the work of going on with a run: with its own options, but for those `said` anew.
+
+    In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
+    configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer.
+    What the run stopped over is asked about again, unless `said` leaves it out.
+    What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
+    knows.
+    """
+    from aeon_core.runs.fork import forked_config
+    from aeon_core.runs.resume import OPTIONS
+
+    started = started_of(path)
+    options = {name: value for name, value in said.items() if name in OPTIONS}
+    anew = "approve" not in said
+    options["approve"] = approvals_anew(today, path, in_app=in_app) if anew else approvals(today, in_app=in_app)
+    if in_app:
+        options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
+    return ResumeRun(
+        path,
+        str(started["task"]),
+        options_anew(forked_config(path), started, today, said),
+        options,
+    )
+
+
+def check_said(names: Iterable[str]) -> None:
+    """Raise UsageError where an option of the command line cannot be said anew: the run began with it."""
+    from aeon_core.runs.resume import OPTIONS
+
+    for name in names:
+        if name not in _WHO_AND_WHERE and name not in OPTIONS:
+            raise UsageError(f"--{name.replace('_', '-')} cannot be changed when a run is resumed; fork it instead")

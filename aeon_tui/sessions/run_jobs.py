@@ -1,0 +1,173 @@
+"""What can be run in the app: anything that makes a kernel, such as a new run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from aeon_tui.sources.live import LiveFeed
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.request import Approver
+    from aeon_core.config.schema import RunConfig
+    from aeon_core.entities import RunResult
+    from aeon_core.llm.base import LLMAdapter
+    from aeon_core.plan.models import Plan
+    from aeon_core.runs.orchestrator import Orchestrator
+    from aeon_core.telemetry import OtelListener
+    from aeon_core.tools.registry import ToolRegistry
+
+GUIDE = (
+    "Simulated model, no key. The plan names a tool that does not exist: watch Aeon"
+    " notice (✖) and refine it (✎). After a pass it waits: a goes on. x hides this."
+)
+"""What a newcomer is told about the guided run; at most two lines of 78 cells."""
+
+
+class Kernel(Protocol):
+    """What is run, once: it performs, journals, and says how it ended."""
+
+    def run(self) -> RunResult: ...
+    def abort(self) -> None: ...
+    def close(self) -> None: ...
+
+
+OnLine = Callable[[bytes], None]
+OnDelta = Callable[[str | None, str], None]
+
+
+class Work(Protocol):
+    """What a Runner does: a new run, one that is gone on with, a fork of one."""
+
+    @property
+    def task(self) -> str:
+        """What is to be done."""
+
+    @property
+    def config(self) -> RunConfig:
+        """How."""
+
+    @property
+    def guide(self) -> str:
+        """What a person is told about it on the screen; mostly nothing."""
+
+    def journal_in(self, runs_dir: Path) -> Path:
+        """Return the journal that it writes, a new one in this directory or the one that is there."""
+
+    def feed(self, journal: Path) -> LiveFeed:
+        """Return where the screen takes its records from."""
+
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+        """Make what is run, on the thread that will run it. Raises AeonError."""
+
+
+@dataclass
+class StartRun:
+    """A new run: a task, how, a plan where it is given, and whether replies take a moment to watch.
+
+    `tools` are made from the configuration where not given.
+    """
+
+    task: str
+    config: RunConfig
+    plan: Plan | None = None
+    paced: bool = False
+    guide: str = ""
+    tools: ToolRegistry | None = None
+
+    def journal_in(self, runs_dir: Path) -> Path:
+        """Return a journal of a new name."""
+        return new_journal(runs_dir)
+
+    def feed(self, journal: Path) -> LiveFeed:
+        """Return a feed that begins with the run."""
+        return LiveFeed(journal)
+
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+        """Return the kernel with the model and the tools that the configuration names."""
+        from aeon_core.approvals.remote_approver import about
+        from aeon_core.config.journal_trust import remembers_run
+        from aeon_core.journal.subscribers import fan_out
+        from aeon_core.runs.orchestrator import Orchestrator
+
+        with assembled(self.config, self.tools) as (model, tools, listener):
+            if self.paced:
+                from aeon_tui.sessions.slowed_model import PacedModel
+
+                model = PacedModel(model)
+            orchestrator = Orchestrator(
+                model,
+                tools=tools,
+                config=self.config,
+                approver=about(self.config.approve, approver),
+                journal=journal,
+                on_record=listener,
+                on_line=fan_out([on_line, remembers_run()]),
+                on_delta=on_delta,
+            )
+            return Started(orchestrator, self.task, self.plan)
+
+
+@dataclass
+class Started:
+    """An Orchestrator with what it is to run."""
+
+    orchestrator: Orchestrator
+    task: str
+    plan: Plan | None = None
+
+    def run(self) -> RunResult:
+        """Run the task."""
+        return self.orchestrator.run(self.task, self.plan)
+
+    def abort(self) -> None:
+        """End the run, from another thread."""
+        self.orchestrator.abort()
+
+    def close(self) -> None:
+        """Release model, tools and listeners."""
+        self.orchestrator.close()
+
+
+@contextlib.contextmanager
+def assembled(
+    config: RunConfig, tools: ToolRegistry | None
+) -> Iterator[tuple[LLMAdapter, ToolRegistry, OtelListener | None]]:
+    """Give a kernel its model, the tools that are there or are named, and its listener.
+
+    It closes them in the end; they are closed here where it cannot be made.
+    """
+    from aeon_core.runs.factory import build_tools, connect_model, telemetry
+
+    with contextlib.ExitStack() as opened:
+        tools = tools if tools is not None else build_tools(config)
+        opened.callback(tools.close)
+        model = connect_model(config)
+        opened.callback(model.close)
+        if (listener := telemetry(config)) is not None:
+            opened.callback(listener.close)
+        yield model, tools, listener
+        opened.pop_all()
+
+
+def isolation_warning(config: RunConfig) -> str:
+    """Return what commands are not kept from on this machine, in one line; empty where a run has no shell or all holds.
+
+    The first call in a process tries it out, which takes about as long as a command.
+    """
+    if "shell" not in config.tools:
+        return ""
+    from aeon_core.paths import find_project_root
+    from aeon_core.tools.shell.isolation import probe
+
+    return probe(config.project_root or find_project_root(), config.shell).warning
+
+
+def new_journal(runs_dir: Path) -> Path:
+    """Return the journal of a new run."""
+    from aeon_core.journal.writer import new_run_id
+
+    return runs_dir / f"{new_run_id()}.jsonl"

@@ -1,0 +1,83 @@
+"""How the app ends: its run first, and where a signal says so, or the app is stuck."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from aeon_tui.platform.signals import handled
+
+if TYPE_CHECKING:
+    from aeon_tui.app import AeonApp
+    from aeon_tui.sessions.session import Running
+
+ABORT_SECONDS = 2.0
+"""How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
+HANGUP_SECONDS = 10.0
+"""How long a run may take to end when its terminal has been closed."""
+ENDING_SECONDS = 0.3
+"""A run that takes longer than that to end is in a tool: model calls are left at once."""
+WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
+
+
+@contextlib.contextmanager
+def ended_by_signals(app: AeonApp) -> Iterator[None]:
+    """Quit on SIGTERM and SIGHUP. End the process where the terminal is gone, and where the app is stuck.
+
+    A terminal that is gone takes no output: the app would wait for it, and not end.
+    """
+    closed = threading.Event()
+    hung_up: list[threading.Thread] = []
+
+    def watch(number: int, gone: bool) -> None:
+        if app.runner is not None:
+            app.runner.abort()
+            app.runner.wait(HANGUP_SECONDS if number == signal.SIGHUP else None)
+        if gone or not closed.wait(ABORT_SECONDS):
+            os._exit(128 + number)
+
+    def end(number: int, _: FrameType | None) -> None:
+        gone = number == signal.SIGHUP and not _has_terminal()
+        watcher = threading.Thread(target=watch, args=(number, gone), name="aeon-end", daemon=True)
+        if gone:
+            hung_up.append(watcher)
+        else:
+            app.quit_soon()
+        watcher.start()
+
+    # Not the event loop's handlers: the loop may be the one that is stuck.
+    with handled(end, signal.SIGTERM, signal.SIGHUP):
+        try:
+            yield
+        finally:
+            closed.set()
+            for watcher in hung_up:
+                watcher.join()
+
+
+def _has_terminal() -> bool:
+    """Return whether there is a terminal to be given back: one that was closed answers no more."""
+    try:
+        termios.tcgetattr(0)
+    except (termios.error, OSError):
+        return False
+    return True
+
+
+def let_end(runner: Running) -> None:
+    """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
+    if not runner.running:
+        return
+    runner.abort()
+    with contextlib.suppress(KeyboardInterrupt), handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
+        if not runner.wait(ENDING_SECONDS):
+            sys.stderr.write(WAITING)
+            sys.stderr.flush()
+            runner.wait()

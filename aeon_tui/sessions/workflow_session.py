@@ -1,0 +1,218 @@
+"""A workflow of system2 in this process: on a thread of its own, which never waits for the screen but where it asks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aeon_core.errors import AeonError
+from aeon_tui.sessions.workflow_broker import WorkflowDesk
+from aeon_tui.sources.workflow import OwnFeed
+
+if TYPE_CHECKING:
+    from aeon_core.config.trust import ProjectTrust, TrustMode
+    from system2.orchestrator import Orchestrator
+    from system2.workflow_result import WorkflowResult
+
+logger = logging.getLogger("aeon")
+WARNING = "WARNING: "
+
+
+@dataclass(frozen=True)
+class WorkflowRequest:
+    """What is to be done: a new task, or a transcript that is gone on with."""
+
+    project_root: Path
+    task: str = ""
+    resume: Path | None = None
+    model: str | None = None
+    base_url: str | None = None
+    config: Path | None = None
+    """The settings of system2; None for those of the project."""
+    unsafe_bash: bool = False
+    auto_approve: bool = False
+    trust: TrustMode = "ignore"
+    """What becomes of what the project asks for without consent."""
+
+    def missing_trust(self) -> ProjectTrust | None:
+        """Return what the project asks for and has no consent to, None where nothing is left to ask. Raises UsageError.
+
+        What this request overrides is not asked for.
+        """
+        from aeon_core.config.trust import refusal
+        from system2.trust import assess_workflow, said
+
+        if self.trust == "apply":
+            return None
+        missing = refusal(assess_workflow(self.project_root), said(self.config, self.model))
+        return missing.trust if missing is not None else None
+
+    def check(self) -> None:
+        """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""
+        from system2.connect import connect_model
+        from system2.trust import assess_workflow, trusted_settings
+
+        root = self.project_root
+        settings = trusted_settings(root, self.config, self.trust, lambda _: None, assess_workflow(root))
+        model = connect_model(self.model, settings, self.base_url)
+        try:
+            model.check()
+        finally:
+            model.close()
+
+
+class WorkflowRunner:
+    """Does one workflow, and says how it went. `feed` and `desk` are what the screen needs."""
+
+    def __init__(self, request: WorkflowRequest) -> None:
+        self.request = request
+        self.feed = OwnFeed()
+        self.desk = WorkflowDesk(request.project_root)
+        self.warnings: list[str] = []
+        """What was warned of, in order."""
+        self.result: WorkflowResult | None = None
+        self.error: AeonError | None = None
+        self.aborting = False
+        self._orchestrator: Orchestrator | None = None
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def journal(self) -> Path | None:
+        """The transcript; None where there is none yet, or it cannot be written."""
+        return self.feed.path
+
+    @property
+    def run_id(self) -> str:
+        """The workflow's id; empty while it has none."""
+        return self.feed.path.stem if self.feed.path is not None else ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the workflow has begun and not ended."""
+        return self._thread is not None and not self._done.is_set()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: system2's codes, the error's, or 1 where the workflow has not ended."""
+        if self.result is not None:
+            return self.result.exit_code
+        return self.error.exit_code if self.error is not None else 1
+
+    def start(self) -> None:
+        """Begin the workflow; once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="aeon-workflow", daemon=True)
+            self._thread.start()
+
+    def abort(self) -> None:
+        """Ask the workflow to end; returns at once."""
+        self.aborting = True
+        if (orchestrator := self._orchestrator) is not None:
+            orchestrator.abort()
+        self.desk.close()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
+        return self._thread is None or self._done.wait(seconds)
+
+    def outcome(self) -> str:
+        """Return one line about how the workflow ended, where its transcript is, and how to go on with it."""
+        from aeon_widgets.text import one_line
+
+        if self.error is not None:
+            return f"aeon-tui: {one_line(self.error.message, 2_000)}"
+        if self.result is None:
+            return (
+                f"aeon-tui: the workflow {self.run_id} was stopped in a tool call, its outcome is unknown{self._on()}"
+            )
+        status = self.result.status.replace("_", " ")
+        failed = self.result.error is not None and self.result.status != "aborted"
+        why = f": {one_line(self.result.error or '', 500)}" if failed else ""
+        prefix = "aeon-tui: " if failed else ""
+        return f"{prefix}workflow {self.run_id}: {status}{why}{self._on() if self.result.exit_code else self._see()}"
+
+    def _see(self) -> str:
+        path = self.journal
+        return f" · see `aeon-tui show {shlex.quote(str(path))}`" if path is not None else ""
+
+    def _on(self) -> str:
+        path = self.journal
+        if path is None:
+            return ""
+        return f" · transcript {path} · go on with it: `aeon-tui workflow --resume {shlex.quote(str(path))}`"
+
+    def _work(self) -> None:
+        try:
+            self._orchestrator = orchestrator = self._made()
+            if self.aborting:
+                orchestrator.abort()
+            self.result = self._run(orchestrator)
+        except AeonError as error:
+            self.error = error
+        except Exception as error:
+            logger.exception("the workflow failed before it had started")
+            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
+        finally:
+            self.desk.close()
+            self.feed.finish()
+            self._done.set()
+
+    def _run(self, orchestrator: Orchestrator) -> WorkflowResult:
+        from aeon_core.journal.reader import read_records
+
+        path = self.request.resume
+        if path is None:
+            return orchestrator.run(self.request.task)
+        for record in read_records(path, plans=False):
+            self.feed.put(record)
+        self.feed.path = path
+        return orchestrator.resume(path)
+
+    def _made(self) -> Orchestrator:
+        from system2.logs import Log
+        from system2.orchestrator import Orchestrator
+        from system2.policies import AutoApproveGates, UnsafeBash
+
+        asked = self.request
+        return Orchestrator(
+            asked.project_root,
+            asked.config,
+            AutoApproveGates() if asked.auto_approve else self.desk,
+            UnsafeBash(self.desk) if asked.unsafe_bash else self.desk,
+            question_policy=self.desk,
+            model=asked.model,
+            base_url=asked.base_url,
+            trust=asked.trust,
+            log=Log(self._on_log),
+            listener=self._on_line,
+        )
+
+    def _on_log(self, line: str) -> None:
+        """Keep what is warned of: all else stands in the transcript."""
+        if line.startswith(WARNING):
+            self.warnings.append(line.removeprefix(WARNING))
+
+    def _on_line(self, line: bytes) -> None:
+        if self.feed.path is None and self._orchestrator is not None:
+            # The transcript has its name before its first line is written.
+            self.feed.path = self._orchestrator.get_status().transcript_path
+            self._remember(line)
+        self.feed.put(line)
+
+    def _remember(self, line: bytes) -> None:
+        """Remember that this user started the workflow, so that it can be gone on with without a question."""
+        from aeon_core.config.journal_trust import remember
+        from aeon_tui.sessions.workflow_resume import started_by
+
+        first = json.loads(line)
+        try:
+            if first.get("type") == "workflow_start":
+                remember(self.request.project_root, started_by(first))
+        except AeonError as error:
+            logger.warning("the workflow is not remembered as yours: %s", error.message)

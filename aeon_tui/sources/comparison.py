@@ -1,0 +1,122 @@
+"""Reads the journals of two runs to compare them, again where a run goes on; all of it on a thread (Decision 5)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from aeon_core.errors import AeonError
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.summary import is_being_written, run_id_of
+from aeon_core.journal.tail import tail_state
+from aeon_core.journal.view.model import RunView, fold
+from aeon_tui.sources.live import failure
+from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
+
+LONG = 16 * 1024 * 1024
+"""Bytes from which on a journal is compared by its end."""
+REFRESH_SECONDS = 1.0
+"""How often it is looked whether a journal has grown."""
+RESTING = 3
+"""After a journal was read, it is left alone for so many times as long as that took."""
+FROM_ITS_END = "a long journal: from its end alone; earlier passes, repairs and outputs are left out"
+
+
+class Compared(NamedTuple):
+    """Two runs as they were read, and their comparison."""
+
+    left: ComparedRun
+    right: ComparedRun
+    comparison: Comparison
+
+
+@dataclass
+class _Journal:
+    """One of the journals, and what was last read of it."""
+
+    path: Path
+    run: ComparedRun = field(default_factory=lambda: ComparedRun(""))
+    _read_as: object = None
+    _not_before: float = field(default=0.0)
+
+    def catch_up(self) -> bool:
+        """Read the journal where it is another than when it was last read; return whether it was read."""
+        stands = _stands(self.path)
+        if stands == self._read_as or time.monotonic() < self._not_before:
+            return False
+        began = time.monotonic()
+        self.run, self._read_as = read(self.path), stands
+        ended = time.monotonic()
+        self._not_before = ended + RESTING * (ended - began)
+        return True
+
+
+class Comparing:
+    """Compares two runs, and again when a journal has changed or the runs were exchanged."""
+
+    def __init__(self, left: Path, right: Path) -> None:
+        self._journals = _Journal(left), _Journal(right)
+        self._swapped = False
+        self._shown: bool | None = None
+        self._reading = threading.Lock()
+
+    def swap(self) -> None:
+        """Exchange the runs."""
+        self._swapped = not self._swapped
+
+    def again(self) -> Compared | None:
+        """Return the runs as they stand now; None where nothing has changed, or another thread is reading them.
+
+        Reads files: called from a thread.
+        """
+        if not self._reading.acquire(blocking=False):
+            return None
+        try:
+            return self._compared()
+        finally:
+            self._reading.release()
+
+    def _compared(self) -> Compared | None:
+        changed = [journal.catch_up() for journal in self._journals]
+        if self._shown is self._swapped and not any(changed):
+            return None
+        self._shown = self._swapped
+        left, right = self._journals[::-1] if self._shown else self._journals
+        return Compared(left.run, right.run, compare(left.run, right.run))
+
+
+def read(path: Path) -> ComparedRun:
+    """Return the run of a journal as far as it can be read, of a long one from its end alone."""
+    name = run_id_of(str(path))
+    try:
+        view, whole = _view(path)
+    except (AeonError, OSError) as error:
+        return ComparedRun(name, problem=failure(path, error).message)
+    if view.status == "running" and not is_being_written(path):
+        view.status = "interrupted"
+    return ComparedRun(name, view, note="" if whole else FROM_ITS_END)
+
+
+def _view(path: Path) -> tuple[RunView, bool]:
+    if path.stat().st_size >= LONG:
+        end = tail_state(path)
+        view = fold(end.records)
+        view.whole_from = end.whole_from if end.unknown else 0
+        view.damage[:0] = end.problems
+        return view, not view.whole_from
+    damage: list[str] = []
+    view = fold(read_records(path, plans=False, damage=damage))
+    view.damage[:0] = damage
+    return view, True
+
+
+def _stands(path: Path) -> tuple[int, int, bool]:
+    """Return what changes when there is more to read of a journal."""
+    try:
+        now = path.stat()
+        return now.st_size, now.st_mtime_ns, is_being_written(path)
+    except OSError:
+        return -1, -1, False

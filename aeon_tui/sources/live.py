@@ -1,0 +1,308 @@
+"""Where a screen's records come from: a run in this process, or a journal. Both are drained, never waited for."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aeon_core.errors import AeonError
+from aeon_tui.sources.rate_meter import Pace
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view.model import RunView
+
+Records = Iterator[dict[str, Any]]
+Listener = Callable[[], object]
+"""Called on any thread; it returns at once."""
+Reader = Callable[[Path, list[str]], Records]
+"""Yields the records of a journal, and appends to the list what cannot be read."""
+CAPACITY = 20_000
+"""Lines that are kept for the screen at most."""
+WAITING = 3_000
+"""Lines that may wait when a frame is drawn, before the screen reads the journal instead."""
+
+
+class Feed(Protocol):
+    """Records of one run, in order, or views of what was folded elsewhere."""
+
+    error: AeonError | None
+    """Why no more can be read."""
+    damage: list[str]
+    """What could not be read, with line numbers."""
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that holds the records; None where there is none."""
+
+    @property
+    def notice(self) -> str:
+        """What has become of the process that writes the run, or of its file, in words; mostly nothing."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the run is not there yet."""
+
+    @property
+    def reading(self) -> str:
+        """What is waited for or being read, in words; empty where nothing is, or the records say it themselves."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is writing the run."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there is has been taken, and no more comes."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether records come that are written to the journal from now on."""
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the next records there are, after at most about that time."""
+
+    def take_view(self) -> RunView | None:
+        """Return, once, a view that takes the place of the one folded so far; records taken later go on from it."""
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
+
+    def listen(self, listener: Listener) -> bool:
+        """Have it called whenever there may be something new; return False where the feed has to be asked instead."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+Follow = Callable[[Path], Feed]
+"""Returns what follows a journal, its first view included."""
+
+
+class WholeViews:
+    """What a feed says whose records, folded, leave nothing out."""
+
+    notice = ""
+    waiting = False
+    reading = ""
+    follows = False
+
+    def take_view(self) -> RunView | None:
+        """Return None: no view but that of the records."""
+        return None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return None: the view holds all there is."""
+        del seq
+        return None
+
+    def listen(self, listener: Listener) -> bool:
+        """Return False: it has to be asked."""
+        del listener
+        return False
+
+
+def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
+    """Return why no more of a journal can be read."""
+    from aeon_core.journal.reader import unreadable
+
+    return unreadable(journal, error) if isinstance(error, OSError) else error
+
+
+def read_journal(path: Path, damage: list[str]) -> Records:
+    """Yield a journal's records, long texts in full."""
+    from aeon_core.journal.reader import read_records
+
+    return read_records(path, plans=False, damage=damage)
+
+
+class JournalFeed(WholeViews):
+    """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
+
+    def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
+        self.error: AeonError | None = None
+        self.damage: list[str] = []
+        self.live = False
+        self.journal = path
+        self._after, self._read = after, read
+        self._ready: queue.Queue[dict[str, Any]] = queue.Queue(ahead)
+        self._closed = threading.Event()
+        self._finished = threading.Event()
+        threading.Thread(target=self._work, name="aeon-journal-feed", daemon=True).start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there was has been taken."""
+        return self._finished.is_set() and self._ready.empty()
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the next records there are, after at most about that time."""
+        deadline = time.perf_counter() + seconds
+        records: list[dict[str, Any]] = []
+        while time.perf_counter() < deadline:
+            try:
+                records.append(self._ready.get_nowait())
+            except queue.Empty:
+                break
+        return records
+
+    def close(self) -> None:
+        """Read no more."""
+        self._closed.set()
+
+    def _work(self) -> None:
+        try:
+            self._read_all()
+        except (AeonError, OSError) as error:
+            self.error = failure(self.journal, error)
+        finally:
+            self._finished.set()
+
+    def _read_all(self) -> None:
+        damage: list[str] = []
+        for record in self._read(self.journal, damage):
+            if self._closed.is_set():
+                return
+            if record["seq"] > self._after:
+                self._hand_over(record)
+        self.damage = damage
+
+    def _hand_over(self, record: dict[str, Any]) -> None:
+        while not self._closed.is_set():
+            try:
+                self._ready.put(record, timeout=0.2)
+                return
+            except queue.Full:
+                continue
+
+
+class LiveFeed:
+    """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
+
+    When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
+    instead, as if another process wrote it. `first` are records that stand before those lines.
+    """
+
+    waiting = False
+
+    def __init__(
+        self, journal: Path, capacity: int = CAPACITY, first: JournalFeed | None = None, follow: Follow | None = None
+    ) -> None:
+        self.error: AeonError | None = None
+        self.damage: list[str] = []
+        self.notice = ""
+        """What a person should know of this run; whoever runs it sets it."""
+        self.journal = journal
+        self._lines: deque[bytes] = deque(maxlen=capacity)
+        self._last_seq = -1
+        self._first = first
+        self._follow = follow if follow is not None else _follow
+        self._followed: Feed | None = None
+        """What reads the journal, once it has to be."""
+        self._pace = Pace()
+        self._tell: Listener = nobody
+        self._overflowed = False
+        self._finished = False
+
+    @property
+    def reading(self) -> str:
+        """How far the journal has been read, where it is followed."""
+        return self._followed.reading if self._followed is not None else ""
+
+    @property
+    def live(self) -> bool:
+        """Whether the run goes on, or has ended and is not shown to its end yet."""
+        return not self.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there is has been taken, and no more comes."""
+        if self._followed is not None:
+            return self._finished and (self._followed.ended or self._followed.waiting)
+        return self._finished and not self._lines and self._first is None
+
+    @property
+    def follows(self) -> bool:
+        """Whether the journal is followed, also once the kernel puts no more."""
+        return self._followed is not None or not self._finished
+
+    def finish(self) -> None:
+        """Say that the kernel puts no more."""
+        self._finished = True
+        self._tell()
+
+    def put(self, line: bytes) -> None:
+        """Take a line from the kernel's thread."""
+        if self._followed is None:
+            self._overflowed = self._overflowed or len(self._lines) == self._lines.maxlen
+            self._lines.append(line)
+            self._tell()
+
+    def listen(self, listener: Listener) -> bool:
+        """Have it called for each line, on the kernel's thread, and by what follows the journal."""
+        self._tell = listener
+        return self._followed is None or self._followed.listen(listener)
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the next records there are, after at most about that time."""
+        if self._followed is not None:
+            self.error, self.damage = self._followed.error, self._followed.damage
+            return self._followed.take(seconds)
+        if self._first is not None:
+            records = self._first.take(seconds)
+            self._last_seq = records[-1]["seq"] if records else self._last_seq
+            if not self._first.ended:
+                return records
+            self._first = None
+            return records
+        records = self._taken(seconds)
+        if not self._overflowed and not self._pace.too_fast(len(records)) and len(self._lines) <= WAITING:
+            return records
+        self._follow_the_journal()
+        return []  # what was taken is in the view that comes
+
+    def _taken(self, seconds: float) -> list[dict[str, Any]]:
+        deadline = time.perf_counter() + seconds
+        records: list[dict[str, Any]] = []
+        while self._lines and time.perf_counter() < deadline:
+            record = json.loads(self._lines.popleft())
+            if record["seq"] > self._last_seq:
+                records.append(record)
+                self._last_seq = record["seq"]
+        return records
+
+    def _follow_the_journal(self) -> None:
+        self._followed = self._follow(self.journal)
+        self._followed.listen(self._tell)
+        self._lines.clear()
+
+    def take_view(self) -> RunView | None:
+        """Return, once, a view that takes the place of the one folded so far, where the journal is followed."""
+        return self._followed.take_view() if self._followed is not None else None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return a record in full, where the journal is followed."""
+        return self._followed.record(seq) if self._followed is not None else None
+
+    def close(self) -> None:
+        """Read no more from the journal."""
+        for feed in (self._first, self._followed):
+            if feed is not None:
+                feed.close()
+
+
+def nobody() -> None:
+    """Nobody listens yet."""
+
+
+def _follow(journal: Path) -> Feed:
+    """Return what follows a journal of which a view is shown already."""
+    from aeon_core.journal.awaiting import Awaited
+    from aeon_tui.sources.followed import WatchFeed
+
+    return WatchFeed(Awaited(journal, journal.parent), fast=True)

@@ -1,0 +1,283 @@
+"""The question on the terminal of a headless run: only a plain yes is one, and Ctrl-C ends the waiting."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.approvals.inbox import Sent, inbox_of, send
+from aeon_core.approvals.pending import pending_approval
+from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.journal.view.model import AssessmentView, RunView
+from aeon_tui.cli.approval_prompt import QUESTIONS, TerminalApprover
+from aeon_tui.cli.output import stderr
+from tests.aeon_core.questions import Asking, until
+from tests.aeon_tui.cli.conftest import Cli, process
+from tests.fakes import steps
+
+REQUEST = ApprovalRequest(
+    point="tool",
+    pass_number=1,
+    subject={"tool_name": "Bash", "arguments": {"command": "ls\nrm x"}, "description": "look"},
+    digest="d",
+)
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, typed: str) -> ApprovalDecision:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    return TerminalApprover(stderr())(REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("typed", "decision", "feedback"),
+    [
+        ("a\n", "approve", None),
+        ("Yes\n", "approve", None),
+        ("r\n", "reject", None),
+        ("r not  this one\n", "reject", "not  this one"),
+        ("q\n", "abort", None),
+        ("", "reject", "the input ended before an answer"),
+        ("\nwhat?\nn\n", "reject", None),
+        ("a but not the last file\nr\n", "reject", None),
+        ("y, no\nq later\nr\n", "reject", None),
+    ],
+)
+def test_an_answer_is_read_strictly(
+    monkeypatch: pytest.MonkeyPatch, typed: str, decision: str, feedback: str | None
+) -> None:
+    found = answered(monkeypatch, typed)
+    assert (found.decision, found.feedback) == (decision, feedback)
+
+
+def test_the_call_is_shown_whole_before_the_question(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered(monkeypatch, "a\n")
+    shown = capsys.readouterr().err
+    assert shown.index("May Bash be called?") < shown.index("  ls\n  rm x\n") < shown.index(QUESTIONS["tool"])
+
+
+PLAN = {
+    "goal": "sums",
+    "steps": [
+        {"step_id": "s1", "description": "Add", "status": "complete", "tool": "calculator", "arguments": {"a": "5\n6"}},
+        {"step_id": "s2", "description": "Say it", "status": "pending", "agent": "llm"},
+    ],
+}
+ISSUE = {
+    "issue_id": "i",
+    "type": "specificity",
+    "severity": "high",
+    "description": "too vague",
+    "location": {"artifact": "plan", "step_id": "s2"},
+    "proposed_repair": "split it",
+}
+SUBJECT = {
+    "plan": PLAN,
+    "issues": [ISSUE],
+    "refinements": [],
+    "questions": ["For whom?"],
+    "ttl": {"limit": 50, "allocated": 30, "spent": 10, "remaining": 20},
+    "answer": "\n".join(f"line {number}" for number in range(20)),
+    "convergence": {"converged": False, "completeness_score": 0.6, "coherence_score": 0.9, "reason_codes": []},
+    "ended": None,
+}
+
+
+def reviewed(monkeypatch: pytest.MonkeyPatch, typed: str, point: Any = "pass", **more: Any) -> ApprovalDecision:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    request = ApprovalRequest(point=point, pass_number=2, subject={**SUBJECT, **more}, digest="d")
+    return TerminalApprover(stderr(), view_of_two_passes)(request)
+
+
+def view_of_two_passes() -> RunView:
+    criteria = {"completeness": 0.8, "coherence": 0.8}
+    scores = [(1, 0.41, 0.5), (2, 0.6, 0.9)]
+    return RunView(
+        assessments=[
+            AssessmentView(0, number, False, completeness_score=one, coherence_score=other, criteria=criteria)
+            for number, one, other in scores
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("point", "typed", "decision", "feedback"),
+    [
+        ("plan", "a\n", "approve", None),
+        ("plan", "p\nc\nq\n", "abort", None),
+        ("plan", "d make it shorter\n", "reject", "make it shorter"),
+        ("plan", "", "reject", NOBODY),
+        ("pass", "p\n", "replay", None),
+        ("pass", "replay the first\nReplay\n", "replay", None),
+        ("pass", "c\n", "accept", None),
+        ("pass", "c but shorter\nr shorter\n", "reject", "shorter"),
+        ("pass", "q\n", "abort", None),
+        ("pass", "", "reject", NOBODY),
+    ],
+)
+def test_a_plan_and_a_pass_are_decided_by_letters(
+    monkeypatch: pytest.MonkeyPatch, point: str, typed: str, decision: str, feedback: str | None
+) -> None:
+    found = reviewed(monkeypatch, typed, point)
+    assert (found.decision, found.feedback) == (decision, feedback)
+
+
+def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    reviewed(monkeypatch, "a\n")
+    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert lines[0] == "Not converged yet. Another pass?"
+    assert "✖ completeness 0.41 → 0.60, 0.80 is asked for" in lines
+    assert "✔ coherence 0.50 → 0.90, 0.80 is asked for" in lines
+    assert "line 0" in lines
+    assert "line 19" not in lines
+    assert "… 9 more lines; `aeon-tui show` has them all" in lines
+    assert "issue: high · specificity · s2: too vague → split it" in lines
+    assert "question: For whom?" in lines
+    assert "approve: pass 3 begins; 20 cycles left" in lines
+    assert QUESTIONS["pass"].strip() in lines[-1]
+
+
+def test_a_plan_is_told_with_its_calls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    reviewed(monkeypatch, "a\n", "plan", problem="steps[0]: no goal")
+    shown = capsys.readouterr().err
+    assert "✖ the edited plan was not taken: steps[0]: no goal" in shown
+    assert 'calls calculator {"a": "5\\n6"}' in shown
+    assert "line 0" not in shown
+
+
+def test_e_opens_the_plan_in_an_editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    script = tmp_path / "editor"
+    script.write_text("#!/bin/sh\nsed -i 's/^goal: sums/goal: all sums/' \"$1\"\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", "true")
+    assert reviewed(monkeypatch, "e\na\n").decision == "approve"
+    assert "nothing was changed, so nothing is decided" in capsys.readouterr().err
+    monkeypatch.setenv("VISUAL", "/no/editor")
+    assert reviewed(monkeypatch, "edit\na\n").decision == "approve"
+    assert "the editor '/no/editor' cannot be started" in capsys.readouterr().err
+    monkeypatch.setenv("VISUAL", str(script))
+    found = reviewed(monkeypatch, "e\n")
+    assert (found.decision, found.edited) == ("edit", {**PLAN, "goal": "all sums"})
+    assert list(tmp_path.glob("aeon-plan-*")) == []
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_without_a_terminal_the_run_stops_and_can_be_gone_on_with(point: str) -> None:
+    done = process("demo", "--headless", "--json", "--approve", point)
+    assert done.returncode == 1
+    result = json.loads(done.stdout)
+    assert (result["status"], result["passes"]) == ("aborted", 0)
+    assert f"the {point} was to be approved, and nobody could be asked; resume it where " in done.stderr
+    unasked = process("resume", "last", "--json")
+    assert (unasked.returncode, json.loads(unasked.stdout)["status"]) == (1, "aborted")
+    again = process("resume", "last", "--json", "--approve", "none")
+    assert again.returncode == 0
+    assert (json.loads(again.stdout)["status"], json.loads(again.stdout)["passes"]) == ("converged", 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_question_aborts_at_once(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    class Interrupting(io.StringIO):
+        def readline(self, size: int | None = -1) -> str:
+            signal.raise_signal(number)
+            return "a\n"
+
+    monkeypatch.setattr(sys, "stdin", Interrupting())
+    before = signal.signal(number, lambda *_: None)
+    try:
+        assert TerminalApprover(stderr())(REQUEST).decision == "abort"
+        assert signal.getsignal(number) is not signal.default_int_handler
+        assert signal.getsignal(number) is not before
+    finally:
+        signal.signal(number, before)
+
+
+def test_what_was_typed_before_the_question_answers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, terminal = os.openpty()
+    with os.fdopen(terminal) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        os.write(master, b"a\n")
+
+        class Asking(io.StringIO):
+            def write(self, text: str) -> int:
+                if text == QUESTIONS["tool"]:
+                    os.write(master, b"r now\n")
+                return len(text)
+
+        monkeypatch.setattr(sys, "stderr", Asking())
+        found = TerminalApprover(stderr())(REQUEST)
+    os.close(master)
+    assert (found.decision, found.feedback) == ("reject", "now")
+
+
+def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("plan.json").write_text(json.dumps(steps({"tool": "Bash", "arguments": {"command": "echo hi"}})))
+    monkeypatch.setattr("aeon_tui.cli.output.is_terminal", lambda stream: stream is sys.stdin)
+    options = ("--headless", "--approve", "tool", "--tools", "shell", "--plan", "plan.json")
+    done = cli("run", *options, "--model", "simulated:default", stdin="a\n")
+    assert done.code == 5
+    assert "nobody could be asked; allow it with --allow Bash" in done.err
+    assert QUESTIONS["tool"] not in done.err
+
+
+def test_a_decision_from_another_terminal_takes_the_prompt_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    request = asking.ask("tool")
+    master, terminal = os.openpty()
+    with os.fdopen(terminal) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+
+        def decide() -> None:
+            until(lambda: inbox_of(asking.path).exists())
+            os.write(master, b"half a li")
+            question = pending_approval(asking.path)
+            assert question is not None
+            send(asking.path, question, ApprovalDecision(decision="reject", feedback="not now")).close()
+
+        thread = threading.Thread(target=decide)
+        thread.start()
+        found = TerminalApprover(stderr(), journal=asking.path)(request)
+        thread.join()
+        assert select.select([stream], [], [], 0)[0] == [], "what was typed meanwhile answers nothing"
+    os.close(master)
+    asking.end()
+    assert (found.decision, found.feedback) == ("reject", "not now")
+    assert capsys.readouterr().err.endswith(f"{QUESTIONS['tool']}\r\x1b[Kdecided in another terminal: reject\n")
+    assert not inbox_of(asking.path).exists()
+
+
+def test_what_is_typed_first_is_the_answer_and_who_comes_later_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    request = asking.ask("tool")
+    sent: list[Sent] = []
+
+    class Typing(io.StringIO):
+        def readline(self, size: int | None = -1) -> str:
+            question = pending_approval(asking.path)
+            assert question is not None
+            sent.append(send(asking.path, question, ApprovalDecision(decision="abort")))
+            return "a\n"
+
+    monkeypatch.setattr(sys, "stdin", Typing())
+    assert TerminalApprover(stderr(), journal=asking.path)(request).decision == "approve"
+    assert (sent[0].fate(), sent[0].decided) == ("passed", "approve")
+    sent[0].close()
+    asking.end()

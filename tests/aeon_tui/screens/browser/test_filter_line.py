@@ -1,0 +1,230 @@
+"""Narrowing the list of runs as one types, and searching the full text of all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.events import Key
+from textual.pilot import Pilot
+
+from aeon_core.journal import search
+from aeon_core.journal.listing import list_runs
+from aeon_core.journal.search import Match
+from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.run_columns import STATUS_CELLS, task_cells
+from aeon_widgets.run_list import RunList
+from tests.aeon_core.journal.build import finished, started, ttl, write
+from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text
+
+RUNS = [
+    summary(4, "publish the report", "failed"),
+    summary(3, "add 5 and 10"),
+    summary(2, "translate the report"),
+    summary(1, "compare two reports", "not_converged"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, started(task="one"), ttl(1), finished(answer="a needle, found"), run="a")
+    write(tmp_path, started(task="two"), ttl(1), finished(answer="nothing"), run="b")
+    write(tmp_path, started(task="three"), ttl(1, "needle of old"), finished(), run="c")
+    return tmp_path
+
+
+def shown(screen: BrowserScreen) -> list[str]:
+    rows = screen.query_one(RunList)
+    return [" ".join(text(rows, line, 80).split()) for line in range(rows.line_count)]
+
+
+def tasks(screen: BrowserScreen) -> list[str]:
+    rows, end = screen.query_one(RunList), STATUS_CELLS + task_cells(80)
+    return [text(rows, line, 80)[STATUS_CELLS:end].strip() for line in range(rows.line_count)]
+
+
+def title(screen: BrowserScreen) -> str:
+    return screen.query_one(BrowserTitle).render().plain
+
+
+async def typed(pilot: Pilot[None], *keys: str) -> None:
+    await pilot.press(*keys)
+    await settle(pilot)
+
+
+async def searched(pilot: Pilot[None], screen: BrowserScreen, *keys: str) -> None:
+    await pilot.press("slash", *keys, "enter")
+    for _ in range(200):
+        await pilot.pause(0.01)
+        if screen.search is None or screen.search.ended:
+            break
+    await pilot.pause(0.15)
+
+
+async def test_words_narrow_the_list_as_they_are_typed_and_escape_widens_it() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        assert not screen.query_one(FilterLine).display
+        await typed(pilot, "slash", *"report")
+        assert tasks(screen) == ["publish the report", "translate the report", "compare two reports"]
+        assert "3 of 4" in title(screen)
+        await typed(pilot, "space", *"conv")
+        assert tasks(screen) == ["compare two reports"]
+        await typed(pilot, *"x")
+        assert tasks(screen) == []
+        assert screen.query_one(RunList).where_empty[0].startswith("no run has these words")
+        await typed(pilot, "escape")
+        assert len(tasks(screen)) == 4
+        assert not screen.query_one(FilterLine).display
+        assert screen.focused is screen.query_one(RunList)
+
+
+async def test_what_was_found_stays_selected_when_the_filter_is_left() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        await typed(pilot, "down", "slash", *"report")
+        assert screen.selected_run is RUNS[0]
+        await typed(pilot, "down", "down")
+        assert screen.selected_run is RUNS[2]
+        await typed(pilot, "escape")
+        assert screen.selected_run is RUNS[2]
+        assert screen.query_one(RunList).cursor == 2
+
+
+async def test_a_filter_holds_for_runs_that_appear() -> None:
+    runs = RUNS[:2]
+    async with browsing(lambda directory: list(runs)) as (pilot, screen):
+        await typed(pilot, "slash", *"report", "down")
+        runs.insert(0, summary(9, "a report"))
+        runs.insert(0, summary(8, "a poem"))
+        await typed(pilot, "r")
+        assert tasks(screen) == ["a report", "publish the report"]
+        assert screen.selected_run is RUNS[0]
+
+
+async def test_keys_of_the_screen_are_letters_in_the_filter() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        await typed(pilot, "slash", "q", "r", "slash", "question_mark")
+        assert screen.query_one(FilterLine).value == "qr/?"
+        assert screen.check_action("filter", ()) is False
+        assert pilot.app.screen is screen
+
+
+async def test_letters_that_are_typed_faster_than_the_screen_follows_are_no_keys() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        for key in ("slash", *"nDq"):
+            pilot.app.post_message(Key(key, key if len(key) == 1 else "/"))
+        await settle(pilot)
+        assert pilot.app.screen is screen
+        assert screen.query_one(FilterLine).value == "nDq"
+
+
+async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(folder: Path) -> None:
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await searched(pilot, screen, *"needle")
+        lines = enumerate(zip(tasks(screen), shown(screen), strict=True))
+        assert [task if number % 2 == 0 else line for number, (task, line) in lines] == [
+            "three",
+            "ttl needle of old",
+            "one",
+            "run_finished a needle, found",
+        ]
+        assert "2 of 3 hold it" in title(screen)
+        await typed(pilot, "down", "down", "down")
+        assert screen.selected_run is not None
+        assert screen.selected_run.run_id == "a"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, RunScreen)
+        await pilot.press("escape")
+        assert len(shown(screen)) == 4
+        await typed(pilot, "escape")
+        assert len(shown(screen)) == 3
+        assert screen.selected_run.run_id == "a"
+
+
+async def test_what_was_found_goes_on_to_show_how_its_runs_stand(folder: Path) -> None:
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await searched(pilot, screen, *"needle")
+        write(folder, started(task="three"), ttl(1, "needle of old"), finished("failed"), run="c")
+        (folder / "a.jsonl").unlink()
+        await typed(pilot, "r")
+        assert len(shown(screen)) == 2
+        assert shown(screen)[0].startswith("✖ failed")
+
+
+async def test_a_text_that_no_run_holds_is_said(folder: Path) -> None:
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await searched(pilot, screen, *"absent")
+        assert screen.query_one(RunList).where_empty == ("no run holds this text",)
+        assert "0 of 3 hold it" in title(screen)
+
+
+async def test_typing_on_leaves_what_was_found(folder: Path) -> None:
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await searched(pilot, screen, *"needle")
+        await typed(pilot, "slash", *["backspace"] * 6, *"tw")
+        assert tasks(screen) == ["two"]
+
+
+async def test_enter_without_words_goes_to_the_list() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        await typed(pilot, "slash", "space", "enter")
+        assert screen.focused is screen.query_one(RunList)
+        assert screen.search is None
+
+
+async def test_enter_stays_in_a_line_that_does_not_hold() -> None:
+    async with browsing(lambda directory: RUNS) as (pilot, screen):
+        await typed(pilot, "slash", *"status:bogus", "enter", *"x")
+        assert screen.query_one(FilterLine).value == "status:bogusx"
+        assert screen.query_one(FilterLine).has_focus
+
+
+async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on, asked = threading.Event(), threading.Event()
+
+    def endless(path: Path, wanted: str, **options: object) -> Iterator[Match]:
+        if path.stem == "c":
+            yield Match(0, None, 0, "ttl", wanted)
+        cancelled = options["cancelled"]
+        going_on.set()
+        while not cancelled():  # type: ignore[operator]
+            asked.wait(0.005)
+
+    monkeypatch.setattr(search, "search_journal", endless)
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await pilot.press("slash", *"needle", "enter")
+        while not going_on.is_set() or len(shown(screen)) < 2:
+            await pilot.pause(0.01)
+        await pilot.press("down")
+        assert screen.query_one(RunList).cursor == 1
+        assert "searched 1 …" in title(screen)
+        await pilot.press("escape")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause(0.15)
+        assert "1 of 3 hold it; stopped after" in title(screen)
+        assert len(shown(screen)) == 2
+        await typed(pilot, "escape")
+        assert len(shown(screen)) == 3
+
+
+async def test_leaving_the_app_ends_a_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def endless(path: Path, wanted: str, **options: object) -> Iterator[Match]:
+        while not options["cancelled"]():  # type: ignore[operator]
+            ended.wait(0.005)
+        ended.set()
+        yield from ()
+
+    monkeypatch.setattr(search, "search_journal", endless)
+    async with browsing(list_runs, folder) as (pilot, _):
+        await pilot.press("slash", *"needle", "enter")
+        await pilot.pause()
+        await pilot.press("q")
+    assert ended.wait(5)

@@ -1,0 +1,194 @@
+"""What the line above the list of runs asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.journal.summary import RunSummary
+from aeon_core.llm.connect import PROVIDERS as CONNECTED
+from aeon_tui.screens.browser.filter_suggestions import HINT, FilterSuggester, Present, hint, offered
+from aeon_tui.screens.browser.run_filter import (
+    FILTERS,
+    KINDS,
+    PROVIDERS,
+    STATUSES,
+    TIMES,
+    asked_status,
+    read_filter,
+    with_status,
+)
+from aeon_tui.screens.browser.run_search import Runs
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+PRESENT = Present(("openai:large", "openai:small"), ("running", "failed"))
+
+
+def run(run_id: str, status: str = "completed", **fields: object) -> RunSummary:
+    one = RunSummary(run_id, f"task {run_id}", status, "openai:small", 1, 0.0, "2026-11-20T09:30:00.000000Z", "x")
+    return replace(one, **fields)  # type: ignore[arg-type]
+
+
+RUNS = [
+    run("waits", "running", waits_for="pass"),
+    run("goes", "running"),
+    run("done", "converged", model="anthropic:large"),
+    run("open", "not_converged", started="2026-11-18T09:30:00Z"),
+    run("bad", "failed", damaged=True, started="2026-11-19T23:59:59Z"),
+    run("cut", "interrupted", waits_for="tool", parent="done"),
+    run("sim", "aborted", model="simulated:default", started="2025-01-01T00:00:00Z"),
+    run("odd", "completed", started="no time"),
+]
+
+
+def passing(line: str) -> str:
+    return " ".join(each.run_id for each in Runs(RUNS).matching(read_filter(line, NOW)))
+
+
+@pytest.mark.parametrize(
+    ("line", "ids"),
+    [
+        ("status:running", "waits goes"),
+        ("status:waiting", "waits"),
+        ("-status:waiting status:running", "goes"),
+        ("status:conv", "done"),
+        ("status:not-converged", "open"),
+        ("STATUS:Failed,abo", "bad sim"),
+        ("-status:running -status:failed,aborted", "done open cut odd"),
+        ("model:large", "done"),
+        ("-model:openai", "done sim"),
+        ("model:simulated,anthropic", "done sim"),
+        ("since:today", "waits goes done cut"),
+        ("since:yesterday", "waits goes done bad cut"),
+        ("since:3h", "waits goes done cut"),
+        ("since:2w before:1d", "open"),
+        ("before:1y", "sim"),
+        ("-since:2d", "open sim odd"),
+        ("is:live", "waits goes"),
+        ("is:fork", "cut"),
+        ("is:damaged", "bad"),
+        ("-is:ended", "waits goes cut"),
+        ("is:simulated", "sim"),
+        ("task status:failed", "bad"),
+        ("nothing status:failed", ""),
+        ("status: -model: is:", "waits goes done open bad cut sim odd"),
+        ("openai:small odd", "odd"),
+    ],
+)
+def test_a_filter_lets_these_runs_pass(line: str, ids: str) -> None:
+    assert passing(line) == ids
+    assert read_filter(line, NOW).problem == ""
+
+
+def test_a_date_is_of_the_persons_time_zone() -> None:
+    assert passing("since:2026-11-20") == "waits goes done cut"
+    assert passing("since:2026-11-18t09:31 before:2026-11-20") == "bad"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("status:weird", "no status 'weird'; known: running, waiting, converged"),
+        ("status:failed,x", "no status 'x'; known: running"),
+        ("is:blue", "no kind 'blue'; known: live, ended, fork, damaged, simulated"),
+        ("since:2q", "since:2q is no time; expected an age as 30min, 2d or 1w, a date as 2026-11-01, or today"),
+        ("before:2026-13-01", "before:2026-13-01 is no time"),
+        ("since:999999y", "since:999999y is no time"),
+        ("colour:red", "no filter 'colour'; known: status, model, since, before, is"),
+        ("-tool:x", "no filter 'tool'; known:"),
+    ],
+)
+def test_what_does_not_count_is_said_with_what_is_known(line: str, problem: str) -> None:
+    assert read_filter(line, NOW).problem.startswith(problem)
+
+
+def test_a_bad_value_narrows_nothing_and_an_unknown_filter_is_a_word() -> None:
+    assert passing("status:weird is:live") == "waits goes"
+    assert read_filter("colour:red", NOW).words == ("colour:red",)
+    assert read_filter("https://a.b/c s3:x", NOW).problem.startswith("no filter") is False
+
+
+@given(st.text())
+def test_any_line_is_read_and_what_it_lets_pass_is_a_part_of_the_runs(line: str) -> None:
+    asked = read_filter(line, NOW)
+    found = Runs(RUNS).matching(asked)
+    assert [each for each in RUNS if each in found] == list(found)
+    assert asked.text.split() == [term for term in line.split() if term in asked.text.split()]
+    assert hint(line, asked.problem, PRESENT)
+
+
+TERMS = st.builds(
+    lambda name, value: f"{name}:{value}",
+    st.sampled_from(FILTERS),
+    st.sampled_from([*STATUSES, *KINDS, *TIMES, "2026-11-19", "large", "openai", "x"]),
+)
+
+
+@given(st.lists(TERMS, max_size=4), TERMS)
+def test_a_term_and_its_negation_share_the_runs_between_them(others: list[str], term: str) -> None:
+    line = " ".join(others)
+    among = set(passing(line).split())
+    if read_filter(term, NOW).problem:
+        return
+    with_it, without = set(passing(f"{line} {term}").split()), set(passing(f"{line} -{term}").split())
+    assert with_it | without == among
+    assert not with_it & without
+
+
+@given(st.lists(TERMS, max_size=4), st.sampled_from(["", *STATUSES]))
+def test_a_status_is_put_in_place_of_the_one_that_was_asked_for(terms: list[str], status: str) -> None:
+    line = with_status(" ".join(terms), status)
+    assert asked_status(line) == status
+    assert [term for term in line.split() if not term.startswith("status:")] == [
+        term for term in terms if not term.startswith("status:")
+    ]
+
+
+@given(st.text())
+def test_what_completes_a_line_begins_with_it_and_has_no_problem_of_its_own(line: str) -> None:
+    suggester = FilterSuggester()
+    suggester.present = PRESENT
+    found = asyncio.run(suggester.get_suggestion(line))
+    assert found is None or (found.startswith(line) and found != line)
+
+
+def test_terms_are_completed_with_what_there_is_first() -> None:
+    suggester = FilterSuggester()
+    suggester.present = PRESENT
+
+    def completed(line: str) -> str | None:
+        return asyncio.run(suggester.get_suggestion(line))
+
+    assert completed("st") == "status:"
+    assert completed("report -s") == "report -status:"
+    assert completed("status:") == "status:running"
+    assert completed("status:f") == "status:failed"
+    assert completed("-status:running,c") == "-status:running,converged"
+    assert completed("model:o") == "model:openai:large"
+    assert completed("is:s") == "is:simulated"
+    assert completed("") is completed("zebra") is completed("status:failed") is None
+    assert offered("status:", PRESENT)[:3] == ["status:running", "status:failed", "status:waiting"]
+
+
+def test_the_hint_names_the_filters_then_the_values_then_what_is_wrong() -> None:
+    assert hint("", "", PRESENT) == hint("report", "", PRESENT) == hint("status:failed", "", PRESENT) == HINT
+    assert hint("x status:", "", PRESENT).startswith("status: running failed waiting")
+    assert hint("status:co", "", PRESENT) == "status: converged completed cost_ceiling"
+    assert hint("model:l", "", PRESENT) == "model: a part of its name"
+    assert hint("since:", "", PRESENT) == "since: today yesterday 1h 2d 1w or a date as 2026-11-01"
+    assert hint("is:blue", "no kind 'blue'", PRESENT) == "✖ no kind 'blue'"
+
+
+def test_ages_count_back_from_now() -> None:
+    begun = run("x", started=(NOW - timedelta(minutes=30)).isoformat())
+    for line, passes in (("since:31min", True), ("since:29m", False), ("since:1800s", True), ("since:1799s", False)):
+        assert read_filter(line, NOW).passes(begun, "") is passes, line
+
+
+def test_a_model_of_every_provider_may_be_looked_for() -> None:
+    assert PROVIDERS == CONNECTED

@@ -1,0 +1,95 @@
+"""Workflows in the list of runs: opened, previewed, exported, deleted; what only a run can is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.browser.preview import PreviewPane
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.workflow.screen import WorkflowScreen
+from aeon_tui.screens.workflow.task import WorkflowTaskScreen
+from aeon_tui.sessions.workflow_session import WorkflowRequest
+from tests.aeon_tui.workflows import asked, completed, failed, until
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / ".system2" / "runs"
+    folder.mkdir(parents=True)
+    for name, written in (("20260102-030405", completed()), ("20260102-030406", failed())):
+        written.records[0]["config"]["project_root"] = str(tmp_path)
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in written.records))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    return tmp_path
+
+
+def drawn(app: AeonApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def told(app: AeonApp) -> str:
+    return "\n".join(notification.message for notification in app._notifications)
+
+
+async def test_a_workflow_is_listed_marked_and_opened(project: Path) -> None:
+    app = AeonApp(project / "kept")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "workflow · build" in drawn(app))
+        preview = app.screen.query_one(PreviewPane)
+        await until(pilot, lambda: "◼ spec-coordinator       stopped" in preview.text)
+        assert "the credentials were refused" in preview.text
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, WorkflowScreen) and app.screen.status == "failed")
+        await pilot.press("escape")
+        assert isinstance(app.screen, BrowserScreen)
+
+
+async def test_what_only_a_run_can_is_one_clear_line(project: Path) -> None:
+    app = AeonApp(project / "kept")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await until(pilot, lambda: "workflow · build" in drawn(app))
+        for key, words in (("P", "only a run can be replayed"), ("F", "only a run can be forked"), ("C", "to compare")):
+            await pilot.press(key)
+            await until(pilot, lambda words=words: words in told(app))  # type: ignore[misc]
+
+
+async def test_a_workflow_is_exported_and_deleted(project: Path) -> None:
+    app = AeonApp(project / "kept")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await until(pilot, lambda: "workflow · build" in drawn(app))
+        await pilot.press("x")
+        await until(pilot, lambda: app.screen.is_modal)
+        await pilot.press("enter")
+        report = project / "20260102-030406.md"
+        await until(pilot, report.is_file)
+        assert "# Workflow" in report.read_text()
+        await until(pilot, lambda: not app.screen.is_modal)
+        await pilot.press("D")
+        await until(pilot, lambda: app.screen.is_modal)
+        await pilot.press("y")
+        await until(pilot, lambda: not (project / ".system2" / "runs" / "20260102-030406.jsonl").exists())
+    assert (project / ".system2" / "runs" / "20260102-030405.jsonl").exists()
+
+
+async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None:
+    app = AeonApp(project / "kept")
+    app.first_screen = WorkflowTaskScreen(WorkflowRequest(project, model="simulated:default"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        assert "describe the task first" in drawn(app)
+        app.screen._request = WorkflowRequest(project, model="nobody:x")  # type: ignore[attr-defined]
+        await pilot.press(*"build it", "enter")
+        await until(pilot, lambda: "of an unknown provider" in drawn(app))
+        app.screen._request = WorkflowRequest(project, model="simulated:default")  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        panel = await asked(pilot, "gate")
+        assert "Gate 0" in panel.question.title
+        assert app.runner is not None
+        app.runner.abort()
+        await until(pilot, lambda: app.runner is not None and not app.runner.running)

@@ -1,0 +1,339 @@
+"""A run that waits for a person: the panel shows what would happen, and the answer reaches the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.events import Key
+from textual.widgets import Input
+
+from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core.approvals.request import Approver
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.approval_broker import Desk
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Started, StartRun, Work
+from aeon_tui.sessions.runner import Runner
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import approval_blocks
+from aeon_widgets.decision_panel import ApprovalText
+from aeon_widgets.step_pane import StepText
+from aeon_widgets.text import MAX_SHOWN
+from tests.fakes import ScriptedModel, steps
+
+PLAN = steps({"tool": "erase", "arguments": {"path": "notes [old].txt"}})
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+
+
+class Erasing:
+    """An app whose run wants to call a tool that needs approval."""
+
+    def __init__(self, folder: Path, plan: dict[str, Any] = PLAN) -> None:
+        self.erased: list[str] = []
+
+        @tool(effect="unsafe", needs_approval=True)
+        def erase(path: str) -> str:
+            """Erases a file."""
+            self.erased.append(path)
+            return "gone"
+
+        def build(work: Work, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+            registry = ToolRegistry()
+            registry.register(erase)
+            model = ScriptedModel(plan=plan, answer="done")
+            orchestrator = Orchestrator(
+                model, tools=registry, config=work.config, approver=approver, journal=journal, on_line=line
+            )
+            return Started(orchestrator, work.task)
+
+        config = RunConfig(durability="off", single_pass=True)
+        self.runner = Runner(StartRun("clean up", config), folder / "r.jsonl", build)
+        self.app = AeonApp(folder, self.runner)
+
+
+async def asked(pilot: Any) -> RunScreen:
+    """Wait for the question; return the screen."""
+    screen = pilot.app.screen
+    assert isinstance(screen, RunScreen)
+    await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+    return screen
+
+
+async def until(pilot: Any, holds: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not come to that")
+
+
+async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        await until(pilot, lambda: bool(screen.query(ApprovalText)) and isinstance(screen.focused, ApprovalText))
+        panel = screen.query_one(ApprovalPanel)
+        assert str(panel.border_title) == "6 May erase be called?"
+        await until(pilot, lambda: bool(screen.query_one(ApprovalText).text))
+        text = screen.query_one(ApprovalText).text
+        assert "path: notes [old].txt" in text
+        assert "asked because: 'erase' needs approval" in text
+        assert screen.status == "waiting for you"
+        assert erasing.erased == []
+        await pilot.press("a")
+        await until(pilot, lambda: erasing.runner.result is not None)
+        await until(pilot, lambda: not screen.query(ApprovalPanel))
+    assert erasing.erased == ["notes [old].txt"]
+    assert erasing.runner.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [(["d"], "a person rejected it"), (["w", "n", "o", "enter"], "was not approved: no")],
+    ids=["plain", "words"],
+)
+async def test_a_rejection_fails_the_step_with_the_words(tmp_path: Path, keys: list[str], why: str) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
+        await pilot.press(*keys)
+        await until(pilot, lambda: erasing.runner.result is not None)
+    assert erasing.erased == []
+    assert erasing.runner.result is not None
+    assert why in erasing.runner.result.steps[0].errors[0]
+
+
+async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
+        await pilot.press("a", "d", "ctrl+x", "q", "1", "question_mark")
+        await pilot.pause()
+        assert erasing.runner.desk.waiting is not None
+        await pilot.press("w", "n", "w", "q", "enter")
+        assert erasing.runner.desk.waiting is not None
+        assert isinstance(pilot.app.screen, RunScreen)
+        assert pilot.app.screen.query_one(Input).value == "nwq"
+        erasing.runner.abort()
+        await until(pilot, lambda: erasing.runner.result is not None)
+    assert erasing.erased == []
+
+
+async def test_words_that_are_typed_faster_than_the_screen_follows_are_no_answers(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        for letter in "wadq":
+            erasing.app.post_message(Key(letter, letter))
+        await until(pilot, lambda: screen.query_one(Input).value == "adq")
+        assert erasing.runner.desk.waiting is not None
+        erasing.runner.abort()
+        await until(pilot, lambda: erasing.runner.result is not None)
+
+
+async def test_quitting_while_the_run_waits_aborts_it(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
+        await pilot.press("q", "ctrl+q")
+        await until(pilot, lambda: erasing.runner.result is not None)
+    assert erasing.runner.result is not None
+    assert (erasing.runner.result.status, erasing.erased) == ("aborted", [])
+
+
+async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = {"tool": "erase", "arguments": {"path": "x"}, "description": "erase it"}
+    erasing = Erasing(tmp_path, steps(step, step, step))
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        first = screen.query_one(ApprovalPanel)
+        first.action_answer("approve")
+        monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+        first.action_answer("approve")
+        await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.desk.waiting is not None)
+        await until(pilot, lambda: screen.query_one(ApprovalPanel) is not first)
+        assert screen.query_one(ApprovalPanel).digest == first.digest
+        await pilot.press("a", "a")
+        erasing.runner.abort()
+        await until(pilot, lambda: erasing.runner.result is not None)
+    assert erasing.erased == ["x"]
+
+
+async def test_a_question_is_answered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        panel = (await asked(pilot)).query_one(ApprovalPanel)
+        sent: list[object] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(panel, "post_message", sent.append)
+            panel.action_answer("approve")
+            panel.action_answer("approve")
+            panel.action_words()
+        assert [type(message) for message in sent] == [ApprovalPanel.Decided]
+        assert not panel.has_class("-words")
+        erasing.runner.abort()
+
+
+async def test_the_words_of_a_rejection_are_seen_while_they_are_typed(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(60, 20)) as pilot:
+        screen = await asked(pilot)
+        await pilot.press("w", "n", "o")
+        field = screen.query_one(Input)
+        await pilot.pause()
+        assert (field.size.height, field.region.height) == (1, 1)
+        assert "no" in "".join(segment.text for segment in field.render_line(0))
+        erasing.runner.abort()
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_the_keys_stay_in_sight_however_long_the_call_is(tmp_path: Path, size: tuple[int, int]) -> None:
+    path = "\n".join(f"line {number}" for number in range(5_000))
+    erasing = Erasing(tmp_path, steps({"tool": "erase", "arguments": {"path": path}}))
+    async with erasing.app.run_test(size=size) as pilot:
+        screen = await asked(pilot)
+        panel = screen.query_one(ApprovalPanel)
+        keys = screen.query_one("ApprovalPanel .keys")
+        await until(pilot, lambda: "more lines" in str(panel.border_subtitle))
+        await pilot.pause()
+        assert panel.region.y < keys.region.y < panel.region.bottom - 1
+        assert keys.size.height == 1
+        await pilot.press("G")
+        await until(pilot, lambda: not panel.border_subtitle)
+        assert screen.query_one(ApprovalText).text.endswith("line 4999")
+        erasing.runner.abort()
+
+
+async def test_in_another_pane_the_keys_decide_nothing_and_6_leads_back(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        await pilot.press("1", "a", "d", "w", "ctrl+x")
+        assert erasing.runner.desk.waiting is not None
+        assert not screen.query_one("ApprovalPanel .keys").display
+        assert screen.query_one("ApprovalPanel .away").display
+        await pilot.press("6")
+        assert isinstance(screen.focused, ApprovalText)
+        await pilot.press("a")
+        await until(pilot, lambda: erasing.runner.result is not None)
+    assert erasing.erased == ["notes [old].txt"]
+
+
+async def test_a_decided_question_gives_the_focus_back(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        screen._asking._focused_before = screen.query_one(StepText)
+        await pilot.press("d")
+        await until(pilot, lambda: not screen.query(ApprovalPanel))
+        assert isinstance(screen.focused, StepText)
+        await pilot.press("6")
+        assert isinstance(screen.focused, StepText)
+
+
+async def test_the_question_is_zoomed_with_its_keys(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = await asked(pilot)
+        await pilot.press("z")
+        assert isinstance(screen.maximized, ApprovalPanel)
+        await pilot.pause()
+        assert screen.query_one("ApprovalPanel .keys").region.height == 1
+        await pilot.press("escape")
+        assert screen.maximized is None
+        await pilot.press("z", "a")
+        await until(pilot, lambda: erasing.runner.result is not None)
+        await until(pilot, lambda: screen.maximized is None)
+
+
+async def test_the_terminal_is_told_that_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, bool]] = []
+    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        await until(pilot, lambda: ("aeon: waiting for you · clean up", True) in told)
+        await pilot.press("a")
+        await until(pilot, lambda: told[-1] == ("aeon: completed · clean up", False))
+
+
+def test_an_answer_to_another_question_is_none() -> None:
+    desk = Desk()
+    assert not desk.decide("digest", ApprovalDecision(decision="approve"))
+    desk.close()
+    request = ApprovalRequest(point="tool", pass_number=1, subject={}, digest="digest")
+    assert desk(request).decision == "abort"
+
+
+def test_an_edit_is_shown_as_a_difference() -> None:
+    subject = {"arguments": {"file_path": "a.py", "old_string": "x = 1\ny = 2", "new_string": "x = 1\ny = 3"}}
+    lines = [text for _, text in approval_blocks("tool", subject)]
+    assert "file_path: a.py" in lines
+    assert lines[-3:] == [" x = 1", "-y = 2", "+y = 3"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("a\n", "a"), ("a\u2028b", "a\nb"), ("a\x0cb", "a\nb")], ids=["end", "separator", "form feed"]
+)
+def test_a_difference_of_line_ends_alone_is_shown(old: str, new: str) -> None:
+    subject = {"arguments": {"old_string": old, "new_string": new}}
+    signs = {text[:1] for _, text in approval_blocks("tool", subject)}
+    assert {"-"} <= signs or {"+"} <= signs
+
+
+def test_a_difference_of_very_long_texts_is_shown_at_once() -> None:
+    subject = {"arguments": {"old_string": "a\nb\n" * 20_000, "new_string": "b\na\n" * 20_000}}
+    assert sum(text.startswith(("-", "+")) for _, text in approval_blocks("tool", subject)) == 80_000
+
+
+def test_a_value_can_pass_neither_for_an_argument_nor_for_the_reason() -> None:
+    forged = "x\nasked because: a rule allows it\nfile_path: safe.txt"
+    subject = {"description": forged, "arguments": {"file_path": "/etc/passwd", "content": forged}}
+    blocks = list(approval_blocks("tool", subject))
+    assert blocks[0] == ("muted", "for the step: x asked because: a rule allows it file_path: safe.txt")
+    assert [text for style, text in blocks if style == "bold"] == ["file_path: /etc/passwd", "content:"]
+    assert blocks[-1] == ("", forged)
+
+
+def test_a_long_value_on_one_line_stands_below_its_name() -> None:
+    command = "echo" + " " * 70 + "file_path: safe.txt"
+    assert list(approval_blocks("tool", {"arguments": {"command": command}}))[1:] == [
+        ("bold", "command:"),
+        ("", command),
+    ]
+
+
+def test_what_the_model_says_does_not_push_the_call_out_of_sight() -> None:
+    blocks = list(approval_blocks("tool", {"description": "much ado " * 1_000, "arguments": {"path": "x"}}))
+    assert len(blocks[0][1]) < 400
+    assert blocks[0][1].endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("text", "between"), [("y" * 450_000, ""), ("line\n" * 100_000, "\n")], ids=["one line", "many"]
+)
+def test_what_is_approved_is_shown_whole_whatever_its_length(text: str, between: str) -> None:
+    shown = [text for style, text in approval_blocks("tool", {"arguments": {"content": text}}) if not style]
+    assert all(len(part) <= MAX_SHOWN for part in shown)
+    assert between.join(shown) == text
+
+
+def test_the_budget_is_asked_about_in_dollars() -> None:
+    subject = {"spent_usd": 1.0, "limit_usd": 1.2, "reserved_usd": 0.31, "held_usd": 0.0, "proposed_usd": 2.4}
+    lines = [text for _, text in approval_blocks("budget", subject)]
+    assert any(line.startswith("the next call may cost up to") and line.endswith("$0.31") for line in lines)
+    assert "approve raises it to                 $2.40" in lines
+    assert not any("held" in line for line in lines)

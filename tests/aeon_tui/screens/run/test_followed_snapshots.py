@@ -1,0 +1,45 @@
+"""How a run of another process looks while it is waited for, asks, and has died. See `test_snapshots`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources.followed import said_of
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.recordings import RUN_ID, START, live_run
+from tests.aeon_tui.screens.run.test_run_snapshots import SIZES, Compare, then
+from tests.aeon_tui.sources.test_followed import approval
+from tests.sampling import sample
+
+
+def waiting() -> ListFeed:
+    feed = ListFeed([])
+    feed.ended = False
+    feed.waiting = True  # type: ignore[misc]
+    feed.reading = "waiting for the run 'nightly' in '/home/ann/runs' …"
+    return feed
+
+
+def asking() -> ListFeed:
+    records = live_run().records
+    return ListFeed([*records, approval(records[-1], state="asked")], live=True)
+
+
+def died() -> ListFeed:
+    feed = ListFeed(live_run().records)
+    feed.notice = said_of("interrupted", RUN_ID)
+    return feed
+
+
+@pytest.mark.parametrize("size", sample(SIZES, 1))
+@pytest.mark.parametrize("feed", [waiting, asking, died])
+def test_watching(snap_compare: Compare, feed: Callable[[], ListFeed], size: tuple[int, int]) -> None:
+    app = AeonApp(Path("runs"))
+    app.first_screen = RunScreen(feed(), clock=lambda: START + timedelta(seconds=41))
+    assert snap_compare(app, terminal_size=size, run_before=then())

@@ -1,0 +1,164 @@
+"""A run's screen at every size: nothing overlaps, nothing is cut without a sign, every pane is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets._footer import FooterKey
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.run.layout import PANES
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.run_list import RunList
+from tests.aeon_tui.odd_texts import problems_of
+from tests.aeon_tui.scenes import RUNS
+from tests.aeon_tui.states import STATES, on
+from tests.sampling import sample
+
+SIZES = list(product((60, 80, 120, 200), (20, 24, 40, 60)))
+SOME = [(60, 20), (80, 24), (120, 40), (200, 60)]
+SMALL = [(59, 19), (40, 10), (20, 5), (1, 1), (200, 6), (20, 60)]
+
+
+def drawn(screen: Screen[Any]) -> list[str]:
+    return [strip.text for strip in screen._compositor.render_strips()]
+
+
+def parts(screen: Screen[Any]) -> Iterator[Widget]:
+    """Yield what stands beside each other on a run's screen."""
+    for kind in (RunHeader, PassLine, Pane, KeyFooter):
+        yield from (widget for widget in screen.query(kind) if widget.display and widget.region)
+
+
+def inside_others(widget: Widget) -> bool:
+    return any(isinstance(each, Pane) for each in widget.ancestors)
+
+
+async def resized(pilot: Pilot[None], size: tuple[int, int]) -> None:
+    await pilot.resize_terminal(*size)
+    await pilot.pause()
+    if isinstance(pilot.app.screen, RunScreen):
+        pilot.app.screen.tick()
+    await pilot.pause()
+
+
+def check_footer(screen: Screen[Any]) -> None:
+    footer = screen.query_one(KeyFooter)
+    keys = [key.region for key in footer.query(FooterKey) if key.display]
+    assert all(not one.overlaps(other) for one, other in combinations(keys, 2))
+    assert all(footer.region.contains_region(key) for key in keys)
+    last = drawn(screen)[-1]
+    assert "q Quit" in last
+    assert "? Keys" in last
+
+
+def check_rows(pane: PlanTree | RunList | LogPane) -> None:
+    """Fail where a row has more to say than is drawn, and does not say so."""
+    width = pane.scrollable_content_region.width
+    for index in range(min(pane.line_count, 60) if width else 0):
+        whole = "".join(text for text, _ in pane.pieces(index, width)).rstrip()
+        shown = pane.render_line(index - pane.scroll_offset.y).text.rstrip()
+        assert shown == whole or "…" in shown, shown
+
+
+@pytest.mark.parametrize("state", sample(STATES, 3))
+async def test_at_every_size_the_panes_stand_beside_each_other_and_tell_what_they_cut(state: str) -> None:
+    screen = STATES[state]()
+    async with on(screen).run_test(size=SIZES[0]) as pilot:
+        for size in SIZES:
+            await resized(pilot, size)
+            shown = [widget for widget in parts(screen) if not inside_others(widget)]
+            assert all(Region(0, 0, *size).contains_region(widget.region) for widget in shown), size
+            overlapping = [pair for pair in combinations(shown, 2) if pair[0].region.overlaps(pair[1].region)]
+            assert overlapping == [], size
+            assert all(pane.size.height >= 1 for pane in shown), size
+            assert screen.max_scroll_y == 0
+            assert problems_of(pilot.app) == [], size
+            first = drawn(screen)[0].rstrip()
+            assert first.endswith(screen.status.replace("_", " "))
+            assert screen.view.task in first or "…" in first
+            check_footer(screen)
+            check_rows(screen.query_one(PlanTree))
+            check_rows(screen.query_one(LogPane))
+
+
+def reached(screen: RunScreen) -> set[int]:
+    """Return the numbers of the panes for which the run has anything to show."""
+    view, kinds = screen.view, {3: LogPane, 5: Outcome, 6: ApprovalPanel}
+    there = {number for number, kind in kinds.items() if any(pane.display for pane in screen.query(kind))}
+    return there | {1, 2, 9} | ({7, 8} if view.adaptive else set()) | ({4} if view.repairs else set())
+
+
+@pytest.mark.parametrize("state", ["live", "pass", "failed"])
+async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    screen = STATES[state]()
+    async with on(screen).run_test(size=SOME[0]) as pilot:
+        for size in SOME:
+            await resized(pilot, size)
+            for number, kind in PANES.items():
+                if number in reached(screen):
+                    await pilot.press(str(number))
+                    pane = screen.query_one(kind)
+                    assert pane.has_focus_within, (size, number)
+                    assert pane.size.width > 10, (size, number)
+                    assert pane.size.height >= 1, (size, number)
+                    assert problems_of(pilot.app) == []
+
+
+@pytest.mark.parametrize("state", sample(["starting", "live", "tool", "failed", "damaged"], 2))
+async def test_a_terminal_that_is_too_small_breaks_nothing(state: str) -> None:
+    screen = STATES[state]()
+    async with on(screen).run_test(size=(80, 24)) as pilot:
+        for size in SMALL:
+            await resized(pilot, size)
+            assert problems_of(pilot.app) == [], size
+            assert len(drawn(screen)) == size[1]
+            await pilot.press("tab", "down", "z")
+            assert problems_of(pilot.app) == [], size
+            await pilot.press("z")
+        await resized(pilot, (80, 24))
+        assert pilot.app.is_running
+        assert screen.focused is not None
+        assert screen.focused.region
+
+
+async def test_the_browser_stands_at_every_size() -> None:
+    app = AeonApp(Path("runs"))
+    screen = app.first_screen = BrowserScreen(Path("runs"), lambda directory: list(RUNS))
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await app.workers.wait_for_complete()
+        for size in SIZES:
+            await resized(pilot, size)
+            assert problems_of(app) == [], size
+            check_footer(screen)
+            rows = screen.query_one(RunList)
+            assert rows.size.height >= 3, size
+            assert Region(0, 0, *size).contains_region(rows.region)
+            check_rows(rows)
+            assert any("task 0" in line and "running" in line for line in drawn(screen)), size
+        for size in SMALL:
+            await resized(pilot, size)
+            await pilot.press("down", "slash", "a", "escape")
+            assert problems_of(app) == [], size
+            assert all(cell_len(line) == size[0] for line in drawn(screen))

@@ -1,0 +1,270 @@
+"""The run screen of a run in passes at sizes that have not room for everything, and what it opens on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.geometry import Region
+
+from aeon_core.config.schema import RunConfig
+from aeon_tui.screens.run.layout import PANES, Body
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.runner import Runner
+from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
+from aeon_widgets.pass_line import PassLine
+from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.ttl_gauge import TTLGauge
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
+from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.screens.run.test_approval_controller import until
+from tests.aeon_tui.screens.run.test_passes_screen import lower_border, rows
+from tests.aeon_tui.screens.run.test_screen import Shown, shown
+from tests.sampling import sample
+
+KINDS = (TTLGauge, ConvergencePane, IssuesPane, RepairsPane)
+
+
+def beside(run: Shown) -> list[str]:
+    """The panes of the third column that are on screen as a whole."""
+    panes = (run.screen.query_one(kind) for kind in KINDS)
+    column = run.screen.query_one("#side").region
+    there = [pane for pane in panes if pane.display]
+    assert all(column.contains_region(pane.region) for pane in there)
+    return [type(pane).__name__ for pane in there]
+
+
+def footer(run: Shown) -> str:
+    return run.screen._compositor.render_strips()[-1].text.rstrip()
+
+
+def repaired(run: Passes) -> Passes:
+    run.repair({"text": "{"}, {"text": "{}"}, "s1", "json_repair")
+    return run
+
+
+def expired_run() -> Passes:
+    run = Passes()
+    run.phase("execute")
+    run.plan(*(step(name, "Name the parts") for name in ("s1", "s2", "s3")))
+    run.do("s1", "parts")
+    run.finish("ttl_expired")
+    return run
+
+
+@pytest.mark.parametrize("rows_there", sample([30, 32, 34, 36, 38, 40, 44, 50, 60], 3))
+@pytest.mark.parametrize("with_repairs", [False, True], ids=["clean", "repaired"])
+async def test_no_pane_of_the_column_is_cut_off_whatever_the_height(rows_there: int, with_repairs: bool) -> None:
+    run_of = repaired(given_up_run()) if with_repairs else given_up_run()
+    async with shown(run_of, size=(120, rows_there)) as run:
+        there = beside(run)
+        if run.screen.query_one(Body).size.height >= 16:
+            assert there[:3] == ["TTLGauge", "ConvergencePane", "IssuesPane"]
+        for number, name in ((4, "RepairsPane"), (8, "ConvergencePane"), (7, "IssuesPane"), (9, "TTLGauge")):
+            if name != "RepairsPane" or with_repairs:
+                await run.press(str(number))
+                assert name in beside(run)
+
+
+async def test_issues_and_repairs_take_turns_in_a_low_column_and_the_lower_border_says_so() -> None:
+    async with shown(repaired(given_up_run()), size=(120, 36)) as run:
+        assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
+        assert lower_border(run, 7) == "4 Repairs 1"
+        await run.press("4")
+        assert beside(run) == ["TTLGauge", "ConvergencePane", "RepairsPane"]
+        assert lower_border(run, 4) == "7 Issues 3"
+        await run.press("7")
+        assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
+
+
+async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() -> None:
+    first, whole = first_pass(), given_up_run()
+    async with shown(first, size=(120, 32), live=True) as run:
+        before = beside(run)
+        await run.go_on(whole.records[len(first.records) :])
+        await run.pilot.pause()
+        assert before == ["TTLGauge", "ConvergencePane", "IssuesPane"]
+        assert len(beside(run)) == 1
+
+
+@pytest.mark.parametrize(
+    ("height", "shown_lines"),
+    [
+        (
+            20,
+            ["34 of 40 cycles left", "16 spent · 40 of 50 allocated", "deep · sufficiency low · v2", "$0 (simulated)"],
+        ),
+        (22, ["34 of 40 cycles left", "16 spent", "deep", "$0 (simulated) · 10 calls", "last: ", "tokens "]),
+    ],
+)
+async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height: int, shown_lines: list[str]) -> None:
+    run_of = second_pass()
+    run_of.add("ttl", limit=50, allocated=40, spent=16, remaining=34, reason="x", usage={}, cost_usd=0.0)
+    async with shown(run_of, size=(80, height), live=True) as run:
+        await run.press("9")
+        await run.pilot.pause()
+        gauge = run.screen.query_one(TTLGauge)
+        told = gauge.render().plain.split("\n")
+        assert len(told) <= gauge.size.height
+        assert all(any(part in line for line in told) for part in shown_lines)
+
+
+async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
+    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
+    async with shown(given_up_run(), size=(40, 20)) as run:
+        for pane in ("1", "5", "7", "8", "9"):
+            for width in (40, 48, 60, 72, 80):
+                await run.pilot.resize_terminal(width, 20)
+                await run.press(pane)
+                await until(run.pilot, lambda width=width: len(footer(run)) <= width and "q Quit" in footer(run))
+                assert "? Keys" in footer(run)
+            await run.pilot.resize_terminal(120, 20)
+            await until(run.pilot, lambda: all(key in footer(run) for key in wide))
+
+
+async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_pane() -> None:
+    async with shown(given_up_run(), size=(60, 20)) as run:
+        await run.press("7")
+        await run.pilot.pause()
+        assert footer(run) == "⏎ Open s Severity y Type a All z Zoom esc Runs q Quit ? Keys"
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 50])
+async def test_what_is_simulated_says_so_on_the_narrowest_screen(width: int) -> None:
+    for run_of in (second_pass(), finished_run()):
+        async with shown(run_of, size=(width, 20), live=True) as run:
+            assert run.header[1].startswith("SIMULATED")
+
+
+async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
+    runner = Runner(StartRun("design it", RunConfig(), guide="Simulated model. " * 9), Path("runs/r.jsonl"))
+    async with shown(Passes(), size=(60, 20), live=True) as run:
+        screen = RunScreen(ListFeed(first_pass().records, live=True), runner)
+        await run.app.push_screen(screen)
+        screen.tick()
+        await run.pilot.pause()
+        assert screen.max_scroll_y == 0
+        assert screen.query_one(Outcome).display
+        await run.press("x")
+        await run.pilot.pause()
+        assert screen.query_one(LogPane).size.height == 3
+
+
+@pytest.mark.parametrize("kind", [TTLGauge, ConvergencePane, IssuesPane])
+async def test_who_works_in_a_pane_stays_there_as_the_screen_and_the_column_get_lower(kind: type[Pane]) -> None:
+    first, whole = first_pass(), given_up_run()
+    async with shown(first, size=(120, 40), live=True) as run:
+        pane = run.screen.query_one(kind)
+        pane.focus()
+        await run.go_on(whole.records[len(first.records) :])
+        for size in [(60, 20), (120, 36), (80, 24), (200, 50), (120, 30), (120, 36)]:
+            await run.pilot.resize_terminal(*size)
+            await run.pilot.pause()
+            assert run.screen.focused is pane
+
+
+async def test_a_very_low_screen_shows_every_pane_without_scrolling_as_a_whole() -> None:
+    async with shown(given_up_run(), size=(60, 15)) as run:
+        assert run.screen.max_scroll_y == 0
+        for kind in (LogPane, Outcome):
+            assert Region(0, 0, 60, 15).contains_region(run.screen.query_one(kind).region)
+        assert run.tree.size.height >= 1
+
+
+async def test_a_run_that_starts_here_has_its_task_and_the_panes_of_passes_at_once() -> None:
+    for single_pass in (False, True):
+        runner = Runner(StartRun("design it", RunConfig(single_pass=single_pass)), Path("runs/r.jsonl"))
+        async with shown(Passes(), live=True) as run:
+            screen = RunScreen(ListFeed([], live=True), runner)
+            await run.app.push_screen(screen)
+            await run.pilot.pause()
+            assert screen.query_one(PassLine).display is not single_pass
+            assert screen.query_one(ConvergencePane).display is not single_pass
+            assert screen.view.task == "design it"
+
+
+async def test_a_run_that_was_given_up_opens_on_the_step_that_is_at_fault() -> None:
+    async with shown(given_up_run()) as run:
+        assert run.tree.selected == RowKey("step", "s3"), "it has the issue of the highest severity"
+        assert run.step.pane_title.startswith("Step s3")
+    async with shown(converged_run()) as run:
+        assert run.tree.selected == RowKey("step", "s3.2"), "the last one executed"
+
+
+async def test_an_expired_run_opens_where_it_stopped() -> None:
+    async with shown(expired_run()) as run:
+        assert run.tree.selected == RowKey("step", "s2")
+
+
+async def test_a_failed_step_comes_before_an_issue() -> None:
+    run_of = first_pass()
+    run_of.step("s2", "failed", errors=["boom"])
+    run_of.finish("not_converged")
+    async with shown(run_of) as run:
+        assert run.tree.selected == RowKey("step", "s2")
+
+
+async def test_an_issue_of_a_step_that_was_refined_since_says_so_and_leaves_the_tree() -> None:
+    async with shown(first_pass(), size=(200, 50), live=True) as run:
+        issues = run.screen.query_one(IssuesPane)
+        assert "✖1" in rows(run)[5]
+        assert "refined" not in "".join(text for text, _ in issues.pieces(0, 60))
+        await run.go_on(second_pass().records[len(first_pass().records) :])
+        assert "✖1" not in "".join(rows(run))
+        assert "".join(text for text, _ in issues.pieces(0, 60)).startswith(" ✖ high s3 specificity ✎ refined")
+        assert "·1" in rows(run)[3], "a refused refinement answers nothing"
+
+
+async def test_a_narrow_tree_says_once_what_replaces_what() -> None:
+    async with shown(second_pass(), live=True) as run:
+        narrow = rows(run, 40)
+        assert narrow[5].startswith("⊘ s3 → s3-r1 · Put the parts")
+        assert narrow[6].startswith("▶ s3-r1 Work out")
+
+
+async def test_issues_without_any_say_why_there_is_nothing() -> None:
+    async with shown(Passes(), live=True) as run:
+        issues = run.screen.query_one(IssuesPane)
+        assert issues.render_line(0).text.strip() == "Nothing was validated yet."
+        await run.go_on(converged_run().records[1:])
+        assert issues.render_line(0).text.strip() == "Nothing was found."
+        assert issues.render_line(1).text.strip() == "a shows what was found before."
+        await run.press("7", "a", "s", "s", "y")
+        assert issues.line_count == 0
+        assert issues.render_line(0).text.strip() == "None of that severity and type."
+
+
+async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_repairs() -> None:
+    run_of = first_pass()
+    run_of.called("refine", "{")
+    for attempt in (1, 2):
+        refused = {"attempt_number": attempt, "method": "llm", "error": {"message": "no"}}
+        run_of.add("supervisor", action_type="json_repair", **refused)
+    run_of.repair({"text": "{"}, {"text": "{}"}, "s1", "json_repair")
+    async with shown(run_of, live=True) as run:
+        assert rows(run)[-1] == "✔ pass 1 · refine the plan ⚠ complete"
+        assert "⚠" not in rows(run)[2]
+        await run.press("G", "r")
+        assert run.text.text.count("plan JSON not repaired") == 2
+        await run.press("1", "g", "r")
+        assert run.text.text == "Nothing was repaired here."
+
+
+async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run_goes_on() -> None:
+    later = given_up_run().records[len(first_pass().records) :]
+    sizes = [(60, 20), (300, 10), (40, 12), (120, 36), (20, 6)]
+    async with shown(first_pass(), size=(120, 40), live=True) as run:
+        for record, size in zip(later, sizes, strict=False):
+            run.feed.waiting.append(record)
+            await run.pilot.resize_terminal(*size)
+            run.screen.tick()
+            await run.press("8", "z", "5", "z")
+        assert run.app.is_running
+        assert all(run.screen.query(PANES[number]) for number in (1, 2, 3, 5, 7, 8, 9))

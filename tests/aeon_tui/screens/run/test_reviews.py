@@ -1,0 +1,279 @@
+"""A plan before it runs and a pass when it has ended, decided by a person at the screen: each decision by its key."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import Orchestrator, RunConfig
+from aeon_core.approvals.request import ApprovalRequest, Approver
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.view.model import RunView
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.approval_controller import NO_EDITOR, Asking
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.approval_broker import Desk
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Started, StartRun, Work
+from aeon_tui.sessions.runner import Runner
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.decision_panel import ApprovalText
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
+from tests.aeon_tui.screens.run.test_approval_controller import until
+from tests.fakes import ScriptedModel
+
+
+@pytest.fixture(autouse=True)
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.fixture
+def in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the app be one that can be suspended."""
+
+    @contextlib.contextmanager
+    def suspend(_: AeonApp) -> Iterator[None]:
+        yield  # as Textual's own: it does not come back from an error
+
+    monkeypatch.setattr(AeonApp, "suspend", suspend)
+
+
+class Reviewed:
+    """An app whose run of two passes is asked about."""
+
+    def __init__(self, folder: Path, *approve: Any, scripted: ScriptedModel | None = None) -> None:
+        self.model = scripted or model(plan=plan(by=0), refine=MENDED)
+
+        def build(work: Work, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+            orchestrator = Orchestrator(
+                self.model, config=work.config, approver=approver, journal=journal, on_line=line, on_delta=delta
+            )
+            return Started(orchestrator, work.task)
+
+        config = RunConfig(durability="off", approve=list(approve))
+        self.runner = Runner(StartRun(TASK, config), folder / "r.jsonl", build)
+        self.app = AeonApp(folder, self.runner)
+
+    @property
+    def told(self) -> list[tuple[Any, ...]]:
+        """What was decided, with the pass and the words."""
+        decided = [each for each in of(list(read_records(self.runner.journal)), "approval") if each["state"] != "asked"]
+        return [(each["point"], each["pass"], each["decision"], each.get("feedback")) for each in decided]
+
+    async def question(self, pilot: Any, after: ApprovalRequest | None = None) -> ApprovalRequest:
+        """Wait for the next question to be on screen and in focus; return it."""
+        desk = self.runner.desk
+
+        def asked() -> bool:
+            screen = pilot.app.screen
+            there = isinstance(screen, RunScreen) and isinstance(screen.focused, ApprovalText)
+            return there and desk.waiting not in (None, after) and screen._asking._asked is desk.waiting
+
+        await until(pilot, asked)
+        await until(pilot, lambda: bool(pilot.app.screen.query_one(ApprovalText).text))
+        assert desk.waiting is not None
+        return desk.waiting
+
+    async def end(self, pilot: Any) -> None:
+        self.runner.abort()
+        await until(pilot, lambda: self.runner.result is not None)
+
+
+def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    path = folder / "editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(path))
+
+
+@pytest.mark.parametrize(
+    ("key", "decided", "status", "passes"),
+    [
+        ("a", ("approve", None), "converged", 2),
+        ("c", ("accept", None), "accepted", 1),
+        ("ctrl+x", ("abort", None), "aborted", 1),
+        ("r", ("replay", None), None, 2),
+        ("d", ("reject", None), None, 1),
+    ],
+)
+async def test_a_pass_is_decided_by_a_key(
+    tmp_path: Path, key: str, decided: tuple[str, str | None], status: str | None, passes: int
+) -> None:
+    reviewed = Reviewed(tmp_path, "pass")
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        assert pilot.app.screen.status == "waiting for you"  # type: ignore[attr-defined]
+        await pilot.press(key)
+        if status == "aborted":
+            await pilot.press("y")
+        if status is None:
+            assert (await reviewed.question(pilot, first)).pass_number == passes
+            await reviewed.end(pilot)
+        elif key == "a":
+            await reviewed.question(pilot, first)
+            await pilot.press("a")
+        await until(pilot, lambda: reviewed.runner.result is not None)
+        await until(pilot, lambda: not pilot.app.screen.query(ApprovalPanel))
+    assert reviewed.told[0] == ("pass", 1, *decided)
+    assert reviewed.runner.result is not None
+    assert reviewed.runner.result.status == (status or "aborted")
+    if reviewed.runner.result.status != "aborted":
+        assert reviewed.runner.result.passes == passes
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+async def test_words_reach_the_planner(tmp_path: Path, point: str) -> None:
+    reviewed = Reviewed(tmp_path, point, scripted=model(refine=MENDED))
+    async with reviewed.app.run_test(size=(60, 20)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("w", *"shorter", "enter")
+        again = await reviewed.question(pilot, first)
+        await reviewed.end(pilot)
+    assert reviewed.told[0] == (point, 1, "reject", "shorter")
+    assert "a person says: shorter" in [issue["description"] for issue in again.subject["issues"]]
+    assert "shorter" in reviewed.model.asked("refine")[0].prompt
+
+
+async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) -> None:
+    reviewed = Reviewed(tmp_path, "plan")
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        panel = pilot.app.screen.query_one(ApprovalPanel)
+        assert str(panel.border_title) == "6 May this plan run?"
+        await pilot.press("r", "6", "c", "6")
+        assert reviewed.runner.desk.waiting is first
+        await pilot.press("a")
+        await until(pilot, lambda: reviewed.told[:1] == [("plan", 1, "approve", None)])
+        await reviewed.end(pilot)
+
+
+async def test_keys_in_the_first_half_second_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    reviewed = Reviewed(tmp_path, "pass")
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("r", "c", "e", "a", "d", "w", "ctrl+x")
+        await pilot.pause()
+        assert reviewed.runner.desk.waiting is first
+        await reviewed.end(pilot)
+
+
+async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> None:
+    reviewed = Reviewed(tmp_path, "pass")
+    async with reviewed.app.run_test(size=(120, 40)) as pilot:
+        first = await reviewed.question(pilot)
+        text = pilot.app.screen.query_one(ApprovalText).text
+        assert "approve: pass 2 begins; " in text
+        assert f"completeness {first.subject['convergence']['completeness_score']:.2f}" in text
+        assert "because: one cannot divide by zero" in text
+        await pilot.press("a")
+        second = await reviewed.question(pilot, first)
+        text = pilot.app.screen.query_one(ApprovalText).text
+        scores = [each.subject["convergence"]["completeness_score"] for each in (first, second)]
+        assert f"✔ completeness {scores[0]:.2f} → {scores[1]:.2f}, 0.80 is asked for" in text
+        assert "approve: the run ends with this result, converged" in text
+        assert "The sum of 5 and 10 is 15" in text
+        await pilot.press("a")
+        await until(pilot, lambda: reviewed.runner.result is not None)
+
+
+@pytest.mark.parametrize("point", ["plan", "pass"])
+async def test_an_edited_plan_takes_the_place_of_the_one_there_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None, point: str
+) -> None:
+    editor(tmp_path, monkeypatch, "sed -i 's/Divide 1 by 2/Halve 1/' \"$1\"")
+    reviewed = Reviewed(tmp_path, point, scripted=model())
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("e")
+        if point == "pass":
+            await reviewed.question(pilot, first)
+            await pilot.press("a")
+        await until(pilot, lambda: reviewed.runner.result is not None)
+    assert reviewed.runner.result is not None
+    assert reviewed.runner.result.status == "converged"
+    assert [step.description for step in reviewed.runner.result.steps] == ["Add 5 and 10", "Halve 1"]
+    ran = [each["step_id"] for each in of(list(read_records(reviewed.runner.journal)), "step")]
+    assert ran.count("s1") == 2, "what was executed and not changed did not run again"
+    assert list(tmp_path.glob("aeon-plan-*")) == []
+
+
+async def test_a_plan_with_a_mistake_is_opened_again_as_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
+) -> None:
+    editor(tmp_path, monkeypatch, "sed -i 's/step_id: s2/step_idd: s2/; s/Add 5/Sum 5/' \"$1\"")
+    reviewed = Reviewed(tmp_path, "plan", scripted=model())
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: 'unknown key "step_idd"' in pilot.app.screen.query_one(ApprovalText).text)
+        assert reviewed.runner.desk.waiting is first
+        assert len(list(tmp_path.glob("aeon-plan-*"))) == 1
+        editor(tmp_path, monkeypatch, "sed -i 's/step_idd: s2/step_id: s2/' \"$1\"")
+        await pilot.press("e")
+        await until(pilot, lambda: reviewed.runner.result is not None)
+    assert reviewed.runner.result is not None
+    assert reviewed.runner.result.steps[0].description == "Sum 5 and 10"
+
+
+async def test_a_plan_that_was_left_as_it_is_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
+) -> None:
+    editor(tmp_path, monkeypatch, "true")
+    reviewed = Reviewed(tmp_path, "plan")
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("e")
+        text = pilot.app.screen.query_one(ApprovalText)
+        await until(pilot, lambda: text.text.startswith("✖ nothing was changed, so nothing is decided\n"))
+        assert reviewed.runner.desk.waiting is first
+        await pilot.press("a")
+        await until(pilot, lambda: reviewed.runner.desk.waiting is not first)
+        await reviewed.end(pilot)
+    assert list(tmp_path.glob("aeon-plan-*")) == []
+
+
+async def test_where_no_editor_can_be_opened_the_panel_says_so(tmp_path: Path) -> None:
+    reviewed = Reviewed(tmp_path, "plan")
+    async with reviewed.app.run_test(size=(120, 40)) as pilot:
+        first = await reviewed.question(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: NO_EDITOR in pilot.app.screen.query_one(ApprovalText).text)
+        assert reviewed.runner.desk.waiting is first
+        await reviewed.end(pilot)
+
+
+async def test_a_key_behind_the_edit_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
+) -> None:
+    editor(tmp_path, monkeypatch, "true")
+    reviewed = Reviewed(tmp_path, "plan", scripted=model())
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        panel = pilot.app.screen.query_one(ApprovalPanel)
+        panel.action_edit()
+        panel.action_answer("abort")
+        await until(pilot, lambda: pilot.app.screen.query_one(ApprovalText).text.startswith("✖ nothing was changed"))
+        await pilot.pause()
+        assert reviewed.runner.desk.waiting is first
+        assert reviewed.told == []
+        await reviewed.end(pilot)
+
+
+async def test_a_pass_is_shown_when_the_screen_has_read_what_it_is_about(tmp_path: Path) -> None:
+    desk = Desk()
+    desk._waiting = ApprovalRequest(point="pass", pass_number=1, subject={}, digest="d")
+    app = AeonApp(tmp_path)
+    async with app.run_test():
+        asking, home = Asking(app.screen, desk), app.screen.children[0]
+        show: Callable[[RunView], None] = lambda view: asking.show(view, before=home, home=home)  # noqa: E731
+        show(RunView())
+        assert not asking.waits
+        show(RunView(asked="pass"))
+        assert asking.waits

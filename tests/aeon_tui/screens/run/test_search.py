@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from aeon_core.journal.search import Match
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run.search import SearchScreen
+from aeon_tui.sources import record_search
+from aeon_tui.sources.live import JournalFeed
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.match_list import MatchList, RecordText, record_blocks
+from tests.aeon_tui.recordings import Recording, finished_run
+
+
+class Searching:
+    """A search screen on a run's screen."""
+
+    def __init__(self, screen: SearchScreen, pilot: Pilot[None]) -> None:
+        self.screen, self.pilot = screen, pilot
+        self.list, self.record = screen.query_one(MatchList), screen.query_one(RecordText)
+
+    @property
+    def said(self) -> str:
+        return str(self.screen.query_one("#found", Static).content)
+
+    @property
+    def lines(self) -> list[str]:
+        return ["".join(text for text, _ in self.list.pieces(place, 78)) for place in range(self.list.line_count)]
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        for _ in range(500):
+            await self.pilot.pause(0.01)
+            if done():
+                return
+        raise AssertionError((self.said, self.record.text))
+
+    async def search(self, text: str) -> None:
+        await self.pilot.press("slash")
+        self.screen.query_one(FilterLine).value = text
+        await self.pilot.press("enter")
+        await self.until(lambda: "searching" not in self.said)
+
+
+@asynccontextmanager
+async def searching(folder: Path, run: Recording, extra: bytes = b"") -> AsyncIterator[Searching]:
+    path = folder / "r1.jsonl"
+    path.write_bytes("".join(f"{json.dumps(record)}\n" for record in run.records).encode() + extra)
+    app = AeonApp(folder)
+    app.first_screen = RunScreen(JournalFeed(path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("slash")
+        await pilot.pause()
+        assert isinstance(app.screen, SearchScreen)
+        yield Searching(app.screen, pilot)
+
+
+async def test_records_that_hold_a_text_are_listed_with_it_in_sight(tmp_path: Path) -> None:
+    async with searching(tmp_path, finished_run()) as on:
+        await on.search("REPEAT the sum")
+        assert on.said == f"{len(on.lines)} records hold it"
+        assert all("repeat the sum" in line for line in on.lines)
+        assert on.lines[0].split()[1] == "plan"
+        assert on.screen.focused is on.list
+        await on.search("not to be found")
+        assert (on.said, on.lines) == ("no record holds it", [])
+
+
+async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
+    run = Recording()
+    for number in range(3):
+        run.step(f"s{number}", "complete", output={"text": "x\n" * 40 + f"needle {number}"})
+    async with searching(tmp_path, run) as on:
+        await on.search("needle")
+        await on.pilot.press("enter")
+        await on.until(lambda: "needle 0" in on.record.text)
+        assert on.record.border_title is not None
+        assert str(on.record.border_title).strip() == "step · seq 2"
+        at = on.record.scroll_offset.y
+        assert any("needle 0" in line for _, line in on.record._lines[at : at + on.record.size.height])
+        await on.pilot.press("n")
+        await on.until(lambda: "needle 1" in on.record.text)
+        await on.pilot.press("n", "n", "N")
+        await on.until(lambda: "needle 1" in on.record.text)
+        await on.pilot.press("escape")
+        assert not on.screen.has_class("-opened")
+        await on.pilot.press("escape")
+        await on.pilot.pause()
+        assert isinstance(on.pilot.app.screen, RunScreen)
+
+
+async def test_a_damaged_line_is_shown_as_it_stands(tmp_path: Path) -> None:
+    async with searching(tmp_path, finished_run(), b'{"needle": \x1b[31m broken\n') as on:
+        await on.search("needle")
+        assert "damaged" in on.lines[0]
+        await on.pilot.press("enter")
+        await on.until(lambda: "broken" in on.record.text)
+        assert "\\x1b[31m" in on.record.text
+        assert on.record.text.startswith("✖ broken (")
+
+
+async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def slowly(path: Path, text: str, *, cancelled: Callable[[], bool]) -> Iterator[Match]:
+        yield Match(0, None, 0, "step", "needle")
+        while not cancelled():
+            go_on.wait(0.01)
+
+    monkeypatch.setattr(record_search, "search_journal", slowly)
+    async with searching(tmp_path, finished_run()) as on:
+        on.screen.query_one(FilterLine).value = "needle"
+        await on.pilot.press("enter")
+        await on.until(lambda: on.said == "searching … 1 found · escape cancels")
+        await on.pilot.press("down", "escape")
+        await on.until(lambda: on.said == "1 record holds it so far; the search was cancelled")
+        assert isinstance(on.pilot.app.screen, SearchScreen)
+        assert len(on.lines) == 1
+
+
+async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_search, "MOST", 3)
+    monkeypatch.setattr("aeon_tui.screens.run.search.MOST", 3)
+    async with searching(tmp_path, finished_run()) as on:
+        await on.search("s")
+        assert (on.said, len(on.lines)) == ("the first 3 records that hold it", 3)
+
+
+async def test_a_journal_that_is_gone_is_said(tmp_path: Path) -> None:
+    async with searching(tmp_path, finished_run()) as on:
+        (tmp_path / "r1.jsonl").unlink()
+        await on.search("sum")
+        assert "does not exist" in on.said
+
+
+def test_a_record_is_its_fields_without_the_envelope() -> None:
+    record: dict[str, Any] = {
+        "v": 1,
+        "seq": 3,
+        "ts": "now",
+        "run": "r",
+        "type": "t",
+        "a": 1,
+        "b": "x\ny",
+        "c": {"d": 2},
+    }
+    assert record_blocks(record) == [
+        ("muted", "now · r"),
+        ("", "a: 1"),
+        ("accent", "b"),
+        ("", "x\ny"),
+        ("accent", "c"),
+        ("", '{\n  "d": 2\n}'),
+    ]

@@ -1,0 +1,347 @@
+"""Time travel in the run's screen: by keys and by mouse, in past runs and in those that go on meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_core.journal.view.model import RunView, fold
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_widgets.convergence import ConvergencePane, convergence_parts
+from aeon_widgets.issues import IssuesPane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
+from aeon_widgets.pass_line import PassLine, Place
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.position_line import PositionLine
+from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.scrubber import Scrubber
+from aeon_widgets.step_pane import StepPane, StepText
+from aeon_widgets.verdict_text import Verdict
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.passes import converged_run
+from tests.aeon_tui.recordings import START
+
+
+class Traveller:
+    """A run's screen whose journal holds all records; the screen has some of them."""
+
+    def __init__(self, app: AeonApp, screen: RunScreen, feed: ListFeed, pilot: Pilot[None]) -> None:
+        self.app, self.screen, self.feed, self.pilot = app, screen, feed, pilot
+
+    async def settle(self) -> None:
+        await self.pilot.pause()
+        await self.app.workers.wait_for_complete()
+        self.screen.tick()
+        await self.pilot.pause()
+        await self.app.workers.wait_for_complete()
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    @property
+    def seq(self) -> int | None:
+        """The record that is shown, None where it is now."""
+        moment = self.screen.travel.moment
+        return moment.seq if moment is not None else None
+
+    @property
+    def line(self) -> str:
+        line = self.screen.query_one(PositionLine)
+        return line.render().plain if line.display else ""
+
+    @property
+    def text(self) -> str:
+        return self.screen.query_one(StepText).text
+
+
+@asynccontextmanager
+async def travelling(
+    path: Path, records: list[dict[str, Any]], *, had: int | None = None, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[Traveller]:
+    """Open the screen on a journal of these records; where `had` is given, the run goes on after so many of them."""
+    write(path, records[:had])
+    app, feed = AeonApp(path.parent), ListFeed(records[:had], live=had is not None)
+    feed.journal = path
+    screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    app.first_screen = screen
+    async with app.run_test(size=size) as pilot:
+        traveller = Traveller(app, screen, feed, pilot)
+        await traveller.settle()
+        yield traveller
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> None:
+    with path.open("a") as file:
+        file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+
+
+def seqs(records: list[dict[str, Any]], kind: str) -> list[int]:
+    return [record["seq"] for record in records if record["type"] == kind]
+
+
+RECORDS = converged_run().records
+FIRST_END, SECOND_END = seqs(RECORDS, "pass")
+LAST = RECORDS[-1]["seq"]
+
+
+def then(seq: int) -> RunView:
+    return fold(RECORDS[: seq + 1])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "20261120-093000-a1b2c3.jsonl"
+
+
+async def test_passes_and_records_are_gone_through_by_keys(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        assert (run.seq, run.line) == (None, "")
+        walk = []
+        for key in ("[", "[", "]", "{", "{", "}", "[", "[", "[", "]"):
+            await run.press(key)
+            walk.append(run.seq)
+        first, second = FIRST_END, SECOND_END
+        assert walk == [second, first, second, second - 1, second - 2, second - 1, first, 0, 0, first]
+        await run.press("]", "]")
+        assert (run.seq, run.line) == (None, ""), "behind the last pass it is now"
+
+
+@pytest.mark.parametrize("key", ["escape", "end", "f"])
+async def test_every_way_back_leads_to_now(path: Path, key: str) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "[", key)
+        assert run.seq is None
+        assert run.screen.shown_view is run.screen.view
+        assert run.app.screen is run.screen, "only the next Escape leads to the list of runs"
+
+
+async def test_end_scrolls_where_there_is_text_to_scroll(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "[", "3", "end")
+        assert run.seq == FIRST_END
+        assert run.screen.query_one(LogPane).following
+        await run.press("1", "end")
+        assert run.seq is None
+
+
+async def test_every_pane_shows_the_moment(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        for seq in range(3, LAST, 4):
+            run.screen.show_moment(seq)
+            await run.settle()
+            view, screen = then(seq), run.screen
+            assert list(screen.query_one(PlanTree)._view.steps) == list(view.steps)
+            assert [step.status for step in screen.shown_view.steps.values()] == [
+                step.status for step in view.steps.values()
+            ]
+            assert screen.query_one(ConvergencePane).text.split() == _words(convergence_parts(view))
+            assert screen.query_one(IssuesPane).pane_title.startswith(f"Issues {len(view.issues)}")
+            assert screen.query_one(Outcome).display == bool(view.result or view.follow_up_questions)
+            assert screen.query_one(LogPane)._log == view.log
+            assert screen.query_one(RepairsPane).line_count == len(view.repairs)
+            header = screen.query_one(RunHeader).render().plain
+            assert header.split("\n")[1].endswith(f"{seq // 60:02d}:{seq % 60:02d}"), "the time is that of the record"
+            assert f"record {seq} of {LAST}" in run.line
+
+
+def _words(parts: Any) -> list[str]:
+    blocks = [block for part in parts for block in (part.blocks if isinstance(part, Verdict) else [part])]
+    return " ".join(text for _, text in blocks).split()
+
+
+async def test_the_mark_says_which_moment_it_is_and_how_to_return(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "[")
+        time = START.astimezone() + timedelta(seconds=FIRST_END)
+        told = f"◀ PAST MOMENT · pass 1 · record {FIRST_END} of {LAST} · {time:%H:%M:%S} · Esc or End returns to now"
+        ways = "[ ] passes · { } records"
+        assert run.line == told.replace("Esc or", f"{ways} · Esc or")
+        assert await run.pilot.click(PositionLine)
+        await run.settle()
+        assert (run.seq, run.line) == (None, "")
+
+
+async def test_a_click_on_the_timeline_goes_to_that_pass_or_phase(path: Path) -> None:
+    phases = {
+        (each["pass"], each["phase"]): each["seq"]
+        for each in RECORDS
+        if each["type"] == "phase" and each["state"] == "finished"
+    }
+    async with travelling(path, RECORDS, size=(200, 50)) as run:
+        line, left, clicked = run.screen.query_one(PassLine), 0, []
+        for part in line._parts():
+            if part.place is not None and part.place not in clicked:
+                await run.press("escape") if run.seq is not None else None
+                await run.pilot.click(PassLine, offset=(left + 1, 0))
+                await run.settle()
+                place = part.place
+                expected = phases[place] if place.phase else (FIRST_END, SECOND_END)[place.pass_number - 1]
+                assert run.seq == expected, place
+                clicked.append(place)
+            left += len(part.text)
+        assert Place(1, "execute") in clicked
+        assert Place(2) in clicked
+
+
+async def test_the_timeline_shows_all_passes_and_where_one_is(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "[")
+        parts = run.screen.query_one(PassLine)._parts()
+        marked = [part.text for part in parts if part.text.startswith("◆")]
+        assert len(marked) == 1
+        assert {part.place.pass_number for part in parts if part.place} == {1, 2}
+
+
+async def test_the_scrubber_is_clicked_and_dragged(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        scrubber = run.screen.query_one(Scrubber)
+        assert (scrubber.region.right, scrubber.share) == (120, 1.0)
+        await run.pilot.click(Scrubber, offset=(0, 0))
+        await run.settle()
+        assert run.seq == LAST - 1
+        await run.pilot.mouse_down(Scrubber, offset=(1, 0))
+        await run.settle()
+        assert (run.seq, scrubber.share) == (0, 0.0)
+        await run.pilot.hover(Scrubber, offset=(12, 0))
+        await run.settle()
+        assert run.seq is not None
+        assert abs(run.seq - LAST * 11 / 21) <= 1
+        await run.pilot.mouse_up(Scrubber, offset=(12, 0))
+        await run.pilot.hover(Scrubber, offset=(3, 0))
+        await run.settle()
+        assert abs(run.seq - LAST * 11 / 21) <= 1, "the button is up"
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_a_narrow_screen_has_no_scrubber_and_says_the_most_important(path: Path, size: tuple[int, int]) -> None:
+    async with travelling(path, RECORDS, size=size) as run:
+        await run.press("[", "[")
+        assert not run.screen.query_one(Scrubber).region
+        assert len(run.line) <= size[0] - 2
+        assert run.line.startswith("◀ PAST MOMENT · pass 1")
+        assert run.line.endswith("Esc: now")
+
+
+async def test_a_run_goes_on_behind_a_past_moment(path: Path) -> None:
+    async with travelling(path, RECORDS, had=FIRST_END + 3) as run:
+        await run.press("[")
+        assert run.seq == FIRST_END
+        shown = run.screen.query_one(PlanTree)._view
+        write(path, RECORDS[FIRST_END + 3 :])
+        run.feed.waiting += RECORDS[FIRST_END + 3 :]
+        await run.settle()
+        assert run.seq == FIRST_END
+        assert run.screen.query_one(PlanTree)._view is shown, "nothing moves under the reader"
+        assert run.screen.view == fold(RECORDS), "and nothing is lost"
+        assert f"record {FIRST_END} of {LAST}" in run.line
+        await run.press("]")
+        assert run.seq == SECOND_END
+        await run.press("escape")
+        assert run.screen.query_one(PlanTree)._view is run.screen.view
+
+
+async def test_space_stays_where_it_is_and_space_goes_on(path: Path) -> None:
+    had = FIRST_END + 3
+    async with travelling(path, RECORDS, had=had) as run:
+        await run.press("space")
+        assert run.seq == had - 1
+        assert run.line.startswith("‖ PAUSED · ")
+        assert "0 records since · [ ] passes · { } records · space goes on" in run.line
+        write(path, RECORDS[had : had + 5])
+        run.feed.waiting += RECORDS[had : had + 5]
+        await run.settle()
+        assert run.seq == had - 1
+        assert "5 records since" in run.line
+        await run.press("space")
+        assert (run.seq, run.screen.shown_view.last_seq) == (None, had + 4)
+
+
+async def test_keys_pressed_while_a_moment_is_made_add_up(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        for _ in range(12):
+            run.screen.action_record_moment(-1)
+        await run.settle()
+        assert run.seq == LAST - 12
+
+
+async def test_a_run_without_a_journal_has_no_past(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        run.feed.journal = None
+        await run.press("[", "{", "space", "D")
+        assert (run.seq, run.line) == (None, "")
+
+
+async def test_a_past_that_cannot_be_read_says_why_and_changes_nothing(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        path.unlink()
+        await run.press("[")
+        assert (run.seq, run.line) == (None, "")
+        assert [f"{path}" in note.message for note in run.app._notifications] == [True]
+
+
+async def test_what_a_step_left_in_the_journal_is_read_for_its_moment(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "1", "g", "p")
+        assert run.screen.query_one(StepPane).tab == 1
+        assert "Aeon profile" in run.text
+        assert "Being read" not in run.text
+
+
+async def test_two_passes_are_compared_and_others_chosen(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("D")
+        assert run.screen.query_one(StepPane).tab == 4
+        assert run.text.startswith("━━ Plan · end of pass 1 → end of pass 2")
+        await run.press("(")
+        assert run.text.startswith("━━ Plan · the first plan → end of pass 2")
+        await run.press("<")
+        assert run.text.startswith("━━ Plan · the first plan → end of pass 1")
+        refined = [each for each in RECORDS if each["type"] == "refinement" and each["pass"] == 1 and each["accepted"]]
+        assert refined
+        assert all(each["action"]["reason"] in " ".join(run.text.split()) for each in refined)
+        await run.press("D")
+        assert not run.text.startswith("━━ Plan")
+        await run.press("D", "c")
+        assert not run.text.startswith("━━ Plan"), "c is for the step's own changes"
+
+
+async def test_the_passes_that_are_compared_follow_the_moment(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("D", "[", "[")
+        assert run.text.startswith("━━ Plan · the first plan → end of pass 1")
+        await run.press("escape")
+        assert run.text.startswith("━━ Plan · end of pass 1 → end of pass 2")
+
+
+async def test_a_run_is_opened_at_a_record(path: Path) -> None:
+    async with travelling(path, RECORDS[:1], had=None) as run:
+        write(path, RECORDS[1:])
+        run.screen.show_moment(7)
+        await run.settle()
+        await run.settle()
+        assert run.seq == 7
+
+
+async def test_while_a_key_is_held_down_moments_are_shown_on_the_way(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("{")
+        shown = set()
+        for _ in range(30):
+            run.screen.action_record_moment(-1)
+            await run.pilot.pause(0.01)
+            shown.add(run.seq)
+        await run.settle()
+        assert run.seq == LAST - 31
+        assert len(shown) > 2

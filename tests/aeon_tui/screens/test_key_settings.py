@@ -1,0 +1,122 @@
+"""Keys changed on their screen: by pressing them, with a question where one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_core.config.loading import load_values
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.key_settings import KeyList, KeyRow, KeySettingsScreen, PressDialog
+from tests.aeon_tui.test_commands import until
+
+
+@pytest.fixture(autouse=True)
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+
+
+@asynccontextmanager
+async def changing(action: str) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
+    """Open the screen with an action selected."""
+    app = AeonApp(Path("runs"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
+        await until(pilot, lambda: app.screen.query_one(KeyList).rows)
+        rows = app.screen.query_one(KeyList)
+        rows.cursor = [row.id for row in rows.rows].index(action)
+        yield app, pilot
+
+
+def row_of(app: AeonApp, action: str) -> KeyRow:
+    return next(row for row in app.screen.query_one(KeyList).rows if row.id == action)
+
+
+async def give(app: AeonApp, pilot: Pilot[None], key: str) -> None:
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(app.screen, PressDialog))
+    await pilot.press(key)
+    await until(pilot, lambda: not isinstance(app.screen, PressDialog))
+
+
+async def test_a_key_is_given_by_pressing_it_and_its_own_comes_back() -> None:
+    async with changing("run.zoom") as (app, pilot):
+        await give(app, pilot, "Z")
+        await until(pilot, lambda: row_of(app, "run.zoom").keys == ("Z",))
+        assert row_of(app, "run.zoom").changed
+        await until(pilot, lambda: load_values().app.keys == {"run.zoom": "Z"})
+        await pilot.press("r")
+        await until(pilot, lambda: row_of(app, "run.zoom").keys == ("z",))
+        await until(pilot, lambda: load_values().app.keys == {})
+
+
+@pytest.mark.parametrize(("action", "own"), [("app.quit_anywhere", "ctrl+q"), ("app.quit", "q")])
+async def test_a_way_out_gets_its_own_key_back(action: str, own: str) -> None:
+    async with changing(action) as (app, pilot):
+        await give(app, pilot, "f9")
+        await until(pilot, lambda: row_of(app, action).keys == ("f9",))
+        await pilot.press("r")
+        await until(pilot, lambda: row_of(app, action).keys == (own,))
+
+
+async def test_a_key_that_is_taken_is_swapped_only_after_a_question() -> None:
+    async with changing("run.zoom") as (app, pilot):
+        await give(app, pilot, "f")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        said = " ".join(str(each.render()) for each in app.screen.query(".line"))
+        assert said == "f is Run: Follow. Swapped, that is on z."
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
+        assert app.own.keymap == {}
+        await give(app, pilot, "f")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(pilot, lambda: row_of(app, "run.zoom").keys == ("f",))
+        assert row_of(app, "run.follow").keys == ("z",)
+        await until(pilot, lambda: load_values().app.keys == {"run.zoom": "f", "run.follow": "z"})
+        await pilot.press("r")
+        await until(pilot, lambda: app._notifications)
+        assert any("reset that one first" in each.message for each in app._notifications)
+
+
+@pytest.mark.parametrize("key", ["escape", "z"])
+async def test_escape_and_the_same_key_change_nothing(key: str) -> None:
+    async with changing("run.zoom") as (app, pilot):
+        await give(app, pilot, key)
+        await pilot.pause()
+        assert (app.own.keymap, isinstance(app.screen, KeySettingsScreen)) == ({}, True)
+
+
+async def test_a_key_that_leads_out_of_everything_is_given_to_nothing() -> None:
+    async with changing("run.zoom") as (app, pilot):
+        await give(app, pilot, "ctrl+q")
+        await until(pilot, lambda: app._notifications)
+        assert "leads out of everything" in next(iter(app._notifications)).message
+        assert app.own.keymap == {}
+
+
+async def test_the_keys_of_the_screen_itself_can_be_changed() -> None:
+    async with changing("keys.reset") as (app, pilot):
+        await give(app, pilot, "x")
+        await until(pilot, lambda: row_of(app, "keys.reset").keys == ("x",))
+        await pilot.press("x")
+        await until(pilot, lambda: row_of(app, "keys.reset").keys == ("r", "delete", "backspace"))
+
+
+async def test_a_filter_finds_a_key_and_a_click_and_a_second_one_ask_for_another() -> None:
+    async with changing("app.quit") as (app, pilot):
+        await pilot.press("slash", *"ctrl+p")
+        await pilot.pause()
+        assert [row.id for row in app.screen.query_one(KeyList).rows] == ["app.palette"]
+        await pilot.click(KeyList, offset=(10, 1), times=2)
+        await until(pilot, lambda: isinstance(app.screen, PressDialog))
+        await pilot.click("PressDialog Static")
+        await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))

@@ -1,0 +1,262 @@
+"""A new run from the app: filled in, checked as it is typed, started, and never lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
+from aeon_core.errors import AeonError, UsageError
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.forms import ModelList, Problem, Tick
+from aeon_tui.screens.model_choices import model_choices
+from aeon_tui.screens.new_run import NewRunScreen, TaskArea
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.new_run_form import NewRun, new_run_of
+from tests.aeon_tui.test_commands import until
+
+FILLED = NewRun(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))
+TODAY = LoadedConfig(
+    RunConfig(model="simulated:default", tools=["files", "own.tools:TOOLS"], budget=0.5), {"model": "a file"}
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "problem"),
+    [
+        ({"task": " \n"}, "task", "describe the task"),
+        ({"model": ""}, "model", "choose one below, or type PROVIDER:NAME"),
+        ({"model": "antropic:x"}, "model", "'antropic:x' is of no known provider; did you mean 'anthropic'?"),
+        ({"model": "openai:"}, "model", "'openai:' lacks a name; write openai:NAME"),
+        ({"model": "simulated:default, openai"}, "model", "'openai' lacks a name; write openai:NAME"),
+        ({"ttl": "x"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got 'x'"),
+        ({"ttl": "-1"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got -1"),
+        ({"budget": "1 $"}, "budget", "Budget must be an amount in US dollars, 0 or more; got '1 $'"),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_field_in_one_line(changes: dict[str, Any], field: str, problem: str) -> None:
+    assert replace(FILLED, **changes).problems() == {field: problem}
+
+
+def test_what_was_filled_in_becomes_the_run() -> None:
+    form = replace(FILLED, budget="0.25", tools=("files",), single_pass=True, approve=(), task=" add 5 and 10\n")
+    work = form.work(LoadedConfig(RunConfig(timeout=7, tools=["shell"])))
+    assert work.tools is not None
+    work.tools.close()
+    config = work.config
+    assert (work.task, config.model, config.ttl, config.budget) == ("add 5 and 10", "simulated:default", 20, 0.25)
+    assert (config.tools, config.approve, config.single_pass, config.timeout) == (["files"], ["none"], True, 7)
+
+
+def test_several_models_are_used_one_after_the_other() -> None:
+    form = replace(FILLED, model="simulated:flaky, simulated:default")
+    work = form.work(LoadedConfig(RunConfig()))
+    assert work.config.models == ["simulated:flaky", "simulated:default"]
+    assert work.tools is not None
+    work.tools.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"model": "anthropic:x"}, "ANTHROPIC_API_KEY"),
+        ({"model": "simulated:nobody"}, "nobody"),
+        ({"tools": ("no.such:TOOLS",)}, "no.such"),
+        ({"criteria": "missing.yml"}, "missing.yml"),
+        ({"task": ""}, "describe the task"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_before_anything_is_started(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(AeonError, match=problem):
+        replace(FILLED, **changes).work(LoadedConfig(RunConfig()))
+
+
+def test_the_form_begins_with_what_is_configured() -> None:
+    assert new_run_of(TODAY) == NewRun(
+        model="simulated:default", ttl="50", budget="0.5", approve=("pass", "tool"), tools=("files", "own.tools:TOOLS")
+    )
+    configured = LoadedConfig(RunConfig(approve=["none"]), {"approve": "a file"})
+    assert new_run_of(configured).approve == ()
+
+
+def test_models_are_listed_with_what_makes_them_usable() -> None:
+    choices = model_choices(RunConfig(model=["anthropic:x", "simulated:flaky"]))
+    assert [(each.name, each.usable) for each in choices[:3]] == [
+        ("anthropic:x", False),
+        ("simulated:flaky", True),
+        ("simulated:default", True),
+    ]
+    assert "ANTHROPIC_API_KEY" in choices[0].step
+    steps = {each.name: each.step for each in choices}
+    assert steps["openai:"] == "set OPENAI_API_KEY, or --base-url for a local server"
+
+
+def test_a_key_makes_a_provider_one_to_type_a_name_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "s" + "k-x")
+    first = model_choices(RunConfig())[0]
+    assert (first.name, first.usable) == ("openai:", True)
+    assert "sk-x" not in first.about
+
+
+@asynccontextmanager
+async def filling_in(
+    tmp_path: Path, today: LoadedConfig = TODAY, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
+    app = AeonApp(tmp_path / "runs", today=lambda: today)
+    async with app.run_test(size=size) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
+        await until(pilot, lambda: app.screen.query_one(ModelList).line_count)
+        yield app, pilot
+        for runner in app.runners:
+            runner.abort()
+            runner.wait(20)
+
+
+def problem(app: AeonApp, field: str) -> str:
+    return str(app.screen.query_one(f"#problem-{field}", Problem).render())
+
+
+async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
+    plain = LoadedConfig(RunConfig(model="simulated:default"))
+    async with filling_in(tmp_path, plain) as (app, pilot):
+        await pilot.press(*"add 5 and 10", "f5")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert app.runner is not None
+        assert app.runner.work.task == "add 5 and 10"
+        assert app.runner.work.config.approve == ["pass", "tool"]
+        assert app.actions.draft is None
+        assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
+
+
+async def test_a_model_is_chosen_with_the_mouse(tmp_path: Path) -> None:
+    async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
+        models = app.screen.query_one(ModelList)
+        names = [str(line.name) for line in models.choices]
+        await pilot.click(ModelList, offset=(6, names.index("simulated:default")), times=2)
+        await pilot.pause()
+        assert app.screen.query_one("#model", Input).value == "simulated:default"
+
+
+async def test_a_model_that_cannot_be_used_says_what_would_make_it_so(tmp_path: Path) -> None:
+    async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
+        models = app.screen.query_one(ModelList)
+        models.focus()
+        models.cursor = [line.name for line in models.choices].index("anthropic:")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert problem(app, "model") == "✖ anthropic: is not usable: set ANTHROPIC_API_KEY"
+        assert app.screen.query_one("#model", Input).value == ""
+
+
+async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_there(tmp_path: Path) -> None:
+    async with filling_in(tmp_path, size=(80, 40)) as (app, pilot):
+        app.screen.query_one("#ttl", Input).focus()
+        await pilot.press("x")
+        await pilot.pause()
+        assert problem(app, "ttl") == "✖ TTL must be a whole number of cycles, 0 or more; got '50x'"
+        await pilot.press("backspace")
+        await pilot.pause()
+        assert problem(app, "ttl") == ""
+        await pilot.press("f5")
+        await pilot.pause()
+        assert problem(app, "task") == "✖ describe the task"
+        assert isinstance(app.focused, TaskArea)
+        assert app.runners == []
+
+
+async def test_what_only_starting_finds_out_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        await pilot.press(*"pay", "f5")
+        await until(pilot, lambda: "own.tools" in str(app.screen.query_one("#said").render()))
+        assert app.runners == []
+        assert app.screen.query_one(TaskArea).text == "pay"
+
+
+async def test_what_starting_finds_out_is_said_after_the_form_was_left_too(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, NewRunScreen)
+        await pilot.press(*"pay", "escape", "escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        await until(pilot, lambda: not screen.is_attached)
+        screen._started("no such \x1b model")
+        await until(pilot, lambda: [note.message for note in app._notifications] == [r"no such \x1b model"])
+
+
+async def test_an_unreadable_configuration_is_said_in_place_of_models(tmp_path: Path) -> None:
+    def unreadable() -> LoadedConfig:
+        raise AeonError("the config file cannot be read")
+
+    app = AeonApp(tmp_path, today=unreadable)
+    app.first_screen = NewRunScreen()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "cannot be read" in str(app.screen.query_one("#said").render()))
+        assert app.screen.query_one(ModelList).where_empty == ("no model could be looked for",)
+
+
+async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        await pilot.press(*"pay", "escape")
+        await pilot.pause()
+        assert isinstance(app.screen, NewRunScreen)
+        assert "Press esc again" in str(app.screen.query_one("#said").render())
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
+        await until(pilot, lambda: app.screen.query_one(TaskArea).text == "pay")
+        await until(pilot, lambda: app.screen.query_one("#budget", Input).value == "0.5")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+
+
+async def test_an_untouched_form_is_left_at_once_and_q_never_quits_from_it(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        app.screen.query_one("#ask-plan", Tick).focus()
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        assert app.is_running
+
+
+async def test_ticks_are_told_by_their_sign_and_toggled_by_space(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        tick = app.screen.query_one("#ask-plan", Tick)
+        tick.focus()
+        assert "✔" not in str(tick.render())
+        await pilot.press("space")
+        assert "✔" in str(tick.render())
+        assert isinstance(app.screen, NewRunScreen)
+        assert app.screen.form.approve == ("plan", "pass", "tool")
+        assert app.screen.form.tools == ("files", "own.tools:TOOLS")
+
+
+async def test_while_a_run_goes_on_it_is_said_and_the_form_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        monkeypatch.setattr(type(app.actions), "busy", lambda _: "The run r1 goes on in this app")
+        await pilot.press(*"pay", "f5")
+        await until(pilot, lambda: "The run r1 goes on" in str(app.screen.query_one("#said").render()))
+        assert isinstance(app.screen, NewRunScreen)
+
+
+async def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    def broken() -> LoadedConfig:
+        raise UsageError("the config file 'x' is no YAML")
+
+    app = AeonApp(tmp_path / "runs", today=broken)
+    async with app.run_test() as pilot:
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
+        await until(pilot, lambda: "is no YAML" in str(app.screen.query_one("#said").render()))

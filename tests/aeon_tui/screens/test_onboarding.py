@@ -1,0 +1,86 @@
+"""An app without runs says so, offers the demo and a new run, and what makes a model usable."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import RunConfig
+from aeon_core.errors import UsageError
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.new_run import NewRunScreen
+from aeon_tui.screens.onboarding import FirstStart
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
+from tests.aeon_tui.test_commands import until
+
+
+@asynccontextmanager
+async def first(tmp_path: Path, config: RunConfig | None = None) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
+    app = AeonApp(tmp_path / "runs", today=lambda: LoadedConfig(config or RunConfig()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.screen.query("FirstStart #welcome"))
+        await until(pilot, lambda: app.focused is not None)
+        yield app, pilot
+        for runner in app.runners:
+            runner.abort()
+            runner.wait(20)
+
+
+def models(app: AeonApp) -> str:
+    return "".join(str(shown.render()) for shown in app.screen.query("#models").results(Static))
+
+
+async def test_enter_starts_the_demo(tmp_path: Path) -> None:
+    async with first(tmp_path) as (app, pilot):
+        assert "No runs yet." in str(app.screen.query_one("#welcome", Static).render())
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert app.runner is not None
+        assert (app.runner.work.task, app.runner.work.config.model) == (DEMO_TASK, DEMO_MODEL)
+        assert app.runner.work.config.approve == ["pass", "tool"]
+        assert app.runner.work.guide.startswith("Simulated model, no key.")
+
+
+@pytest.mark.parametrize(("button", "screen"), [("#start-demo", RunScreen), ("#start-new", NewRunScreen)])
+async def test_both_are_a_click_away(tmp_path: Path, button: str, screen: type) -> None:
+    async with first(tmp_path) as (app, pilot):
+        await pilot.pause()
+        await pilot.click(button)
+        await until(pilot, lambda: isinstance(app.screen, screen))
+
+
+async def test_n_asks_for_a_task(tmp_path: Path) -> None:
+    async with first(tmp_path) as (app, pilot):
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
+
+
+async def test_without_a_model_each_provider_has_the_step_that_makes_it_usable(tmp_path: Path) -> None:
+    async with first(tmp_path) as (app, pilot):
+        await until(pilot, lambda: models(app))
+        assert "No model is configured. Name one with AEON_MODEL or in the settings (,)" in models(app)
+        assert "✖ anthropic    no key\n  → set ANTHROPIC_API_KEY" in models(app)
+        assert "simulated:" not in models(app)
+
+
+async def test_a_configured_model_is_said(tmp_path: Path) -> None:
+    async with first(tmp_path, RunConfig(model="simulated:default")) as (app, pilot):
+        await until(pilot, lambda: models(app))
+        assert models(app).startswith("Your model\n✔ simulated:default configured")
+
+
+async def test_a_configuration_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    def broken() -> LoadedConfig:
+        raise UsageError("the config file 'x' is no YAML")
+
+    app = AeonApp(tmp_path / "runs", today=broken)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.screen.query(FirstStart) and models(app))
+        assert models(app) == "✖ the config file 'x' is no YAML"

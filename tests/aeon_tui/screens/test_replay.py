@@ -1,0 +1,159 @@
+"""The replay of a past run in the app: it is marked as one, and its keys are a player's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from aeon_core.effects.difference import Difference
+from aeon_core.runs.replay import Replay
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.replay import ReplayScreen
+from aeon_tui.sources.replay import Check, ReplayFeed
+from aeon_widgets.run_header import RunHeader
+from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.passes import converged_run
+from tests.aeon_tui.recordings import Recording, finished_run
+
+Compare = Callable[..., bool]
+SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
+
+
+class Player:
+    """The replay of a run on a screen, on a clock of the test's."""
+
+    def __init__(self, run: Recording, speed: float = 1.0, check: Check | None = None) -> None:
+        self.now = 0.0
+        self.feed = ReplayFeed(Path("r.jsonl"), speed, lambda: self.now, ListFeed(run.records))
+        self.app = AeonApp(Path("runs"))
+        self.screen = ReplayScreen(self.feed, check)
+        self.app.first_screen = self.screen
+
+    def after(self, seconds: float) -> int:
+        """Let time pass; return the seq of the record that is shown last."""
+        self.now += seconds
+        self.screen.tick()
+        return self.screen.view.last_seq
+
+    @property
+    def header(self) -> str:
+        return self.screen.query_one(RunHeader).render().plain
+
+
+@asynccontextmanager
+async def playing(player: Player) -> AsyncIterator[Pilot[None]]:
+    async with player.app.run_test(size=(80, 24)) as pilot:
+        yield pilot
+
+
+async def test_a_replay_says_what_it_is_and_how_fast() -> None:
+    player = Player(finished_run(), speed=10.0)
+    async with playing(player):
+        player.after(0)
+        first, second = player.header.split("\n")
+        assert first.endswith("▶ replaying")
+        assert "REPLAY 10x of a past run" in second
+
+
+async def test_keys_pause_and_step_and_change_the_speed() -> None:
+    player = Player(finished_run())
+    async with playing(player) as pilot:
+        assert player.after(0) == 0
+        assert player.after(2) == 2
+        await pilot.press("space")
+        assert player.after(60) == 2
+        assert "‖ paused" in player.header
+        await pilot.press("full_stop", "full_stop")
+        assert player.after(0) == 4
+        await pilot.press("plus", "greater_than_sign")
+        player.after(0)
+        assert "REPLAY 5x of a past run" in player.header
+        await pilot.press("space")
+        assert player.after(1) == 9
+        await pilot.press("minus", "less_than_sign")
+        assert player.feed.speed == 1.0
+
+
+async def test_end_jumps_to_the_end_and_the_keys_are_the_panes_again() -> None:
+    player = Player(finished_run())
+    async with playing(player) as pilot:
+        player.after(0)
+        assert player.screen.chosen_run is None
+        await pilot.press("end")
+        assert player.after(0) == finished_run().records[-1]["seq"]
+        assert player.screen.status == "completed"
+        assert "REPLAY max of a past run" in player.header
+        assert player.screen.chosen_run == Path("r.jsonl")
+        assert player.screen.check_action("jump_to_end", ()) is False
+        await pilot.press("space")
+        assert not player.feed.paused
+
+
+async def test_a_recorded_run_without_an_end_is_interrupted_at_its_end() -> None:
+    run = finished_run()
+    del run.records[-1]
+    player = Player(run)
+    async with playing(player) as pilot:
+        await pilot.press("end")
+        player.after(0)
+        assert player.screen.status == "interrupted"
+
+
+async def test_what_is_typed_into_a_field_is_no_key_of_the_player() -> None:
+    player = Player(finished_run())
+    async with playing(player) as pilot:
+        field = Input()
+        await player.screen.mount(field)
+        field.focus()
+        await pilot.pause()
+        await pilot.press("a", "space", "plus")
+        assert field.value == "a +"
+        assert (player.feed.paused, player.feed.speed) == (False, 1.0)
+
+
+@dataclass
+class Differs:
+    """A check that finds a difference in a text that is meant to be markup."""
+
+    difference = Difference(7, "step · s1 · output", '"[b]15[/b]"', '"16"')
+
+    def __call__(self, path: Path) -> Replay:
+        return Replay(path.stem, 7, None, self.difference)
+
+
+async def test_the_first_difference_is_said_on_the_screen(tmp_path: Path) -> None:
+    journal = tmp_path / "r.jsonl"
+    journal.touch()
+    check = Check(journal, Differs())
+    assert check.wait(20)
+    player = Player(finished_run(), check=check)
+    async with playing(player) as pilot:
+        player.after(0)
+        player.after(0)
+        await pilot.pause()
+        (said,) = [each.message for each in player.app._notifications]
+        assert said == (
+            'Aeon does something else today: record 7 differs · step · s1 · output · recorded "[b]15[/b]" · now "16"'
+        )
+        assert "REPLAY 1x · differs from 7 on" in player.header
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_replay_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+    player = Player(converged_run(), speed=10.0)
+
+    async def play(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        for _ in range(60):
+            player.after(0.1)
+        await pilot.press("space")
+        player.after(0)
+        await pilot.pause()
+
+    assert snap_compare(player.app, terminal_size=size, run_before=play)

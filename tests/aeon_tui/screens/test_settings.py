@@ -1,0 +1,293 @@
+"""Settings: every value with its source, nothing secret, and the files that hold them in the person's editor."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from aeon_core import Orchestrator
+from aeon_core.config.app_settings import APP_KEYS, AppSettings
+from aeon_core.config.loading import LoadedConfig, read_config_file
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.values import KEYS
+from aeon_core.journal.labels import label_run
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.key_settings import KeySettingsScreen
+from aeon_tui.screens.keys import KeysScreen
+from aeon_tui.screens.settings import SettingsList, SettingsScreen
+from aeon_tui.screens.settings_text import MEANINGS, matching, settings_of
+from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.text_view import TextView
+from tests.aeon_core.kernel.test_passes import TASK
+from tests.aeon_core.kernel.test_passes import model as scripted_model
+from tests.aeon_tui.test_commands import until
+
+
+def secret() -> str:
+    return "s" + "k-ant-" + "x7" * 20
+
+
+def test_every_key_has_a_meaning_and_is_listed_once_in_order() -> None:
+    assert tuple(MEANINGS) == (*KEYS, *APP_KEYS, "trust")
+    settings = settings_of(LoadedConfig(RunConfig()))
+    assert tuple(each.key for each in settings) == (*KEYS, *APP_KEYS, "trust")
+    assert all(each.meaning and each.expected and each.how and each.value for each in settings)
+    assert {each.source for each in settings} == {"default", "working directory"}
+    assert not any(each.is_set for each in settings)
+
+
+def test_values_stand_with_where_they_came_from() -> None:
+    config = RunConfig(ttl=9, tools=["files", "shell"], budget=0.5, prices={"x:y": {"input": 1, "output": 2}})
+    home = str(Path.home())
+    sources = {
+        "ttl": "the option --ttl",
+        "budget": f"the file '{home}/.config/aeon/config.yml'",
+        "tools": "the environment variable AEON_TOOLS",
+    }
+    app = AppSettings("aeon-light", {"run.zoom": "Z"}, {"theme": "the environment variable AEON_THEME"})
+    found = {each.key: (each.value, each.source) for each in settings_of(LoadedConfig(config, sources, [], app))}
+    assert found["ttl"] == ("9", "--ttl")
+    assert found["budget"] == ("0.5", "~/.config/aeon/config.yml")
+    assert found["tools"] == ("files, shell", "AEON_TOOLS")
+    assert found["approve"] == ("pass, tool (none without a screen)", "default")
+    assert found["theme"] == ("aeon-light", "AEON_THEME")
+    assert found["keys"][0] == '{"run.zoom": "Z"}'
+    assert found["model"] == ("–", "default")
+    assert '"input": 1' in found["prices"][0]
+
+
+def test_no_secret_is_shown() -> None:
+    servers = {
+        "one": {"command": "server", "env": {"TOKEN": secret(), "PLAIN": "hidden as well"}},
+        "two": {"url": "https://x.example/mcp", "headers": {"Authorization": f"Bearer {secret()}"}},
+    }
+    config = RunConfig(mcp_servers=servers, base_url="https://ann:" + "hunter2hunter2" + "@host/v1")
+    shown = " ".join(each.value for each in settings_of(LoadedConfig(config)))
+    assert not [each for each in (secret(), "hidden as well", "hunter2") if each in shown]
+    assert "TOKEN" in shown
+    assert "Authorization" in shown
+    assert "https://x.example/mcp" in shown
+
+
+def test_words_are_looked_for_everywhere() -> None:
+    settings = settings_of(LoadedConfig(RunConfig()))
+    assert [each.key for each in matching(settings, "budget DOLLARS")] == ["budget", "budget_warning"]
+    assert matching(settings, "nothing like it") == []
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's configuration file; the app runs in a project, and an editor can be opened."""
+    project = tmp_path / "project"
+    (project / ".aeon").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
+    return tmp_path / "xdg-config" / "aeon" / "config.yml"
+
+
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *texts: str) -> Path:
+    """Let an editor leave these texts, one each time; return the file that counts how often it was opened."""
+    script, times = tmp_path / "editor.sh", tmp_path / "times"
+    for number, text in enumerate(texts):
+        (tmp_path / f"text{number}").write_text(text)
+    script.write_text(f'#!/bin/sh\nn=$(cat {times} 2>/dev/null | wc -l)\ncp {tmp_path}/text$n "$1"\necho >> {times}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+    return times
+
+
+@asynccontextmanager
+async def open_settings() -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
+    app = AeonApp(Path("runs"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.press("comma")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await until(pilot, lambda: app.screen.query_one(SettingsList).rows or "✖" in explained(app))
+        yield app, pilot
+
+
+def explained(app: AeonApp) -> str:
+    return app.screen_stack[-1].query_one(TextView).text
+
+
+def value_of(app: AeonApp, key: str) -> str:
+    return next(each.value for each in app.screen.query_one(SettingsList).rows if each.key == key)
+
+
+async def test_a_setting_is_explained_where_the_cursor_is(own: Path) -> None:
+    async with open_settings() as (app, pilot):
+        await pilot.press("j", "j")
+        await pilot.pause()
+        assert explained(app).startswith("ttl\nThe most cycles a run may use.")
+        assert "AEON_TTL" in explained(app)
+
+
+def agreement(app: AeonApp) -> str:
+    shown = app.screen_stack[-1].query_one("#agreement", Static)
+    return str(shown.content) if shown.display else ""
+
+
+async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: Path) -> None:
+    folder = Path("runs")
+    named = dict.fromkeys(("one", "two"), "scripted:test") | {"three": "scripted:[b]other[/b]"}
+    for name, model in named.items():
+        scripted = scripted_model()
+        scripted.model = model
+        Orchestrator(scripted, config=RunConfig(durability="off"), journal=folder / f"{name}.jsonl").run(TASK)
+    async with open_settings() as (app, pilot):
+        await app.workers.wait_for_complete()
+        assert agreement(app) == ""
+        for name, verdict in (("one", "good"), ("two", "bad"), ("three", "good")):
+            label_run(folder / f"{name}.jsonl", verdict)  # type: ignore[arg-type]
+        await pilot.press("escape", "comma")
+        await until(pilot, lambda: agreement(app))
+        assert agreement(app) == (
+            "scripted:test as judge agreed with you in 1 of 2 results\n"
+            "scripted:[b]other[/b] as judge agreed with you in 1 of 1 result"
+        )
+
+
+async def test_settings_are_read_without_the_labels_where_runs_cannot_be_read(own: Path) -> None:
+    Path("runs").write_text("no folder")
+    async with open_settings() as (app, _):
+        await app.workers.wait_for_complete()
+        assert agreement(app) == ""
+        assert value_of(app, "ttl") == "50"
+
+
+async def test_a_filter_narrows_and_escape_gives_all_back_and_then_goes_back(own: Path) -> None:
+    async with open_settings() as (app, pilot):
+        await pilot.press("slash", *"cycles")
+        await pilot.pause()
+        assert [each.key for each in app.screen.query_one(SettingsList).rows] == ["ttl"]
+        assert app.screen.active_bindings["enter"].binding.description == "To the list"
+        await pilot.press("x")
+        await pilot.pause()
+        assert explained(app) == "", "nothing is left to be explained"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(app.screen.query_one(SettingsList).rows) == len(MEANINGS)
+        assert not app.screen.query_one(FilterLine).display
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, SettingsScreen))
+
+
+async def test_a_file_that_is_not_there_is_made_with_a_head_and_read_again(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    async with open_settings() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, own.exists)
+        text = own.read_text()
+        assert text.startswith("# Settings of Aeon, as `key: value` lines")
+        assert read_config_file(own) == {}
+        assert stat.S_IMODE(own.stat().st_mode) == 0o600
+        editor(tmp_path, monkeypatch, "ttl: 7\n")
+        await pilot.press("E")
+        await until(pilot, lambda: value_of(app, "ttl") == "7")
+        assert Path(".aeon/config.yml").read_text() == "ttl: 7\n"
+
+
+def test_the_head_names_settings_that_could_be_used_as_they_stand(own: Path) -> None:
+    from aeon_tui.platform.config_editor import make_sure_it_is_there
+
+    make_sure_it_is_there(own, "own")
+    examples = [line[2:] for line in own.read_text().splitlines()[2:] if line.startswith("# ")]
+    own.write_text("\n".join(examples))
+    assert read_config_file(own) == {
+        "model": "anthropic:claude-sonnet-4-5",
+        "ttl": 50,
+        "tools": ["files"],
+        "approve": ["pass", "tool"],
+        "budget": 1.0,
+    }
+
+
+async def test_what_is_wrong_in_the_file_is_said_and_can_be_mended_at_once(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = editor(tmp_path, monkeypatch, "tll: 7\n", "ttl: 8\n")
+    async with open_settings() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        shown = " ".join(str(each.render()) for each in app.screen.query(".line"))
+        assert "unknown key 'tll'; did you mean 'ttl'?" in shown
+        monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and value_of(app, "ttl") == "8")
+    assert times.read_text().count("\n") == 2
+
+
+async def test_a_file_that_was_left_broken_can_be_opened_again(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.parent.mkdir(parents=True)
+    own.write_text("ttl: [\n")
+    async with open_settings() as (app, pilot):
+        assert explained(app).startswith("✖ the config file")
+        editor(tmp_path, monkeypatch, "ttl: 8\n")
+        await pilot.press("e")
+        await until(pilot, lambda: app.screen.query_one(SettingsList).rows)
+        assert value_of(app, "ttl") == "8"
+
+
+async def test_in_a_browser_no_editor_is_opened(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_tui.screens.settings.is_served", lambda: True)
+    async with open_settings() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: app._notifications)
+        (said,) = (each.message for each in app._notifications)
+        assert said.startswith("no editor can be opened in the browser; edit ")
+    assert not own.exists()
+
+
+async def test_without_an_editor_nothing_is_made(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    async with open_settings() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: app._notifications)
+        assert "no editor is named" in next(iter(app._notifications)).message
+    assert not own.exists()
+
+
+@pytest.mark.parametrize("named", ["false", "no-such-editor"])
+async def test_the_app_has_the_terminal_back_whatever_the_editor_does(
+    own: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    had: list[str] = []
+
+    @contextlib.contextmanager
+    def suspended(_: object) -> Iterator[None]:
+        yield  # as Textual does it: nothing is done after what was raised
+        had.append("back")
+
+    monkeypatch.setattr(App, "suspend", suspended)
+    monkeypatch.setenv("EDITOR", named)
+    async with open_settings() as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: app._notifications)
+        assert "the editor" in next(iter(app._notifications)).message
+    assert had == ["back"]
+
+
+async def test_keys_are_changed_from_here_and_from_the_key_help(own: Path) -> None:
+    async with open_settings() as (app, pilot):
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await pilot.press("question_mark", "K")
+        await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
+        assert not [screen for screen in app.screen_stack if isinstance(screen, KeysScreen)]

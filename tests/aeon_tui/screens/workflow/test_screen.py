@@ -1,0 +1,280 @@
+"""Whole workflows in the app, by keyboard and mouse: gates, commands, abort, past ones, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.workflow.screen import WorkflowScreen
+from aeon_tui.sources.workflow import TranscriptFeed
+from aeon_widgets.answer_keys import AnswerKeys
+from aeon_widgets.workflow_artifact import WorkflowArtifact
+from aeon_widgets.workflow_conversation import WorkflowConversation
+from aeon_widgets.workflow_panel import ChoiceRows, WorkflowPanel
+from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from system2.policies import Question
+from system2.view import read_workflow
+from tests.aeon_tui.workflows import (
+    BLOCKLISTED,
+    COMMAND,
+    GATE,
+    app_on,
+    asked,
+    at_a_gate,
+    at_work,
+    completed,
+    failed,
+    live_app,
+    until,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+
+
+def drawn(app: AeonApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def rows(app: AeonApp) -> dict[str, str]:
+    """The pipeline's states, by row."""
+    return {row.key: row.word for row in app.screen.query_one(WorkflowPipeline)._rows}
+
+
+async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "gate")
+        await until(pilot, lambda: "Gate 0 · scope: approve spec/scope.md?" in drawn(app))
+        await pilot.press("w", *"name it", "enter")
+        panel = await asked(pilot, "gate", panel.question.number)
+        assert "Gate 0" in panel.question.title
+        for number in range(5):
+            assert f"Gate {number}" in panel.question.title
+            await pilot.press("a")
+            if number < 4:
+                panel = await asked(pilot, "gate", panel.question.number)
+        panel = await asked(pilot, "command")
+        assert panel.question.blocks[-1][1].startswith("python3 tests/")
+        await pilot.press("d")
+        panel = await asked(pilot, "gate", panel.question.number)
+        await pilot.press("a")
+        await until(pilot, lambda: not runner.running and app.screen.status == "completed")  # type: ignore[attr-defined]
+        assert (runner.exit_code, runner.feed.live) == (0, False)
+        assert rows(app)["gate 5"] == "approved"
+        assert rows(app)["eval-engineer"] == "skipped"
+    assert runner.journal is not None
+    view = read_workflow(runner.journal)
+    assert [(said.decision.value, said.feedback) for said in view.gates[0].decisions] == [
+        ("reject", "name it"),
+        ("approve", None),
+    ]
+    assert "completed" in runner.outcome()
+    assert (tmp_path / "spec" / "scope.md").is_file()
+
+
+async def test_a_command_that_is_confirmed_runs(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path, auto_approve=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, "command")
+        await pilot.press("a")
+        await until(pilot, lambda: not runner.running)
+    assert runner.journal is not None
+    lines = [json.loads(line) for line in runner.journal.read_text().splitlines()]
+    assert [line["choice"] for line in lines if line["type"] == "question" and line["state"] == "decided"] == ["run"]
+    assert [line["success"] for line in lines if line["type"] == "tool_exec" and line["tool"] == "Bash"] == [True]
+
+
+async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "gate")
+        await pilot.press("a")
+        await asked(pilot, "gate", panel.question.number)
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: not runner.running and not app.screen.query(WorkflowPanel))
+        assert runner.exit_code == 1
+        assert "--resume" in runner.outcome()
+        path = runner.journal
+        assert path is not None
+        assert read_workflow(path).end["status"] == "aborted"  # type: ignore[index]
+        await pilot.press("R")
+        panel = await asked(pilot, "gate")
+        assert "Gate 1" in panel.question.title
+        assert rows(app)["gate 0"] == "approved"
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: app.runner is not runner and app.runner is not None and not app.runner.running)
+    assert len(app.runners) == 2
+
+
+async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, "gate")
+        await app.abort_and_quit()
+        await until(pilot, lambda: not runner.running)
+    assert runner.journal is not None
+    assert read_workflow(runner.journal).end["status"] == "aborted"  # type: ignore[index]
+
+
+async def test_ctrl_x_away_from_a_question_asks_first(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, "gate")
+        await pilot.press("1", "ctrl+x")
+        assert isinstance(app.screen, ConfirmDialog)
+        await pilot.press("y")
+        await until(pilot, lambda: not runner.running)
+    assert runner.exit_code == 1
+
+
+async def test_keys_of_the_first_half_second_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3600.0)
+    app = app_on(at_a_gate(), live=True, asked=GATE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "gate")
+        await pilot.press("a", "ctrl+x", "w", "a", "enter")
+        assert not panel.answered
+        assert panel.feedback == "a"
+
+
+async def test_answers_are_clickable(tmp_path: Path) -> None:
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "gate")
+        await until(pilot, lambda: panel.query_one(AnswerKeys).region)
+        await pilot.click(panel.query_one(AnswerKeys), offset=(3, 0))
+        second = await asked(pilot, "gate", panel.question.number)
+        assert "Gate 1" in second.question.title
+        runner.abort()
+        await until(pilot, lambda: not runner.running)
+
+
+async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
+    app = app_on(at_work(), live=True, asked=BLOCKLISTED)
+    said: list[str] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "blocklisted")
+        app.screen._asking.answer = lambda number, choice, words: said.append(choice)  # type: ignore[attr-defined]
+        await pilot.press("a")
+        assert said == []
+        await pilot.press("w", *"ru", "enter", "escape", "a")
+        assert said == []
+        await pilot.press("w", *"run", "enter")
+        assert "run" in panel.question.title
+        await pilot.pause()
+    assert said == ["run"]
+
+
+async def test_a_rejection_without_words_is_none() -> None:
+    app = app_on(at_a_gate(), live=True, asked=GATE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "gate")
+        await pilot.press("w", "enter")
+        assert not panel.answered
+
+
+async def test_of_choices_the_safe_one_is_lit() -> None:
+    question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
+    app = app_on(at_work(), live=True, asked=COMMAND.__class__(1, "question", "it stopped", question=question))
+    said: list[str] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "choice")
+        app.screen._asking.answer = lambda number, choice, words: said.append(choice)  # type: ignore[attr-defined]
+        assert panel.query_one(ChoiceRows).choice == "abort"
+        await pilot.press("j", "enter")
+        await pilot.pause()
+    assert said == ["retry"]
+
+
+async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: Path) -> None:
+    written = failed()
+    path = tmp_path / "20260102-030405.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in written.records))
+    app = AeonApp(tmp_path)
+    app.first_screen = WorkflowScreen(TranscriptFeed(path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, WorkflowScreen)
+        await until(pilot, lambda: screen.status == "failed")
+        assert screen.query_one(WorkflowPipeline).selected == "workflow"
+        assert "the credentials were refused" in screen.query_one(WorkflowConversation).text
+        assert rows(app)["spec-coordinator"] == "stopped"
+        screen.query_one(WorkflowPipeline).move_to(3)
+        await pilot.pause()
+        talk = screen.query_one(WorkflowConversation)
+        assert "I look at what is there first, as spec-coordinator." in talk.text
+        assert "ThrottlingException · again in 2.0 s" in talk.text
+        assert "⚠ flagged" in talk.text
+        assert "an order to the reader" not in talk.text
+        await pilot.press("2", "o")
+        assert "an order to the reader" in talk.text
+        assert screen.check_action("resume", ())
+
+
+async def test_enter_opens_one_call_and_closes_it() -> None:
+    app = app_on(at_work(), live=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        talk = app.screen.query_one(WorkflowConversation)
+        place = next(index for index, line in enumerate(talk.text.split("\n")) if "Bash" in line)
+        talk.move_to(place)
+        await pilot.press("enter")
+        assert "not confirmed" in talk.text
+        await pilot.press("enter")
+        assert "not confirmed" not in talk.text
+
+
+async def test_the_artifact_is_shown_as_it_is_now(tmp_path: Path) -> None:
+    (tmp_path / "spec").mkdir()
+    (tmp_path / "spec" / "scope.md").write_text("# The scope\n\n- [red]no markup[/red] \x1b[31m")
+    written = completed()
+    written.records[0]["config"]["project_root"] = str(tmp_path)
+    app = app_on(written)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("j", "3")
+        artifact = app.screen.query_one(WorkflowArtifact)
+        await until(pilot, lambda: "The scope" in artifact.text)
+        assert artifact.pane_title == "spec/scope.md"
+        assert "• [red]no markup[/red] \\x1b[31m" in artifact.text
+        await pilot.press("t")
+        assert app.screen.focused is app.screen.query_one(WorkflowConversation)
+
+
+async def test_a_file_outside_the_project_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a secret")
+    (tmp_path / "p").mkdir()
+    written = completed()
+    written.records[0]["config"]["project_root"] = str(tmp_path / "p")
+    for record in written.records:
+        if record["type"] == "agent_complete":
+            record["files_changed"] = ["../secret"]
+    app = app_on(written)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("j", "3")
+        artifact = app.screen.query_one(WorkflowArtifact)
+        await until(pilot, lambda: "not in the project" in artifact.text)
+
+
+async def test_cost_stands_against_warning_and_ceiling() -> None:
+    app = app_on(at_a_gate(), live=True)
+    async with app.run_test(size=(120, 40)):
+        text = drawn(app)
+    assert "$2.11 ███████░░░░░░░░░│ of $5.00 ⚠ over $2.00" in text
+    assert "view only: decided where it runs" in text
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
+async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
+    app = app_on(at_work(hostile=True), live=True)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("2", "o", "g")
+        strips = app.screen._compositor.render_strips()
+    assert {strip.cell_length for strip in strips} == {size[0]}
+    assert not any("\x1b" in strip.text for strip in strips)

@@ -1,0 +1,138 @@
+"""A fork in the app: it has the parent's options but for what is said anew, and a journal of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aeon_core import LLMResponse, Orchestrator, RunConfig, ToolRegistry
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.policy import PolicyRules
+from aeon_core.runs.replay import recorded_config
+from aeon_tui.sessions.fork_job import ForkRun, forked
+from aeon_tui.sessions.option_overrides import options_anew, started_of
+from aeon_tui.sessions.runner import Runner
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
+
+TODAY = LoadedConfig(RunConfig(model="simulated:default", base_url="http://today:1/v1"), {"approve": "a file"})
+TRUSTED = replace(TODAY, mode="apply")
+
+
+def two_passes() -> LLMAdapter:
+    return model(plan=plan(by=0), refine=MENDED, answer="The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5.")
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of two passes, and today a model that says the same."""
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: two_passes())
+    path = tmp_path / "parent.jsonl"
+    config = RunConfig(durability="off", ttl=30, policy=PolicyRules(deny=("Bash(rm *)",)))
+    assert Orchestrator(two_passes(), config=config, journal=path).run(TASK).passes == 2
+    return path
+
+
+def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Path) -> None:
+    before = parent.read_bytes()
+    work = forked(parent, 2, TODAY, {"ttl": 40}, in_app=True)
+    work.prepare()
+    runner = Runner(work, work.journal_in(parent.parent / "forks"))
+    runner.start()
+    assert runner.wait(20)
+    assert runner.result is not None
+    assert (runner.result.status, runner.result.passes, runner.result.ttl.limit) == ("converged", 2, 40)
+    started = next(read_records(runner.journal))
+    assert (started["parent"]["run_id"], started["parent"]["pass"]) == ("parent", 2)
+    assert runner.journal.parent == parent.parent / "forks"
+    assert parent.read_bytes() == before
+    assert work.task == TASK
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "message"),
+    [(9, {}, "has no pass 9"), (2, {"ttl": 3}, "a TTL of 3 leaves nothing")],
+)
+def test_what_cannot_be_forked_is_said_before_it_starts(
+    parent: Path, number: int, said: dict[str, int], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        forked(parent, number, TODAY, said, in_app=True).prepare()
+
+
+def test_a_model_that_cannot_be_used_is_said_before_it_starts(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keyless(LLMAdapter):
+        model = "openai:gpt"
+        closed = False
+
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            raise AssertionError("it is not asked")
+
+        def check(self) -> None:
+            raise ModelUnavailableError("no key")
+
+        def close(self) -> None:
+            self.closed = True
+
+    keyless = Keyless()
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: keyless)
+    with pytest.raises(ModelUnavailableError):
+        forked(parent, 2, TODAY, {}, in_app=True).prepare()
+    assert keyless.closed
+
+
+def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    registry = ToolRegistry()
+    registry.closes_with(lambda: closed.append(True))
+    monkeypatch.setattr("aeon_core.runs.factory.build_tools", lambda _: registry)
+    with pytest.raises(UsageError):
+        forked(parent, 9, TODAY, {}, in_app=True).prepare()
+    assert closed == [True]
+
+
+def test_the_parents_options_hold_but_for_those_said_anew(parent: Path) -> None:
+    work = forked(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
+    assert isinstance(work, ForkRun)
+    assert (work.config.ttl, work.config.budget, work.config.durability) == (30, 2.0, "off")
+    assert work.config.policy == PolicyRules(allow=("Read",), deny=("Bash(rm *)",)), "no rule is taken away"
+
+
+@pytest.mark.parametrize(
+    ("in_app", "sources", "asked"),
+    [(True, {}, ["pass", "tool"]), (True, {"approve": "a file"}, ["plan"]), (False, {}, ["plan"])],
+)
+def test_what_is_asked_about_is_as_in_a_new_run(
+    parent: Path, in_app: bool, sources: dict[str, str], asked: list[str]
+) -> None:
+    today = LoadedConfig(RunConfig(model="simulated:default", approve=["plan"]), sources)
+    assert forked(parent, 2, today, {}, in_app=in_app).config.approve == asked
+
+
+def test_another_model_is_not_asked_at_the_address_of_the_one_before(parent: Path) -> None:
+    started = started_of(parent)
+    recorded = recorded_config(started).model_copy(update={"base_url": "http://recorded:1/v1"})
+    said = {"model": "anthropic:claude"}
+    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://recorded:1/v1"
+    assert options_anew(recorded, started, TRUSTED, said).base_url == "http://today:1/v1"
+    nearby = recorded.model_copy(update={"model": "openai:small"})
+    assert options_anew(nearby, started, TRUSTED, {"model": "openai:large"}).base_url == "http://recorded:1/v1"
+    both = {**said, "base_url": "http://said:1/v1"}
+    assert options_anew(recorded, started, TRUSTED, both).base_url == "http://said:1/v1"
+
+
+def test_an_address_that_was_kept_out_of_the_journal_is_todays(parent: Path) -> None:
+    started = started_of(parent)
+    started["config"]["base_url"] = "http://[redacted]@recorded:1/v1"
+    recorded = recorded_config({"config": {**started["config"], "base_url": None}})
+    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://today:1/v1"
+
+
+def test_secrets_are_todays(parent: Path) -> None:
+    started = started_of(parent)
+    today = LoadedConfig(RunConfig(prices={"m": {"input": 1.0, "output": 2.0}}))
+    assert options_anew(recorded_config(started), started, today, {}).prices == today.config.prices

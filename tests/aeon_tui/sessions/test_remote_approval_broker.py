@@ -1,0 +1,184 @@
+"""A run of another process is decided on its screen; and one of this app from another terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.approvals.inbox import Inbox, send
+from aeon_core.approvals.pending import pending_approval
+from aeon_core.approvals.request import ApprovalDecision
+from aeon_core.journal.awaiting import Awaited
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions import remote_approval_broker
+from aeon_tui.sessions.remote_approval_broker import RemoteDesk
+from aeon_tui.sources.followed import WatchFeed
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.decision_panel import ApprovalText
+from tests.aeon_core.questions import Asked
+from tests.aeon_core.questions import until as happens
+from tests.aeon_tui.screens.run.test_approval_controller import Erasing, until
+
+APPROVE = ApprovalDecision(decision="approve")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_approval_broker, "LOOK_SECONDS", 0.01)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    made = Asked(tmp_path / "r.jsonl")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def feed(asked: Asked) -> Iterator[WatchFeed]:
+    made = WatchFeed(Awaited("r", asked.asking.path.parent))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def desk(feed: WatchFeed) -> Iterator[RemoteDesk]:
+    made = RemoteDesk(feed)
+    yield made
+    made.close()
+
+
+def decide_elsewhere(asked: Asked, decision: ApprovalDecision) -> None:
+    question = pending_approval(asked.asking.path)
+    assert question is not None
+    send(asked.asking.path, question, decision).close()
+
+
+async def watched(asked: Asked, check: Callable[[Any, RunScreen], Any], size: tuple[int, int] = (80, 24)) -> None:
+    feed = WatchFeed(Awaited("r", asked.asking.path.parent))
+    app = AeonApp(asked.asking.path.parent)
+    app.first_screen = RunScreen(feed)
+    async with app.run_test(size=size) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        await check(pilot, screen)
+
+
+async def test_a_watched_run_is_decided_on_its_screen(asked: Asked) -> None:
+    asked.ask(asked.asking.ask("tool"))
+
+    async def check(pilot: Any, screen: RunScreen) -> None:
+        await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+        await until(pilot, lambda: "path: notes.txt" in screen.query_one(ApprovalText).text)
+        assert str(screen.query_one(ApprovalPanel).border_title) == "6 May erase be called?"
+        await pilot.press("w", "w", "h", "y", "enter")
+        await until(pilot, lambda: not screen.query(ApprovalPanel))
+
+    await watched(asked, check)
+    assert asked.heard == [ApprovalDecision(decision="reject", feedback="why")]
+
+
+async def test_the_panel_goes_when_it_was_decided_elsewhere(asked: Asked) -> None:
+    asked.ask(asked.asking.ask("tool"))
+
+    async def check(pilot: Any, screen: RunScreen) -> None:
+        await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+        decide_elsewhere(asked, APPROVE)
+        await until(pilot, lambda: not screen.query(ApprovalPanel))
+
+    await watched(asked, check)
+    assert asked.heard == [APPROVE]
+
+
+async def test_a_run_that_takes_no_decisions_from_elsewhere_shows_no_panel(asked: Asked) -> None:
+    asked.asking.ask("tool")
+
+    async def check(pilot: Any, screen: RunScreen) -> None:
+        await until(pilot, lambda: screen.status == "waiting for a decision")
+        await pilot.pause(0.1)
+        assert not screen.query(ApprovalPanel)
+
+    await watched(asked, check)
+
+
+async def test_the_terminal_is_told_that_a_watched_run_waits(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, bool]] = []
+    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
+    asked.ask(asked.asking.ask("tool"))
+
+    async def check(pilot: Any, screen: RunScreen) -> None:
+        await until(pilot, lambda: ("aeon: waiting for a decision · clean up", True) in told)
+        decide_elsewhere(asked, APPROVE)
+        await until(pilot, lambda: told[-1] == ("aeon: running · clean up", False))
+
+    await watched(asked, check)
+
+
+async def test_a_run_of_this_app_is_decided_from_another_terminal(tmp_path: Path) -> None:
+    erasing = Erasing(tmp_path)
+    async with erasing.app.run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+        question = pending_approval(erasing.runner.journal)
+        assert question is not None
+        sent = send(erasing.runner.journal, question, ApprovalDecision(decision="edit", edited={"path": "other.txt"}))
+        await until(pilot, lambda: not screen.query(ApprovalPanel))
+        await until(pilot, lambda: sent.fate() == "taken")
+        sent.close()
+        await until(pilot, lambda: erasing.runner.result is not None)
+        said = "Decided in another terminal: edit."
+        await until(pilot, lambda: [each.message for each in pilot.app._notifications] == [said])
+    assert erasing.erased == ["other.txt"]
+
+
+def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, desk: RemoteDesk) -> None:
+    request = asked.asking.ask("tool")
+    asked.ask(request)
+    happens(lambda: desk.waiting is not None)
+    # Before the run's process hears of it, the one that was first is taken.
+    decide_elsewhere(asked, ApprovalDecision(decision="reject"))
+    taken = desk.decide(request.digest, APPROVE)
+    happens(lambda: desk.waiting is None)
+    assert asked.heard == [ApprovalDecision(decision="reject")]
+    said: list[str] = []
+    happens(lambda: not taken or said.append(desk.news()) or any(said))
+    told = ("decided elsewhere first", "takes no decision", "waits for that no longer")
+    assert not taken or any(words in each for words in told for each in said)
+
+
+def test_a_decision_about_another_question_is_none(asked: Asked, desk: RemoteDesk) -> None:
+    assert not desk.decide("d", APPROVE)
+    asked.ask(asked.asking.ask("tool"))
+    happens(lambda: desk.waiting is not None)
+    assert not desk.decide("d", APPROVE)
+    assert asked.heard == []
+
+
+def test_a_process_that_does_not_hear_is_asked_again(
+    asked: Asked, desk: RemoteDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_approval_broker, "PATIENCE_SECONDS", 0.05)
+    request = asked.asking.ask("tool")
+    with Inbox(asked.asking.path, request):
+        happens(lambda: desk.waiting is not None)
+        first = desk.waiting
+        assert desk.decide(request.digest, APPROVE)
+        happens(lambda: "has not taken the decision yet" in desk.news())
+        happens(lambda: desk.waiting is not None and desk.waiting is not first)
+
+
+def test_a_process_that_dies_over_the_decision_is_told(asked: Asked, desk: RemoteDesk) -> None:
+    request = asked.asking.ask("tool")
+    inbox = Inbox(asked.asking.path, request).__enter__()
+    happens(lambda: desk.waiting is not None)
+    assert desk.decide(request.digest, APPROVE)
+    happens(lambda: inbox.take() is not None)
+    asked.asking.end()
+    happens(lambda: "ended before it took the decision" in desk.news())
+    happens(lambda: desk.waiting is None)
+    inbox.__exit__(None, None, None)

@@ -1,0 +1,310 @@
+"""A run is gone on with in the app: its history first, then live, and what is unknown is asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core.approvals.inbox import inbox_of
+from aeon_core.approvals.request import NOBODY
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import ApprovalPoint
+from aeon_core.journal.recovery import reopen
+from aeon_core.journal.view.model import fold
+from aeon_core.runs.replay import replay
+from aeon_tui.sessions.resume_job import Ended, check_said, ended_for_good, resumed, resumed_feed, what_holds
+from aeon_tui.sessions.runner import Runner
+from tests.aeon_core.questions import Asking
+from tests.fakes import ScriptedModel, add, steps
+from tests.sampling import sample
+
+TODAY = LoadedConfig(RunConfig(model="simulated:default"))
+TASK = "pay the bill"
+
+
+class Paying:
+    """A run whose tool does something in the world, and whose process dies in it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, approval: bool = False) -> None:
+        self.paid: list[float] = []
+        self.path = folder / "r.jsonl"
+        self.plan = steps({"agent": "llm"}, {"tool": "pay", "arguments": {"amount": 12.5}})
+        self.model = ScriptedModel(plan=self.plan, reason="looked at it", answer="paid")
+        monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: self.model)
+        self.registry = ToolRegistry()
+
+        @tool(effect="unsafe", needs_approval=approval)
+        def pay(amount: float) -> str:
+            """Pays."""
+            self.paid.append(amount)
+            return "paid"
+
+        self.registry.register(pay)
+        config = RunConfig(single_pass=True, durability="off")
+        approver = lambda _: ApprovalDecision(decision="approve")  # noqa: E731
+        Orchestrator(self.model, tools=self.registry, config=config, approver=approver, journal=self.path).run(TASK)
+        self.paid.clear()
+
+    def cut(self, holds: Callable[[str], bool]) -> None:
+        """Leave the lines up to the one for which that holds."""
+        lines = self.path.read_text().splitlines(keepends=True)
+        count = next(number for number, line in enumerate(lines, 1) if holds(line))
+        self.path.write_text("".join(lines[:count]))
+
+    def go_on(self, said: dict[str, Any] | None = None, today: LoadedConfig = TODAY) -> Runner:
+        work = resumed(self.path, today, said or {}, in_app=True)
+        work.tools = self.registry
+        runner = Runner(work, work.journal_in(Path("elsewhere")))
+        runner.start()
+        return runner
+
+
+def in_the_call(line: str) -> bool:
+    return '"type":"tool"' in line and '"state":"started"' in line
+
+
+def question(runner: Runner) -> Any:
+    deadline = time.monotonic() + 20
+    while runner.desk.waiting is None:
+        assert time.monotonic() < deadline
+        assert runner.running, runner.outcome()
+    return runner.desk.waiting
+
+
+def shown(runner: Runner) -> list[dict[str, Any]]:
+    """Return the records that the screen gets."""
+    records: list[dict[str, Any]] = []
+    deadline = time.monotonic() + 20
+    while not runner.feed.ended and time.monotonic() < deadline:
+        records += runner.feed.take(0.05)
+    return records
+
+
+@pytest.mark.parametrize(("answer", "paid"), [("approve", [12.5]), ("reject", [])])
+def test_a_call_whose_outcome_is_unknown_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, paid: list[float]
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    runner = run.go_on()
+    asked = question(runner)
+    assert (asked.point, asked.subject["tool_name"], asked.subject["arguments"]) == ("unknown", "pay", {"amount": 12.5})
+    assert runner.desk.decide(asked.digest, ApprovalDecision(decision=answer))
+    assert runner.wait(20)
+    assert run.paid == paid
+    assert replay(run.path).difference is None
+
+
+def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    before = list(read_records(run.path, plans=False))
+    runner = run.go_on({"on_unknown": "retry"})
+    records = shown(runner)
+    assert records[: len(before)] == before
+    assert [record["seq"] for record in records] == list(range(len(records)))
+    assert fold(records).result == runner.result
+    assert runner.result is not None
+    assert (runner.exit_code, run.paid) == (0, [12.5])
+    assert runner.outcome() == "run r: completed · see `aeon-tui show r`"
+
+
+def test_an_abort_leaves_a_run_that_can_be_gone_on_with_and_its_ending_is_not_shown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    runner = run.go_on()
+    question(runner)
+    runner.abort()
+    assert runner.wait(20)
+    assert runner.result is not None
+    assert (runner.result.status, runner.exit_code, run.paid) == ("aborted", 1, [])
+    assert ended_for_good(run.path) is None
+    held = list(what_holds(run.path, []))
+    assert "run_finished" not in [record["type"] for record in held]
+    again = run.go_on({"on_unknown": "fail"})
+    records = shown(again)
+    assert [record["type"] for record in records].count("run_finished") == 1
+    assert fold(records).status == "not_converged"
+    assert run.paid == []
+
+
+@pytest.mark.parametrize(
+    ("said", "sources", "how"),
+    [({}, {}, "ask"), ({}, {"on_unknown": "a file"}, "fail"), ({"on_unknown": "retry"}, {}, "retry")],
+)
+def test_in_the_app_the_unknown_is_asked_unless_somebody_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], sources: dict[str, str], how: str
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    today = LoadedConfig(TODAY.config, sources)
+    assert resumed(run.path, today, said, in_app=True).options["on_unknown"] == how
+    headless = resumed(run.path, today, said, in_app=False).options
+    assert headless == {**said, "approve": ["none"]}
+
+
+@pytest.mark.parametrize(
+    ("in_app", "sources", "asked"),
+    [(True, {}, ["pass", "tool"]), (True, {"approve": "a file"}, ["plan"]), (False, {}, ["plan"])],
+)
+def test_what_is_asked_about_is_said_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_app: bool, sources: dict[str, str], asked: list[str]
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    today = LoadedConfig(RunConfig(model="simulated:default", approve=["plan"]), sources)
+    assert resumed(run.path, today, {}, in_app=in_app).options["approve"] == asked
+
+
+def test_who_wants_no_questions_about_tools_is_asked_about_the_unknown_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch, approval=True)
+    run.cut(lambda line: '"step_id":"s1","status":"complete"' in line)
+    runner = run.go_on(today=LoadedConfig(TODAY.config, {"approve": "the option --approve"}))
+    assert runner.wait(20)
+    assert runner.result is not None
+    assert "was not approved" in str(runner.result.steps[1].errors)
+    assert run.paid == []
+
+
+def test_a_journal_that_is_damaged_is_an_error_and_exit_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    run.path.write_text(run.path.read_text().replace('"type":"plan"', '"type":plan', 1))
+    runner = run.go_on()
+    assert runner.wait(20)
+    assert runner.exit_code == 2
+    assert "is not sound" in runner.outcome()
+
+
+def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    ended = ended_for_good(run.path)
+    assert ended is not None
+    assert (str(ended), ended.exit_code) == (
+        "the run has ended as completed; there is nothing to go on with",
+        0,
+    )
+    run.cut(in_the_call)
+    assert ended_for_good(run.path) is None
+
+
+def test_an_ending_counts_behind_which_a_resume_died_before_its_first_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    ending = run.path.read_text()
+    run.path.write_text(f'{ending}{{"v":1,"seq')
+    reopen(run.path).close()
+    assert [record["type"] for record in read_records(run.path)][-1] == "journal_recovered"
+    assert ended_for_good(run.path) is not None
+
+
+@pytest.mark.parametrize("error", [[None], "x", {"exit_code": "x"}])
+def test_an_ending_with_an_odd_error_is_one_all_the_same(tmp_path: Path, error: Any) -> None:
+    path = tmp_path / "r.jsonl"
+    Asking(path).end()
+    ended = {"v": 1, "seq": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
+    with path.open("a") as file:
+        file.write(json.dumps({**ended, "result": {"status": "failed", "error": error}}) + "\n")
+    assert ended_for_good(path) == Ended("failed", 1)
+
+
+def test_what_a_run_began_with_cannot_be_said_anew() -> None:
+    check_said(
+        [
+            "model",
+            "base_url",
+            "durability",
+            "ttl",
+            "budget",
+            "on_unknown",
+            "approve",
+            "tools",
+            "project_root",
+            "runs_dir",
+        ]
+    )
+    for name, option in [("criteria", "--criteria"), ("single_pass", "--single-pass"), ("plan", "--plan")]:
+        with pytest.raises(UsageError) as caught:
+            check_said(["ttl", name])
+        assert caught.value.message == f"{option} cannot be changed when a run is resumed; fork it instead"
+
+
+def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    config = RunConfig(single_pass=True, durability="off", ttl=2)
+    model = ScriptedModel(plan=steps(add(1, 2), {"agent": "llm"}), reason="x", answer="3")
+    assert Orchestrator(model, journal=path, config=config).run("add").status == "ttl_expired"
+    feed = resumed_feed(path)
+    feed.finish()
+    records: list[dict[str, Any]] = []
+    deadline = time.monotonic() + 20
+    while not feed.ended and time.monotonic() < deadline:
+        records += feed.take(0.05)
+    last = list(read_records(path))[-1]
+    assert records[-1]["seq"] == last["resumes_at"] - 1
+
+
+def ended_over(path: Path, point: ApprovalPoint, decision: ApprovalDecision, padding: int) -> None:
+    """Write a run that asked, and ended with the decision and a result of some length."""
+    asking = Asking(path)
+    asking.ask(point)
+    asking.decide(decision)
+    asking.end()
+    ended = {"v": 1, "seq": 3, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
+    with path.open("a") as file:
+        file.write(json.dumps({**ended, "result": {"answer": "x" * padding}, "resumes_at": 1}) + "\n")
+
+
+@pytest.mark.parametrize(("point", "asked"), [("plan", "plan"), ("pass", "pass"), ("budget", "tool"), ("tool", "tool")])
+@pytest.mark.parametrize("padding", sample([None, 10, 100_000], 1))
+def test_what_a_run_stopped_over_is_asked_about_again(
+    tmp_path: Path, point: ApprovalPoint, asked: str, padding: int | None
+) -> None:
+    """Whether its process died over the question, or a person aborted it."""
+    path = tmp_path / "r.jsonl"
+    if padding is None:
+        asking = Asking(path)
+        asking.ask(point)
+        asking.end()
+    else:
+        ended_over(path, point, ApprovalDecision(decision="abort"), padding)
+    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == [asked]
+    assert asked in resumed(path, TODAY, {}, in_app=True).options["approve"]
+    assert resumed(path, TODAY, {"approve": ["none"]}, in_app=False).options["approve"] == ["none"]
+
+
+def test_what_nobody_could_be_asked_about_is_asked_about_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    ended_over(path, "plan", ApprovalDecision(decision="reject", feedback=NOBODY), 10)
+    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
+
+
+def test_the_inbox_that_a_process_left_goes_when_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch)
+    run.cut(in_the_call)
+    inbox_of(run.path).touch()
+    assert run.go_on({"on_unknown": "fail"}).wait(20)
+    assert not inbox_of(run.path).exists()
+
+
+def test_what_was_decided_is_not_asked_about_again(tmp_path: Path) -> None:
+    asking = Asking(tmp_path / "r.jsonl")
+    asking.ask("plan")
+    asking.decide(ApprovalDecision(decision="approve"))
+    asking.end()
+    assert resumed(asking.path, TODAY, {}, in_app=False).options["approve"] == ["none"]

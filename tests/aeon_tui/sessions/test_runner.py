@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aeon_core.config.schema import RunConfig
+from aeon_core.errors import AeonError, ModelUnavailableError
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, StartRun, Work
+from aeon_tui.sessions.runner import STREAM_LIMIT, Runner, Stream
+from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
+from tests.aeon_tui.recordings import live_run
+
+START = StartRun("add 5 and 10", RunConfig(model="simulated:default"))
+JOURNAL = Path("runs/r1.jsonl")
+
+
+def test_a_run_ends_with_its_result_and_its_records() -> None:
+    kernels: list[ScriptedKernel] = []
+    records = live_run().records
+    runner = Runner(
+        START, JOURNAL, build_scripted(records, lambda kernel: (kernels.append(kernel), kernel.release())[0])
+    )
+    assert not runner.running
+    runner.start()
+    assert runner.wait(5)
+    assert runner.result is not None
+    assert (runner.result.status, runner.exit_code) == ("completed", 0)
+    assert [record["seq"] for record in runner.feed.take(1)] == list(range(len(records) + 1))
+    assert runner.outcome() == "run r1 (simulated): completed · see `aeon-tui show r1`"
+
+
+def test_an_abort_ends_the_run_with_exit_code_1() -> None:
+    runner = Runner(START, JOURNAL, build_scripted(live_run().records))
+    runner.start()
+    runner.abort()
+    assert runner.wait(5)
+    assert runner.exit_code == 1
+    assert runner.outcome() == "run r1 (simulated): aborted · see `aeon-tui show r1`"
+
+
+def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
+    runner = Runner(START, JOURNAL, build_scripted(live_run().records))
+    runner.abort()
+    runner.start()
+    assert runner.wait(5)
+    assert runner.result is not None
+    assert runner.result.status == "aborted"
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (
+            ModelUnavailableError("no key; set \x1b[31mOPENAI_API_KEY"),
+            3,
+            "aeon-tui: no key; set \\x1b[31mOPENAI_API_KEY",
+        ),
+        (AeonError("cannot"), 1, "aeon-tui: cannot"),
+        (ZeroDivisionError("oops"), 1, "aeon-tui: internal error: ZeroDivisionError: oops"),
+    ],
+)
+def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
+    def build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+        raise raised
+
+    runner = Runner(START, JOURNAL, build)
+    runner.start()
+    assert runner.wait(5)
+    assert (runner.exit_code, runner.outcome()) == (code, message)
+    ending = runner.ending()
+    assert ending is not None
+    assert ending.error is not None
+    assert (ending.status, ending.model) == ("failed", "simulated:default")
+    assert str(ending.error["message"]).endswith(str(raised))
+    assert runner.feed.ended
+
+
+def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
+    kernels: list[ScriptedKernel] = []
+    runner = Runner(START, JOURNAL, build_scripted(live_run().records, kernels.append))
+    runner.start()
+    assert not runner.wait(0.01)
+    assert runner.exit_code == 1
+    assert runner.outcome() == (
+        "aeon-tui: run r1: stopped in a tool call, the tool's outcome is unknown · see `aeon-tui show r1`"
+    )
+    assert runner.ending() is None
+    runner.abort()
+    assert runner.wait(5)
+
+
+def test_a_model_record_clears_the_stream_of_the_call_before() -> None:
+    runner = Runner(START, JOURNAL, build_scripted([]))
+    runner.stream.add("s1", "half a rep")
+    runner._on_line(b'{"v":1,"seq":1,"ts":"","run":"r","type":"step"}\n')
+    assert runner.stream.text == "half a rep"
+    runner._on_line(b'{"v":1,"seq":2,"ts":"","run":"r","type":"llm","state":"finished"}\n')
+    assert runner.stream.text == ""
+
+
+def test_a_stream_is_bounded() -> None:
+    stream = Stream()
+    for _ in range(STREAM_LIMIT):
+        stream.add(None, "xx")
+    assert len(stream.text) == STREAM_LIMIT

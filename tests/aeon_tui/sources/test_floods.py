@@ -1,0 +1,157 @@
+"""Records that come too fast to be shown one by one: the last states meanwhile, and nothing lost in the end."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.view.model import RunView, fold
+from aeon_tui.sources import catch_up, followed, journal, rate_meter
+from aeon_tui.sources.catch_up import Behind
+from aeon_tui.sources.followed import WatchFeed
+from aeon_tui.sources.live import Feed, LiveFeed
+from tests.aeon_tui.recordings import RUN_ID
+from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens
+from tests.aeon_tui.sources.test_journal import LONG
+
+RUNNING = LONG[:-1]
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything in its turn, nothing for the time it takes; a dozen records at once are too many."""
+    monkeypatch.setattr(journal, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(journal, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(followed, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(catch_up, "VIEW_SECONDS", 0.001)
+    monkeypatch.setattr(catch_up, "LATE_SECONDS", 0.002)
+    monkeypatch.setattr(rate_meter, "FAST", 24)
+
+
+class Shown:
+    """What a screen makes of a feed."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed, self.view = feed, RunView()
+
+    def frame(self) -> None:
+        if (view := self.feed.take_view()) is not None:
+            self.view = view
+        for record in self.feed.take(1):
+            self.view.apply(record)
+
+    def until_ended(self) -> None:
+        def ended() -> bool:
+            self.frame()
+            return self.feed.ended
+
+        happens(ended)
+
+
+def lines(view: RunView) -> list[tuple[int, str]]:
+    return [(line.seq, line.text) for line in view.log]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=12), st.integers(1, 40))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_interleaving_of_writing_and_showing_loses_a_record(
+    hurried: None, moves: list[tuple[int, bool]], capacity: int
+) -> None:
+    with TemporaryDirectory() as name:
+        writer = Writer(Path(name) / f"{RUN_ID}.jsonl")
+        writer.begin()
+        feed = LiveFeed(writer.path, capacity=capacity)
+        shown, rest = Shown(feed), list(LONG)
+
+        def write(count: int) -> None:
+            for record in rest[:count]:
+                writer.write(record)
+                feed.put(json.dumps(record).encode())
+            del rest[:count]
+
+        for count, framed in moves:
+            write(count)
+            if framed:
+                shown.frame()
+        write(len(rest))
+        writer.die()
+        feed.finish()
+        shown.until_ended()
+        feed.close()
+        assert lines(shown.view) == lines(fold(LONG))
+        assert shown.view.last_seq == LONG[-1]["seq"]
+        assert shown.view.steps.keys() == fold(LONG).steps.keys()
+        assert shown.view.result == fold(LONG).result
+
+
+def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_whole(
+    hurried: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = threading.Event()
+    held = journal.PastFeed._read_all
+
+    def when_let(feed: journal.PastFeed) -> None:
+        reading.wait(20)
+        held(feed)
+
+    monkeypatch.setattr(journal.PastFeed, "_read_all", when_let)
+    writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
+    writer.begin()
+    writer.write(*RUNNING)
+    watcher = Watcher(WatchFeed(Awaited(writer.path, tmp_path)))
+    watcher.until(lambda: watcher.view.last_seq == RUNNING[-1]["seq"])
+    assert watcher.view.whole_from > 0
+    whole = fold(RUNNING)
+    assert {key: step.status for key, step in watcher.view.steps.items()} == {
+        key: step.status for key, step in whole.steps.items()
+    }
+    assert (watcher.view.ttl_spent, watcher.view.status) == (whole.ttl_spent, "running")
+    reading.set()
+    watcher.until(lambda: watcher.view.whole_from == 0 and watcher.feed.live)
+    new: dict[str, Any] = {**envelope(RUNNING[-1]), "type": "step", "pass": 1, "step_id": "s3", "status": "failed"}
+    writer.write(new)
+    watcher.until(lambda: watcher.view.last_seq == new["seq"])
+    assert lines(watcher.view) == lines(fold([*RUNNING, new]))
+    writer.die()
+    watcher.feed.close()
+    happens(watcher.feed._finished.is_set)
+
+
+def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, tmp_path: Path) -> None:
+    path, closed = tmp_path / "r.jsonl", threading.Event()
+    path.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in RUNNING))
+    views: list[RunView] = []
+    reader = Behind(path, views.append, closed, fast=True)
+    looks = iter(range(3))
+
+    def tell() -> None:
+        assert reader.reading == "too fast to show in full"
+        assert reader.record(0) is None
+        if next(looks, None) is None:
+            closed.set()
+
+    assert reader.read(tell) is None
+    assert [view.last_seq for view in views] == [RUNNING[-1]["seq"]]
+
+
+def test_a_pace_is_too_fast_from_so_many_records_within_a_while_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(rate_meter.time, "monotonic", lambda: now[0])
+    measured = rate_meter.Pace()
+    limit = int(rate_meter.FAST * rate_meter.WINDOW_SECONDS)
+    assert not measured.too_fast(limit)
+    assert measured.too_fast(1)
+    now[0] += rate_meter.WINDOW_SECONDS * 1.1
+    assert not measured.too_fast(limit)
+    assert measured.pause(0.05) == 0.05
+    now[0] += rate_meter.QUIET_SECONDS * 1.1
+    assert not measured.too_fast(0)
+    assert measured.pause(0.04) == pytest.approx(0.08)

@@ -1,0 +1,351 @@
+"""A run of another process on the screen: here a file that a test writes and locks, as its process would."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.view.model import RunView, fold
+from aeon_tui.app import AeonApp
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources import followed
+from aeon_tui.sources.followed import POLL_SECONDS, WatchFeed, feed_of
+from aeon_tui.sources.journal import PastFeed
+from aeon_widgets.run_header import RunHeader
+from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
+
+DIED = f"the process that wrote the run has ended; `aeon-tui resume {RUN_ID}` goes on with it"
+
+
+class Writer:
+    """The process that writes a run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd: int | None = None
+
+    def begin(self) -> None:
+        self._fd = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def write(self, *records: dict[str, Any]) -> None:
+        assert self._fd is not None
+        for record in records:
+            os.write(self._fd, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+    def die(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def resumed(last: dict[str, Any], continues_at: int) -> dict[str, Any]:
+    return {**envelope(last), "type": "run_resumed", "options": {}, "continues_at": continues_at}
+
+
+def approval(last: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**envelope(last), "type": "approval", "point": "tool", "pass": 1, "step_id": "s2", **fields}
+
+
+def envelope(last: dict[str, Any]) -> dict[str, Any]:
+    return {"v": 1, "seq": last["seq"] + 1, "ts": last["ts"], "run": RUN_ID}
+
+
+def happens(reached: Callable[[], object]) -> None:
+    moment, deadline = threading.Event(), time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline, "it did not happen"
+        moment.wait(0.005)
+
+
+class Watcher:
+    """What a screen makes of a feed."""
+
+    def __init__(self, feed: WatchFeed) -> None:
+        self.feed = feed
+        self.view = RunView()
+        self.views_taken = 0
+
+    def until(self, reached: Callable[[], object]) -> None:
+        def reached_now() -> object:
+            if (view := self.feed.take_view()) is not None:
+                self.view = view
+                self.views_taken += 1
+            for record in self.feed.take(1):
+                self.view.apply(record)
+            return reached()
+
+        happens(reached_now)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    made = Writer(tmp_path / f"{RUN_ID}.jsonl")
+    yield made
+    made.die()
+
+
+@pytest.fixture
+def watcher(writer: Writer) -> Iterator[Watcher]:
+    feed = WatchFeed(Awaited(RUN_ID, writer.path.parent))
+    yield Watcher(feed)
+    feed.close()
+    assert feed._finished.wait(10)
+
+
+def test_a_run_is_followed_from_before_its_file_exists_to_its_end(writer: Writer, watcher: Watcher) -> None:
+    watcher.until(lambda: watcher.feed.waiting)
+    assert watcher.feed.reading == f"waiting for the run {RUN_ID!r} in {str(writer.path.parent)!r} …"
+    assert (watcher.feed.live, watcher.feed.ended) == (False, False)
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records[:5])
+    watcher.until(lambda: watcher.feed.live)
+    assert watcher.view == fold(records[:5])
+    assert (watcher.feed.waiting, watcher.feed.reading, watcher.feed.notice) == (False, "", "")
+    writer.write(*records[5:])
+    writer.die()
+    watcher.until(lambda: watcher.feed.ended)
+    assert watcher.view == fold(records)
+    assert (watcher.feed.live, watcher.feed.notice, watcher.feed.damage) == (False, "", [])
+
+
+def test_the_death_of_the_writer_is_told_and_a_resume_goes_on(writer: Writer, watcher: Watcher) -> None:
+    records = live_run().records
+    writer.begin()
+    writer.write(*records)
+    writer.die()
+    watcher.until(lambda: watcher.feed.ended)
+    assert watcher.feed.notice == DIED
+    writer.begin()
+    watcher.until(lambda: watcher.feed.live)
+    assert (watcher.feed.notice, watcher.feed.ended) == ("", False)
+    more = resumed(records[-1], continues_at=len(records))
+    writer.write(more)
+    watcher.until(lambda: watcher.view.last_seq == more["seq"])
+    assert watcher.view == fold([*records, more])
+    assert watcher.views_taken == 0
+
+
+def test_what_a_resume_took_back_leaves_the_view(writer: Writer, watcher: Watcher) -> None:
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records)
+    writer.die()
+    watcher.until(lambda: watcher.feed.ended)
+    assert watcher.view.result is not None
+    writer.begin()
+    more = resumed(records[-1], continues_at=6)
+    writer.write(more)
+    watcher.until(lambda: watcher.view.last_seq == more["seq"])
+    assert watcher.view == fold([*records[:6], more])
+    assert watcher.views_taken == 1
+
+
+def test_what_comes_before_a_view_is_taken_waits_behind_it(writer: Writer, watcher: Watcher) -> None:
+    records = finished_run().records
+    more = resumed(records[-1], continues_at=6)
+    asked = approval(more, state="asked")
+    writer.begin()
+    writer.write(*records)
+    watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"] and watcher.feed.live)
+    writer.write(more)
+    happens(lambda: len(watcher.feed._ready) == 1)
+    writer.write(asked)
+    happens(lambda: len(watcher.feed._ready) == 2)
+    assert watcher.feed.take(1) == []
+    assert watcher.feed.take_view() == fold([*records[:6], more])
+    assert watcher.feed.take(1) == [asked]
+
+
+def test_a_journal_that_is_deleted_is_told_and_kept(writer: Writer, watcher: Watcher) -> None:
+    records = live_run().records
+    writer.begin()
+    writer.write(*records)
+    watcher.until(lambda: watcher.feed.live)
+    writer.path.unlink()
+    watcher.until(lambda: watcher.feed.notice == followed.GONE)
+    assert watcher.view == fold(records)
+    assert not watcher.feed.live
+
+
+def test_a_damaged_line_is_told_once(writer: Writer, watcher: Watcher) -> None:
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records[:3])
+    with writer.path.open("ab") as file:
+        file.write(b'{"v":1\n')
+    writer.write(*records[3:])
+    watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"])
+    writer.write(resumed(records[-1], continues_at=6))
+    writer.die()
+    watcher.until(lambda: watcher.feed.ended)
+    assert watcher.views_taken == 1
+    assert [problem[:15] for problem in watcher.feed.damage] == ["line 4: broken "]
+
+
+def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("hello\n")
+    feed = WatchFeed(Awaited(path, tmp_path))
+    assert feed._finished.wait(10)
+    assert feed.error is not None
+    assert "is no journal" in feed.error.message
+    assert (feed.ended, feed.live, feed.waiting, feed.reading) == (True, False, False, "")
+
+
+def test_runs_of_a_similar_name_are_told_while_one_is_waited_for(writer: Writer) -> None:
+    writer.begin()
+    writer.write(*live_run().records)
+    feed = WatchFeed(Awaited(f"{RUN_ID[:-1]}x", writer.path.parent))
+    watcher = Watcher(feed)
+    watcher.until(lambda: feed.waiting)
+    assert feed.notice == f"there is no such run yet; of a similar name is {RUN_ID!r}"
+    feed.close()
+
+
+def test_a_slow_screen_holds_few_records(writer: Writer) -> None:
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records)
+    feed = WatchFeed(Awaited(writer.path, writer.path.parent), ahead=4)
+    happens(lambda: len(feed._ready) == 4)
+    threading.Event().wait(0.1)
+    assert len(feed._ready) == 4
+    watcher = Watcher(feed)
+    watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"])
+    assert watcher.view == fold(records)
+    feed.close()
+
+
+def test_how_far_a_long_journal_has_been_read_is_told(writer: Writer) -> None:
+    records = live_run().records
+    writer.begin()
+    writer.write(*records)
+    padding = {**envelope(records[-1]), "type": "unknown", "padding": "x" * 2 * followed.BEHIND}
+    writer.write(padding)
+    feed = WatchFeed(Awaited(writer.path, writer.path.parent), ahead=1)
+    happens(lambda: feed.reading)
+    assert feed.reading == "reading 0 %"
+    watcher = Watcher(feed)
+    watcher.until(lambda: feed.live)
+    assert feed.reading == ""
+    feed.close()
+
+
+def test_a_journal_is_opened_as_a_past_one_unless_it_is_being_written(writer: Writer) -> None:
+    writer.begin()
+    writer.write(*finished_run().records)
+    live = feed_of(writer.path, writer.path.parent)
+    writer.die()
+    past = feed_of(writer.path, writer.path.parent)
+    gone = feed_of(writer.path.with_name("gone.jsonl"), writer.path.parent)
+    assert isinstance(live, WatchFeed)
+    assert isinstance(past, PastFeed)
+    assert isinstance(gone, PastFeed)
+    for feed in (live, past, gone):
+        feed.close()
+
+
+@asynccontextmanager
+async def watched(writer: Writer, awaited: str | None = None) -> AsyncIterator[tuple[RunScreen, Pilot[None]]]:
+    app = AeonApp(writer.path.parent)
+    app.open_on_watched(Awaited(awaited, writer.path.parent))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert isinstance(app.screen, RunScreen)
+        yield app.screen, pilot
+
+
+async def until(pilot: Pilot[None], reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline, "it did not happen"
+        await pilot.pause(0.01)
+
+
+def header(screen: RunScreen) -> str:
+    return screen.query_one(RunHeader).render().plain
+
+
+def told(screen: RunScreen) -> list[str]:
+    return [notification.message for notification in screen.app._notifications]
+
+
+async def test_the_screen_goes_from_waiting_to_running_to_interrupted_and_on(writer: Writer) -> None:
+    records = live_run().records
+    async with watched(writer) as (screen, pilot):
+        await until(pilot, lambda: screen.status == "waiting")
+        assert "waiting for a run in" in header(screen)
+        writer.begin()
+        writer.write(*records)
+        await until(pilot, lambda: screen.status == "running")
+        assert screen.view == fold(records)
+        writer.die()
+        await until(pilot, lambda: screen.status == "interrupted")
+        await until(pilot, lambda: told(screen) == [DIED])
+        writer.begin()
+        await until(pilot, lambda: screen.status == "running")
+        await until(pilot, lambda: told(screen) == [])
+
+
+async def test_an_ended_run_that_is_resumed_runs_on_the_screen_again(writer: Writer) -> None:
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records)
+    async with watched(writer, RUN_ID) as (screen, pilot):
+        await until(pilot, lambda: screen.status == "completed")
+        writer.write(more := resumed(records[-1], continues_at=6))
+        await until(pilot, lambda: screen.status == "running")
+        assert screen.view == fold([*records[:6], more])
+
+
+async def test_each_status_is_shown_as_it_is_written(writer: Writer) -> None:
+    run = Recording()
+    run.plan({"step_id": "s1", "description": "one"})
+    writer.begin()
+    writer.write(*run.records)
+    async with watched(writer) as (screen, pilot):
+        await until(pilot, lambda: "s1" in screen.view.steps)
+        for status in ("running", "complete") * 3:
+            run.step("s1", status)
+            writer.write(run.records[-1])
+            await until(pilot, lambda status=status: screen.view.steps["s1"].status == status)
+    assert POLL_SECONDS <= 0.2
+
+
+async def test_an_approval_of_another_process_is_shown_as_waiting(writer: Writer) -> None:
+    records = live_run().records
+    asked = approval(records[-1], state="asked")
+    writer.begin()
+    writer.write(*records, asked)
+    async with watched(writer) as (screen, pilot):
+        await until(pilot, lambda: screen.status == "waiting for a decision")
+        assert "? waiting for a decision" in header(screen)
+        writer.write(approval(asked, state="decided", decision="approve"))
+        await until(pilot, lambda: screen.status == "running")
+
+
+async def test_a_live_run_opened_from_the_list_is_followed(writer: Writer) -> None:
+    records = finished_run().records
+    writer.begin()
+    writer.write(*records[:5])
+    app = AeonApp(writer.path.parent)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_journal(writer.path)
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        await until(pilot, lambda: screen.status == "running")
+        writer.write(*records[5:])
+        await until(pilot, lambda: screen.status == "completed")

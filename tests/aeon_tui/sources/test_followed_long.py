@@ -1,0 +1,131 @@
+"""A long journal that another process goes on with: its end at once, the whole behind it, what is new after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.view.model import RunView, fold
+from aeon_tui.sources import catch_up, followed
+from aeon_tui.sources.followed import WatchFeed
+from aeon_tui.sources.journal import PastFeed
+from tests.aeon_tui.recordings import RUN_ID
+from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens, resumed
+from tests.aeon_tui.sources.test_journal import LONG
+
+SHA = "ab" * 32
+TEXT = {"type": "text", "sha256": SHA, "text": "a long text"}
+RUNNING = LONG[:-1]
+
+
+@pytest.fixture
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
+    monkeypatch.setattr(followed, "LONG", 1_000)
+    made = Writer(tmp_path / f"{RUN_ID}.jsonl")
+    made.begin()
+    yield made
+    made.die()
+
+
+@pytest.fixture
+def watcher(writer: Writer) -> Iterator[Watcher]:
+    writer.write(*RUNNING)
+    feed = WatchFeed(Awaited(writer.path, writer.path.parent))
+    yield Watcher(feed)
+    feed.close()
+    assert feed._finished.wait(10)
+
+
+def step(last: dict[str, Any], output: Any) -> dict[str, Any]:
+    return {**envelope(last), "type": "step", "pass": 1, "step_id": "s3", "status": "complete", "output": output}
+
+
+def lines(view: RunView) -> list[tuple[int, str]]:
+    return [(line.seq, line.text) for line in view.log]
+
+
+def test_the_whole_takes_the_place_of_the_end_and_goes_on(writer: Writer, watcher: Watcher) -> None:
+    watcher.until(lambda: watcher.views_taken == 1)
+    assert watcher.view.whole_from > 0
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    assert watcher.view.whole_from == 0
+    assert lines(watcher.view) == lines(fold(RUNNING))
+    new = step(RUNNING[-1], {"text": "new"})
+    writer.write(new)
+    watcher.until(lambda: watcher.view.last_seq == new["seq"])
+    assert watcher.view.steps["s3"].output == {"text": "new"}
+    assert lines(watcher.view) == lines(fold([*RUNNING, new]))
+    assert (watcher.feed.damage, watcher.views_taken) == ([], 2)
+
+
+def test_what_the_view_leaves_in_the_journal_can_be_read(watcher: Watcher) -> None:
+    watcher.until(lambda: watcher.views_taken == 2)
+    assert watcher.feed.record(9) == RUNNING[9]
+
+
+def test_a_text_of_the_long_beginning_stands_in_what_is_new(writer: Writer) -> None:
+    text = {**envelope(RUNNING[-1]), **TEXT}
+    writer.write(*RUNNING, text)
+    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    writer.write(new := step(text, {"text": {"$text": SHA}}))
+    watcher.until(lambda: watcher.view.last_seq == new["seq"])
+    assert watcher.view.steps["s3"].output == {"text": "a long text"}
+    assert watcher.feed.damage == []
+    watcher.feed.close()
+
+
+def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher: Watcher) -> None:
+    watcher.until(lambda: watcher.views_taken == 2)
+    finish = LONG[-1]
+    writer.write(finish)
+    watcher.until(lambda: watcher.view.result is not None)
+    writer.write(more := resumed(finish, continues_at=finish["seq"]))
+    watcher.until(lambda: watcher.view.last_seq == more["seq"] and watcher.view.whole_from == 0)
+    assert watcher.view.result is None
+    assert lines(watcher.view) == lines(fold([*RUNNING, more]))
+    writer.write(new := step(more, {"text": "new"}))
+    watcher.until(lambda: watcher.view.last_seq == new["seq"] and watcher.feed.live)
+    assert lines(watcher.view) == lines(fold([*RUNNING, more, new]))
+
+
+def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(PastFeed):
+        """Gets no further than the end."""
+
+        def _read_all(self) -> None:
+            self.reading = "reading 0 %"
+            self._closed.wait(20)
+
+    monkeypatch.setattr(catch_up, "PastFeed", Endless)
+    writer.write(*RUNNING)
+    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 1 and watcher.feed.live)
+    assert watcher.feed.reading == "reading 0 %"
+    writer.write(new := step(RUNNING[-1], {"text": "new"}))
+    watcher.until(lambda: watcher.view.last_seq == new["seq"])
+    assert watcher.view.steps["s3"].output == {"text": "new"}
+    assert watcher.view.whole_from > 0
+    watcher.feed.close()
+    happens(watcher.feed._finished.is_set)
+
+
+def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(writer: Writer) -> None:
+    few = RUNNING[:20]
+    writer.write(*few)
+    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    writer.write(new := step(few[-1], {"text": "new"}))
+    watcher.until(lambda: watcher.view.last_seq == new["seq"])
+    assert watcher.view == fold([*few, new])
+    watcher.feed.close()
+
+
+def test_a_writer_that_died_is_told_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
+    writer.die()
+    watcher.until(lambda: watcher.feed.ended)
+    assert watcher.feed.notice.startswith("the process that wrote the run has ended")

@@ -1,0 +1,250 @@
+"""A past run is shown at its own pace: each record when it is due, none lost, and what differs today is said."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core import Orchestrator, RunConfig
+from aeon_core.effects.difference import Difference
+from aeon_core.errors import UsageError
+from aeon_core.runs.replay import Replay
+from aeon_tui.sources import replay
+from aeon_tui.sources.replay import AT_ONCE, PAUSE_SECONDS, SPEEDS, Check, ReplayFeed, speed_of, speed_words
+from tests.aeon_tui.fakes import ListFeed
+from tests.fakes import ScriptedModel, add, steps
+
+SLOW = 1_000.0
+"""Seconds that `take` may use: the tests' machine is no part of them."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def recorded(*gaps: float, types: dict[int, str] | None = None) -> list[dict[str, Any]]:
+    """Records so many seconds after one another."""
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    records = []
+    for seq, gap in enumerate((0.0, *gaps)):
+        at += timedelta(seconds=gap)
+        records.append({"seq": seq, "ts": at.isoformat(), "type": (types or {}).get(seq, "step")})
+    return records
+
+
+class Player:
+    """A feed whose time passes as the test says."""
+
+    def __init__(self, *gaps: float, speed: float = 1.0, types: dict[int, str] | None = None) -> None:
+        self.clock = Clock()
+        self.source = ListFeed(recorded(*gaps, types=types))
+        self.feed = ReplayFeed(Path("r.jsonl"), speed, self.clock, self.source)
+
+    def after(self, seconds: float) -> list[int]:
+        self.clock.now += seconds
+        return [record["seq"] for record in self.feed.take(SLOW)]
+
+
+def test_a_record_is_shown_as_long_after_the_one_before_as_it_was() -> None:
+    player = Player(1.0, 0.5, 2.0)
+    assert player.after(0) == [0]
+    assert player.after(0.75) == []
+    assert player.after(0.25) == [1]
+    assert player.after(0.75) == [2]
+    assert player.after(1.5) == []
+    assert not player.feed.ended
+    assert player.after(0.25) == [3]
+    assert player.feed.ended
+
+
+def test_ten_times_as_fast_is_a_tenth_of_the_time() -> None:
+    player = Player(10.0, 10.0, speed=10.0)
+    assert player.after(0) == [0]
+    assert player.after(0.9) == []
+    assert player.after(0.2) == [1]
+    assert player.after(0.9) == [2]
+
+
+def test_a_long_wait_is_cut_short_at_any_speed() -> None:
+    player = Player(36_000.0, 36_000.0, speed=0.25)
+    assert player.after(0) == [0]
+    assert player.after(PAUSE_SECONDS - 0.25) == []
+    assert player.after(0.25) == [1]
+    player.feed.faster()
+    assert player.after(PAUSE_SECONDS) == [2]
+
+
+def test_max_shows_everything_at_once() -> None:
+    player = Player(*[3_600.0] * 50, speed=AT_ONCE)
+    assert player.after(0) == list(range(51))
+
+
+def test_a_pause_keeps_the_place_and_the_time_to_the_next_record() -> None:
+    player = Player(1.0, 1.0)
+    assert player.after(0) == [0]
+    assert player.after(0.5) == []
+    player.feed.toggle()
+    assert player.after(500) == []
+    player.feed.toggle()
+    assert player.after(0.25) == []
+    assert player.after(0.25) == [1]
+
+
+def test_a_step_shows_one_record_and_pauses_a_long_text_is_none() -> None:
+    player = Player(5.0, 5.0, 5.0, types={1: "text"})
+    assert player.after(0) == [0]
+    player.feed.step()
+    assert player.after(0) == [1, 2]
+    assert player.feed.paused
+    assert player.after(100) == []
+    player.feed.step()
+    player.feed.step()
+    assert player.after(0) == [3]
+    assert player.feed.ended
+
+
+def test_the_end_is_jumped_to_from_a_pause() -> None:
+    player = Player(*[9.0] * 5)
+    player.feed.toggle()
+    assert player.after(1) == []
+    player.feed.jump_to_end()
+    assert player.after(0) == [0, 1, 2, 3, 4, 5]
+    assert player.feed.ended
+
+
+def test_the_speed_goes_up_and_down_in_steps_that_end() -> None:
+    feed = Player(speed=3.0).feed
+    feed.faster()
+    assert feed.speed == 5.0
+    feed.slower()
+    assert feed.speed == 2.0
+    for _ in SPEEDS:
+        feed.slower()
+    assert feed.speed == SPEEDS[0]
+    for _ in SPEEDS:
+        feed.faster()
+    assert feed.speed == AT_ONCE
+
+
+def test_a_journal_that_is_read_late_is_not_shown_in_a_rush_afterwards() -> None:
+    player = Player(1.0, 1.0)
+    late, player.source.waiting = player.source.waiting, []
+    player.source.ended = False
+    assert player.after(60) == []
+    player.source.waiting = [*late, *recorded(*[1.0] * 9)[3:]]
+    assert len(player.after(0)) <= 1 + PAUSE_SECONDS
+
+
+def test_damage_and_errors_of_the_journal_are_its_own() -> None:
+    player = Player(1.0)
+    player.source.damage, player.source.error = ["line 2: broken"], UsageError("no journal")
+    player.after(0)
+    assert (player.feed.damage, player.feed.error) == (["line 2: broken"], player.source.error)
+    player.feed.close()
+    assert player.source.closed
+
+
+@pytest.mark.parametrize("stamp", ["", "yesterday", None, 5])
+def test_a_record_without_a_time_is_due_at_once(stamp: Any) -> None:
+    player = Player(7.0, 7.0)
+    player.source.waiting[1]["ts"] = stamp
+    assert player.after(0) == [0, 1, 2]
+
+
+@given(
+    gaps=st.lists(st.floats(0, 30), max_size=20),
+    acts=st.lists(st.sampled_from(["toggle", "step", "faster", "slower", "wait"]), max_size=30),
+    speed=st.sampled_from(SPEEDS),
+)
+def test_whatever_a_person_presses_every_record_comes_once_and_in_order(
+    gaps: list[float], acts: list[str], speed: float
+) -> None:
+    player = Player(*gaps, speed=speed)
+    seen = []
+    for act in acts:
+        if act != "wait":
+            getattr(player.feed, act)()
+        seen += player.after(0.4)
+    player.feed.jump_to_end()
+    seen += player.after(0)
+    assert seen == list(range(len(gaps) + 1))
+
+
+def test_a_feed_reads_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    lines = [{"v": 1, "run": "r", **record} for record in recorded(0.1, 0.1)]
+    lines[0]["type"] = "run_started"
+    order = ("v", "seq", "ts", "run", "type")
+    path.write_text("".join(json.dumps({key: line[key] for key in order}) + "\n" for line in lines))
+    feed = ReplayFeed(path, AT_ONCE)
+    seen: list[int] = []
+    deadline = time.monotonic() + 20
+    while not feed.ended and time.monotonic() < deadline:
+        seen += [record["seq"] for record in feed.take(0.01)]
+    assert (seen, feed.error, feed.journal) == ([0, 1, 2], None, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [("1", 1.0), ("0.5", 0.5), ("10", 10.0), ("max", AT_ONCE)]
+    + [(text, None) for text in ("0", "-1", "inf", "nan", "fast", "", "1e999")],
+)
+def test_a_speed_is_a_number_above_0_or_max(text: str, speed: float | None) -> None:
+    assert speed_of(text) == speed
+
+
+def test_a_speed_is_told_in_a_word() -> None:
+    assert [speed_words(speed) for speed in (0.25, 1.0, 10.0, AT_ONCE)] == ["0.25x", "1x", "10x", "max"]
+
+
+def run_of_two_steps(path: Path) -> Path:
+    model = ScriptedModel(plan=steps(add(5, 10), {"agent": "llm"}), reason="thought", answer="15")
+    Orchestrator(model, journal=path, config=RunConfig(single_pass=True, durability="off")).run("add them")
+    return path
+
+
+def test_a_run_of_which_all_is_the_same_today_has_no_finding(tmp_path: Path) -> None:
+    check = Check(run_of_two_steps(tmp_path / "r.jsonl"))
+    assert check.wait(20)
+    assert (check.finding, check.differs_at) == (None, None)
+
+
+def test_the_first_difference_is_found(tmp_path: Path) -> None:
+    path = run_of_two_steps(tmp_path / "r.jsonl")
+    text = path.read_text()
+    path.write_text(text.replace('"step_id":"s1","status":"complete"', '"step_id":"s1","status":"failed"'))
+    seq = next(json.loads(line)["seq"] for line in path.read_text().splitlines() if '"s1","status":"failed"' in line)
+    check = Check(path)
+    assert check.wait(20)
+    assert check.differs_at == seq
+    assert check.finding is not None
+    assert check.finding.startswith(f"Aeon does something else today: record {seq} differs · step · pass 1")
+    assert check.finding.endswith('recorded "failed" · now "complete"')
+
+
+def test_what_cannot_be_checked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsound(path: Path) -> Replay:
+        raise UsageError("line 3 is broken")
+
+    path = run_of_two_steps(tmp_path / "r.jsonl")
+    for check, said in [
+        (Check(path, unsound), "not checked: line 3 is broken"),
+        (Check(tmp_path / "none.jsonl"), "not checked: the journal cannot be read: No such file or directory"),
+    ]:
+        assert check.wait(20)
+        assert (check.finding, check.differs_at) == (said, None)
+    monkeypatch.setattr(replay, "CHECKED_BYTES", 10)
+    check = Check(path, lambda _: Replay("r", 1, None, Difference(1, "", "", "")))
+    assert check.wait(20)
+    assert check.finding == "the journal is too large to be checked meanwhile; `aeon-tui replay RUN --check` does"

@@ -1,0 +1,183 @@
+"""Where a workflow's screen gets its records from, and where its questions wait."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aeon_tui.screens.workflow.questions import question_of
+from aeon_tui.sessions.workflow_broker import Answer, WorkflowDesk, read_artifact
+from aeon_tui.sources.run_index import Listed
+from aeon_tui.sources.workflow import OwnFeed, Taken, TranscriptFeed
+from aeon_tui.sources.workflow_state import WorkflowState
+from system2.policies import GateDecision, GateDecisionType, Question
+from tests.aeon_tui.workflows import at_a_gate, completed
+
+
+def lines(records: list[dict[str, Any]]) -> list[bytes]:
+    return [json.dumps(record).encode() + b"\n" for record in records]
+
+
+def waited(holds: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if found := holds():
+            return found
+        time.sleep(0.005)
+    raise AssertionError("it does not come")
+
+
+def taken_from(feed: TranscriptFeed | OwnFeed, number: int) -> Taken:
+    """Take until so many records have come since the last beginning."""
+    records: list[dict[str, Any]] = []
+    anew = False
+
+    def enough() -> bool:
+        nonlocal records, anew
+        taken = feed.take(1.0)
+        if taken.anew:
+            records, anew = [], True
+        records = [*records, *taken.records]
+        return len(records) >= number
+
+    waited(enough)
+    return Taken(records, anew)
+
+
+def test_a_transcript_is_followed_as_it_grows(tmp_path: Path) -> None:
+    path, all_lines = tmp_path / "w.jsonl", lines(completed().records)
+    path.write_bytes(b"".join(all_lines[:3]))
+    feed = TranscriptFeed(path)
+    assert [record["seq"] for record in taken_from(feed, 3).records] == [0, 1, 2]
+    with path.open("ab") as file:
+        file.write(b"".join(all_lines[3:]))
+    assert taken_from(feed, len(all_lines) - 3).records[-1]["type"] == "workflow_end"
+    assert not feed.live
+    waited(lambda: not feed.reading)
+    feed.close()
+
+
+def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "w.jsonl"
+    path.write_text("not a record\n" * 30)
+    feed = TranscriptFeed(path)
+    error = waited(lambda: feed.error)
+    assert "w.jsonl" in error.message
+    assert not feed.reading
+
+
+def test_own_lines_come_in_order_once_and_the_feed_ends_with_the_last(tmp_path: Path) -> None:
+    records = completed().records
+    feed = OwnFeed()
+    for record in records[:4]:
+        feed.put(record)
+    for line in lines(records[2:]):
+        feed.put(line)
+    feed.finish()
+    assert feed.live
+    assert [record["seq"] for record in feed.take(1.0).records] == list(range(len(records)))
+    assert not feed.live
+
+
+def test_where_more_lines_wait_than_there_is_room_for_the_transcript_is_read(tmp_path: Path) -> None:
+    records = completed().records
+    path = tmp_path / "w.jsonl"
+    path.write_bytes(b"".join(lines(records)))
+    feed = OwnFeed(capacity=3)
+    feed.path = path
+    for line in lines(records):
+        feed.put(line)
+    feed.finish()
+    taken = taken_from(feed, len(records))
+    assert taken.anew
+    assert [record["seq"] for record in taken.records] == list(range(len(records)))
+    feed.close()
+
+
+def asked_on_a_thread(ask: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    said: list[Any] = []
+    thread = threading.Thread(target=lambda: said.append(ask()), daemon=True)
+    thread.start()
+    return thread, said
+
+
+def test_a_gate_waits_with_its_artifact_and_takes_one_answer(tmp_path: Path) -> None:
+    (tmp_path / "spec").mkdir()
+    (tmp_path / "spec" / "scope.md").write_text("# The scope")
+    desk = WorkflowDesk(tmp_path)
+    thread, said = asked_on_a_thread(lambda: desk.decide(0, "spec/scope.md", "done"))
+    asked = waited(lambda: desk.waiting)
+    assert (asked.kind, asked.content) == ("gate", "# The scope")
+    assert not desk.answer(asked.number + 1, Answer("approve"))
+    assert desk.answer(asked.number, Answer("reject", "name it"))
+    thread.join(10)
+    assert said == [GateDecision(0, GateDecisionType.REJECT, "name it")]
+    assert not desk.answer(asked.number, Answer("approve"))
+
+
+def test_a_closed_desk_says_what_is_safe(tmp_path: Path) -> None:
+    desk = WorkflowDesk(tmp_path)
+    thread, said = asked_on_a_thread(lambda: desk.confirm("rm -rf x", True))
+    waited(lambda: desk.waiting)
+    desk.close()
+    thread.join(10)
+    assert said == [False]
+    assert desk.decide(0, "spec/scope.md", "").decision is GateDecisionType.ABORT
+    assert desk.choose(Question("api_error", "a", "t", ("abort", "retry"), "abort")) == "abort"
+
+
+def test_a_question_is_never_mistaken_for_the_next_of_the_same_words(tmp_path: Path) -> None:
+    desk = WorkflowDesk(tmp_path)
+    thread, said = asked_on_a_thread(lambda: [desk.confirm("ls", False), desk.confirm("ls", False)])
+    first = waited(lambda: desk.waiting)
+    desk.answer(first.number, Answer("run"))
+    second = waited(lambda: desk.waiting if desk.waiting is not None and desk.waiting is not first else None)
+    assert not desk.answer(first.number, Answer("run"))
+    desk.answer(second.number, Answer("refuse"))
+    thread.join(10)
+    assert said == [[True, False]]
+
+
+def test_an_artifact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    assert read_artifact(tmp_path / "nothing") == "(no such file or directory)"
+    assert read_artifact(tmp_path) == "(is a directory)"
+
+
+def test_a_blocklisted_command_is_shown_whole_and_marked(tmp_path: Path) -> None:
+    desk = WorkflowDesk(tmp_path)
+    command = "cd src && \\\nrm -rf build" + " x" * 3_000
+    thread, _ = asked_on_a_thread(lambda: desk.confirm(command, True))
+    question = question_of(waited(lambda: desk.waiting), "executor")
+    assert (question.form, question.blocks[-1][1]) == ("blocklisted", command)
+    assert "destructive" in question.blocks[0][1]
+    desk.close()
+    thread.join(10)
+
+
+def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:
+    written, state = at_a_gate(), WorkflowState()
+    for choice in ("continue", "stop"):
+        written.add(
+            "question", agent="executor", kind="cost_ceiling", text="", state="decided", choices=[], choice=choice
+        )
+    for record in written.records:
+        state.apply(record)
+    assert (state.warning_usd, state.ceiling_usd, state.current) == (2.0, 10.0, "gate 1")
+    assert state.worked("repo-governor", state.last_ts) == 4.0
+    assert state.worked("executor", state.last_ts) is None
+    assert state.rejections(0) == 1
+
+
+def test_runs_and_workflows_are_one_list(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / ".system2" / "runs"
+    folder.mkdir(parents=True)
+    (folder / "20260102-030405.jsonl").write_bytes(b"".join(lines(completed().records)))
+    monkeypatch.chdir(tmp_path)
+    (run,) = Listed(tmp_path / "kept").runs()
+    assert (run.kind, run.run_id, run.status) == ("workflow", "20260102-030405", "completed")
+    assert [each.path for each in Listed(folder).runs()] == [run.path]
