@@ -1,4 +1,4 @@
-"""The app: wires screens, feeds and the runner, and ends cleanly."""
+"""The app: wires screens, sources and the runner, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from typing_extensions import override
 
 from aeon_themes import fallback_variables, readable_variables
 from aeon_tui.navigation import COPY_OR_QUIT, Navigation
-from aeon_tui.platform.stdio_capture import screen_to_itself
+from aeon_tui.platform.stdio_capture import reserve_terminal
 from aeon_tui.platform.terminal import notification, sized, title, title_given_back
 from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions, Today
-from aeon_tui.sessions.run_jobs import Work
+from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sessions.session import Running
+from aeon_tui.sessions.session import Session
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
-from aeon_tui.settings import OwnSettings
+from aeon_tui.settings import UserSettings
 from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
 from aeon_widgets.footer import fit_footer
 from aeon_widgets.key_guard import key_after_escape
@@ -82,9 +82,9 @@ class AeonApp(Navigation):
     def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:
         super().__init__()
         self.runs_dir = runs_dir
-        self.runner: Running | None = runner
+        self.runner: Session | None = runner
         """The run that goes on here, or was the last to do so."""
-        self.runners: list[Running] = [runner] if runner is not None else []
+        self.runners: list[Session] = [runner] if runner is not None else []
         """All that this app has run, in their order."""
         self.actions = RunActions(self, today)
         self.untrusted: ProjectTrust | None = None
@@ -92,8 +92,8 @@ class AeonApp(Navigation):
         self.first_notice = ""
         """What is said at first."""
         add_themes(self)
-        self.own = OwnSettings(self)
-        open_with_theme(self, self.own.said)
+        self.user_settings = UserSettings(self)
+        open_with_theme(self, self.user_settings.configured)
         self._quitting = False
         self._running_loop: asyncio.AbstractEventLoop | None = None
 
@@ -104,9 +104,9 @@ class AeonApp(Navigation):
 
         return LabelledRuns(self.runs_dir)
 
-    def wear(self, settings: AppSettings) -> None:
+    def apply_settings(self, settings: AppSettings) -> None:
         """Take on the settings of the app that a configuration holds. Before it opens."""
-        self.own.said, self.own.known = settings, True
+        self.user_settings.configured, self.user_settings.known = settings, True
         open_with_theme(self, settings)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -127,7 +127,7 @@ class AeonApp(Navigation):
             return BrowserScreen(self.runs_dir)
         from aeon_tui.screens.run.screen import RunScreen
 
-        return RunScreen(self.runner.feed, self.runner)
+        return RunScreen(self.runner.source, self.runner)
 
     @override
     async def on_event(self, event: Event) -> None:
@@ -178,8 +178,8 @@ class AeonApp(Navigation):
         self.run_worker(self._read_own_settings, thread=True, group="themes")
 
     def _read_own_settings(self) -> None:
-        add_own_themes(self, self.own.said)
-        self.own.apply_keys()
+        add_own_themes(self, self.user_settings.configured)
+        self.user_settings.apply_keys()
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -210,13 +210,13 @@ class AeonApp(Navigation):
         """Ask for a task, and how it is to be run."""
         await self.actions.new_run()
 
-    def start_work(self, work: Work) -> None:
+    def start_job(self, job: RunJob) -> None:
         """Run something, and show it."""
         from aeon_tui.screens.run.screen import RunScreen
 
-        runner = Runner(work, work.journal_in(self.runs_dir))
+        runner = Runner(job, job.journal_in(self.runs_dir))
         self._take_on(runner)
-        self.show_run(RunScreen(runner.feed, runner))
+        self.show_run(RunScreen(runner.source, runner))
         self._begin(runner)
 
     def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
@@ -236,13 +236,13 @@ class AeonApp(Navigation):
 
         runner = WorkflowRunner(request)
         self._take_on(runner)
-        return runner, WorkflowScreen(runner.feed, runner)
+        return runner, WorkflowScreen(runner.source, runner)
 
-    def _take_on(self, runner: Running) -> None:
+    def _take_on(self, runner: Session) -> None:
         self.runner = runner
         self.runners.append(runner)
 
-    def _begin(self, runner: Running) -> None:
+    def _begin(self, runner: Session) -> None:
         runner.start()
         # What can be done with a past run cannot be done with this one yet.
         self.screen.refresh_bindings()
@@ -301,7 +301,7 @@ class AeonApp(Navigation):
         # Not here: the next key must be heard, and what was said be drawn.
         self.run_worker(self._exit_when_ended(self.runner), exit_on_error=False)
 
-    async def _exit_when_ended(self, runner: Running) -> None:
+    async def _exit_when_ended(self, runner: Session) -> None:
         deadline = time.monotonic() + ABORT_SECONDS
         while runner.running and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
@@ -333,7 +333,7 @@ def _opens_field(screen: Screen[object], key: str) -> bool:
 
 def run_app(
     runs_dir: Path,
-    work: Work | None = None,
+    job: RunJob | None = None,
     today: Today = todays_config,
     prepare: Callable[[AeonApp], None] | None = None,
 ) -> int:
@@ -342,14 +342,14 @@ def run_app(
     That is the work's, and 0 for browsing. After the app has closed, one line on stderr for each run that it ran says
     how it ended and what its id is.
     """
-    runner = Runner(work, work.journal_in(runs_dir)) if work is not None else None
+    runner = Runner(job, job.journal_in(runs_dir)) if job is not None else None
     app = AeonApp(runs_dir, runner, today)
     if prepare is not None:
         prepare(app)
-    if not app.own.known:
-        app.wear(today().app)
+    if not app.user_settings.known:
+        app.apply_settings(today().app)
     try:
-        with pipe_to_itself() if is_served() else screen_to_itself():
+        with pipe_to_itself() if is_served() else reserve_terminal():
             app.driver_class = sized(app.driver_class)
             with ended_by_signals(app), title_given_back():
                 app.run()

@@ -150,7 +150,7 @@ def theme_commands(app: AeonApp, before: str = "Theme: ") -> Iterator[Command]:
     """Yield the themes, Aeon's first."""
     for name in sorted(app.available_themes, key=lambda name: (not name.startswith("aeon-"), name)):
         about = "The theme now" if name == app.theme else "Use it now, and the next time"
-        yield Command(f"{before}{one_line(name)}", about, partial(app.own.keep_theme, name), not before)
+        yield Command(f"{before}{one_line(name)}", about, partial(app.user_settings.keep_theme, name), not before)
 
 
 def choose_theme(app: App[Any]) -> None:

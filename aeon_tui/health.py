@@ -16,7 +16,7 @@ KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("
 
 
 @dataclass(frozen=True)
-class Finding:
+class HealthCheck:
     """One line of the report. `step` is what would make it usable, None where it is; `code` what that is to a run."""
 
     name: str
@@ -25,86 +25,86 @@ class Finding:
     code: int = 0
 
 
-def providers(config: RunConfig) -> list[Finding]:
+def providers(config: RunConfig) -> list[HealthCheck]:
     """Return what is found of each provider of models."""
     keyed = [_keyed(name, variables, config.base_url) for name, variables in KEYS.items()]
     return [*keyed, _bedrock(config), _llama_cpp(), _simulated()]
 
 
-def extras(config: RunConfig) -> list[Finding]:
+def extras(config: RunConfig) -> list[HealthCheck]:
     """Return what is found of the tools and of what else is installed apart."""
     return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config)]
 
 
-def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> Finding:
+def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> HealthCheck:
     if find_spec(name) is None:
-        return Finding(name, "its package is missing", "install aeon-tui again with its dependencies")
+        return HealthCheck(name, "its package is missing", "install aeon-tui again with its dependencies")
     if found := next((variable for variable in variables if os.environ.get(variable)), None):
-        return Finding(name, f"usable: {found} is set")
+        return HealthCheck(name, f"usable: {found} is set")
     if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
-        return Finding(name, "usable: a base URL is set, where a local server needs no key")
+        return HealthCheck(name, "usable: a base URL is set, where a local server needs no key")
     local = ", or --base-url for a local server" if name == "openai" else ""
-    return Finding(name, "no key", f"set {variables[0]}{local}")
+    return HealthCheck(name, "no key", f"set {variables[0]}{local}")
 
 
-def _bedrock(config: RunConfig) -> Finding:
+def _bedrock(config: RunConfig) -> HealthCheck:
     from aeon_core.llm.bedrock import bedrock_status
 
     missing = bedrock_status(**config.bedrock.model_dump())
     if missing is None:
-        return Finding("bedrock", "usable: region and credentials are there")
-    return Finding("bedrock", "not usable", missing)
+        return HealthCheck("bedrock", "usable: region and credentials are there")
+    return HealthCheck("bedrock", "not usable", missing)
 
 
-def _llama_cpp() -> Finding:
+def _llama_cpp() -> HealthCheck:
     if find_spec("xllamacpp") is None:
-        return Finding("llama-cpp", "its package is missing", "pip install 'aeon-tui[local]'")
-    return Finding("llama-cpp", "usable: --model llama-cpp:FILE.gguf")
+        return HealthCheck("llama-cpp", "its package is missing", "pip install 'aeon-tui[local]'")
+    return HealthCheck("llama-cpp", "usable: --model llama-cpp:FILE.gguf")
 
 
-def _simulated() -> Finding:
+def _simulated() -> HealthCheck:
     from aeon_core.llm.simulated import SIMULATED_MODELS
 
-    return Finding("simulated", f"usable: built in, no key, no network ({', '.join(SIMULATED_MODELS)})")
+    return HealthCheck("simulated", f"usable: built in, no key, no network ({', '.join(SIMULATED_MODELS)})")
 
 
-def _files() -> Finding:
+def _files() -> HealthCheck:
     how = "with ripgrep" if shutil.which("rg") else "in Python; ripgrep would make large searches faster"
-    return Finding("files", f"usable: --tools files; Grep searches {how}")
+    return HealthCheck("files", f"usable: --tools files; Grep searches {how}")
 
 
-def _shell(config: RunConfig) -> Finding:
+def _shell(config: RunConfig) -> HealthCheck:
     from aeon_core.tools.shell.isolation import probe
 
     isolation = probe(config.project_root or Path.cwd(), config.shell)
     text = f"usable: --tools shell; {isolation.describe()}"
     if isolation.name == "none":
-        return Finding("shell", text, "install bubblewrap, so that commands can be isolated")
-    return Finding("shell", text)
+        return HealthCheck("shell", text, "install bubblewrap, so that commands can be isolated")
+    return HealthCheck("shell", text)
 
 
-def _mcp(config: RunConfig) -> Finding:
+def _mcp(config: RunConfig) -> HealthCheck:
     code = 2 if "mcp" in config.tools else 0
     if find_spec("mcp") is None:
-        return Finding("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'", code)
+        return HealthCheck("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'", code)
     if not config.mcp_servers:
         step = "name one under `mcp_servers:` in a config file"
-        return Finding("mcp", "installed; no server is configured", step, code)
+        return HealthCheck("mcp", "installed; no server is configured", step, code)
     named = (f"{name} (sandboxed)" if server.sandbox else name for name, server in config.mcp_servers.items())
-    return Finding("mcp", f"usable: --tools mcp starts {', '.join(named)}")
+    return HealthCheck("mcp", f"usable: --tools mcp starts {', '.join(named)}")
 
 
-def _installed_tools() -> list[Finding]:
+def _installed_tools() -> list[HealthCheck]:
     from aeon_core.tools.loader import GROUP
 
     names = sorted(f"{point.name} ({point.value})" for point in entry_points(group=GROUP))
-    return [Finding("packages", f"offer tools: {', '.join(names)}")] if names else []
+    return [HealthCheck("packages", f"offer tools: {', '.join(names)}")] if names else []
 
 
-def _otel(config: RunConfig) -> Finding:
+def _otel(config: RunConfig) -> HealthCheck:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        return Finding("otel", "its packages are missing", "pip install 'aeon-tui[otel]'", 2 if config.otel else 0)
+        return HealthCheck("otel", "its packages are missing", "pip install 'aeon-tui[otel]'", 2 if config.otel else 0)
     if not config.otel:
-        return Finding("otel", "installed; off", "`otel: true` in a config file, or AEON_OTEL=true, turns it on")
+        return HealthCheck("otel", "installed; off", "`otel: true` in a config file, or AEON_OTEL=true, turns it on")
     content = "with" if config.otel_content else "without"
-    return Finding("otel", f"on, {content} what was asked and answered")
+    return HealthCheck("otel", f"on, {content} what was asked and answered")

@@ -15,8 +15,8 @@ from textual.screen import Screen
 if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sources.live import Feed
-    from aeon_tui.sources.run_index import Listed
+    from aeon_tui.sources.live import RecordSource
+    from aeon_tui.sources.run_index import RunIndex
 
 COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy selection, else quit", show=False, id="app.copy")
 """The screen's own binding of the key comes first, and copies where text is selected."""
@@ -29,14 +29,14 @@ class Navigation(App[None]):
     first_screen: Screen[None] | None = None
     """Set to open on another screen."""
 
-    _listing: Listed | None = None
+    _listing: RunIndex | None = None
 
     def listed_runs(self) -> Sequence[RunSummary]:
         """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
         if self._listing is None:
-            from aeon_tui.sources.run_index import Listed
+            from aeon_tui.sources.run_index import RunIndex
 
-            self._listing = Listed(self.runs_dir)
+            self._listing = RunIndex(self.runs_dir)
         return self._listing.runs()
 
     @property
@@ -49,31 +49,31 @@ class Navigation(App[None]):
     @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:
         """Show the run of a journal, one that another process writes as it goes on; at a record where it is named."""
-        from aeon_tui.sources.followed import feed_of
+        from aeon_tui.sources.followed import source_of
         from aeon_tui.sources.transcripts import is_workflow
 
         if is_workflow(path):
             self.call_from_thread(self._show_workflow, path)
         else:
-            self.call_from_thread(self._show_feed, feed_of(path, self.runs_dir), seq)
+            self.call_from_thread(self._show_feed, source_of(path, self.runs_dir), seq)
 
     def _show_workflow(self, path: Path) -> None:
         from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sources.workflow import TranscriptFeed
+        from aeon_tui.sources.workflow import TranscriptSource
 
-        self.show_run(WorkflowScreen(TranscriptFeed(path)))
+        self.show_run(WorkflowScreen(TranscriptSource(path)))
 
     def open_on_transcript(self, path: Path) -> None:
         """Open on a workflow of another process, or a past one."""
         from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sources.workflow import TranscriptFeed
+        from aeon_tui.sources.workflow import TranscriptSource
 
-        self.first_screen = WorkflowScreen(TranscriptFeed(path))
+        self.first_screen = WorkflowScreen(TranscriptSource(path))
 
-    def _show_feed(self, feed: Feed, seq: int | None) -> None:
+    def _show_feed(self, source: RecordSource, seq: int | None) -> None:
         from aeon_tui.screens.run.screen import RunScreen
 
-        screen = RunScreen(feed)
+        screen = RunScreen(source)
         self.show_run(screen)
         if seq is not None:
             screen.show_moment(seq)
@@ -81,9 +81,9 @@ class Navigation(App[None]):
     def open_on_watched(self, awaited: Awaited) -> None:
         """Open on a run of another process."""
         from aeon_tui.screens.run.screen import RunScreen
-        from aeon_tui.sources.followed import WatchFeed
+        from aeon_tui.sources.followed import FollowedSource
 
-        self.first_screen = RunScreen(WatchFeed(awaited))
+        self.first_screen = RunScreen(FollowedSource(awaited))
 
     def show_run(self, shown: Screen[None]) -> None:
         """Show a run, in place of the one that is shown where there is one."""

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.platform.background_tasks import Errands, reason
+from aeon_tui.platform.background_tasks import BackgroundTasks, reason
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from aeon_tui.screens.fork import ForkAnswer, Parent
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.sessions.fork_job import ForkRun
-    from aeon_tui.sessions.new_run_form import NewRun
-    from aeon_tui.sessions.resume_job import ResumeRun
-    from aeon_tui.sessions.run_jobs import StartRun
+    from aeon_tui.sessions.fork_job import ForkJob
+    from aeon_tui.sessions.new_run_form import NewRunForm
+    from aeon_tui.sessions.resume_job import ResumeJob
+    from aeon_tui.sessions.run_jobs import NewRunJob
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 RUN_ACTIONS: list[BindingType] = [
@@ -44,31 +44,31 @@ class RunActions:
 
     app: AeonApp
     today: Today
-    draft: NewRun | None = None
+    draft: NewRunForm | None = None
     """A new run that was begun to be filled in, and left."""
     declined: set[str] = field(default_factory=set)
     """Digests of what the person goes on without: they are not asked about it again."""
 
     def __post_init__(self) -> None:
-        self._errands = Errands(self.app, "actions")
+        self._tasks = BackgroundTasks(self.app, "actions")
 
     def resume(self, path: Path) -> None:
         """Go on with a run, and show it."""
         if not self._busy():
-            self._errands.do(partial(self._resume, path))
+            self._tasks.run(partial(self._resume, path))
 
     def replay(self, path: Path) -> None:
         """Show a run once more from its journal."""
-        self._errands.do(partial(self._replay, path))
+        self._tasks.run(partial(self._replay, path))
 
     def fork(self, path: Path) -> None:
         """Ask from which pass on and how, and run the fork."""
         if not self._busy():
-            self._errands.do(partial(self._ask_for_fork, path))
+            self._tasks.run(partial(self._ask_for_fork, path))
 
     def label(self, path: Path) -> None:
         """Ask whether the result of a run is good, and keep the answer in its journal."""
-        self._errands.do(partial(self._ask_for_label, path))
+        self._tasks.run(partial(self._ask_for_label, path))
 
     async def new_run(self) -> None:
         """Ask for a task and how it is to be run, and run it."""
@@ -91,52 +91,52 @@ class RunActions:
         """Begin a workflow as it was asked for, or return why not. Called from a thread."""
         try:
             if self._lacks_trust(
-                request.missing_trust(), lambda: self._errands.do(lambda: self._begin_workflow_after_all(request))
+                request.missing_trust(), lambda: self._tasks.run(lambda: self._begin_workflow_after_all(request))
             ):
                 return None
             request.check()
         except (AeonError, OSError) as error:
             return reason(error)
-        self._errands.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
+        self._tasks.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
         return None
 
     def _begin_workflow_after_all(self, request: WorkflowRequest) -> None:
         if (problem := self.begin_workflow(request)) is not None:
-            self._errands.tell(problem, warn=True)
+            self._tasks.notify(problem, warn=True)
 
     def demo(self) -> None:
         """Start the guided run on the simulated model."""
         if not self._busy():
-            self._errands.do(self._demo)
+            self._tasks.run(self._demo)
 
-    def start(self, form: NewRun) -> str | None:
+    def start(self, form: NewRunForm) -> str | None:
         """Start a new run as it was asked for, or return why not. Called from a thread."""
         try:
-            if self._asks_for_trust(lambda: self._errands.do(lambda: self._start_after_all(form))):
+            if self._asks_for_trust(lambda: self._tasks.run(lambda: self._start_after_all(form))):
                 return None
-            work = form.work(self.today())
+            job = form.job(self.today())
         except (AeonError, OSError) as error:
             return reason(error)
-        self._errands.in_app(lambda: self._start_new(work))
+        self._tasks.in_app(lambda: self._start_new(job))
         return None
 
-    def _start_after_all(self, form: NewRun) -> None:
+    def _start_after_all(self, form: NewRunForm) -> None:
         if (problem := self.start(form)) is not None:
-            self._errands.tell(problem, warn=True)
+            self._tasks.notify(problem, warn=True)
 
-    def _start_new(self, work: StartRun) -> None:
+    def _start_new(self, job: NewRunJob) -> None:
         self.draft = None
-        self._start(work)
+        self._start(job)
 
     def _demo(self) -> None:
-        from aeon_tui.sessions.demo import demo_run
+        from aeon_tui.sessions.demo import demo_job
 
-        work = demo_run(self.today())
-        self._errands.in_app(lambda: self._start(work))
+        job = demo_job(self.today())
+        self._tasks.in_app(lambda: self._start(job))
 
     def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
         """Ask for the consent that this folder needs, also where the person went on without it before."""
-        self._errands.do(partial(self._trust_folder, then))
+        self._tasks.run(partial(self._trust_folder, then))
 
     def _trust_folder(self, then: Callable[[], object]) -> None:
         from aeon_tui.sources.transcripts import root_of_project
@@ -145,11 +145,11 @@ class RunActions:
         parts = [self.today().trust, assess_workflow(root_of_project())]
         missing = [each for each in parts if not each.allowed]
         if missing:
-            self._errands.in_app(lambda: self._ask_one_by_one(missing, then))
+            self._tasks.in_app(lambda: self._ask_one_by_one(missing, then))
         elif any(each.state == "trusted" for each in parts):
-            self._errands.tell("This folder is trusted already; Revoke trust takes that back.")
+            self._tasks.notify("This folder is trusted already; Revoke trust takes that back.")
         else:
-            self._errands.tell("This folder's settings ask for nothing that needs your consent.")
+            self._tasks.notify("This folder's settings ask for nothing that needs your consent.")
 
     def _ask_one_by_one(self, parts: Sequence[ProjectTrust], then: Callable[[], object]) -> None:
         """Ask about what a run asks for, then about what a workflow does."""
@@ -160,7 +160,7 @@ class RunActions:
 
     def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
         """Take back every consent to this folder."""
-        self._errands.do(partial(self._revoke_trust, then))
+        self._tasks.run(partial(self._revoke_trust, then))
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
         from aeon_core.config.trust import revoke_trust
@@ -169,8 +169,8 @@ class RunActions:
         root = self.today().trust.root
         # All of them: `any` would stop at the first that was trusted.
         had = True in [revoke_trust(each) for each in {root, root_of_project()}]
-        self._errands.tell(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
-        self._errands.in_app(then)
+        self._tasks.notify(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
+        self._tasks.in_app(then)
 
     def _asks_for_trust(self, then: Callable[[], object]) -> bool:
         """Ask for the consent that a run in the folder needs now, where it does; return whether it is asked for."""
@@ -184,7 +184,7 @@ class RunActions:
         """
         if trust is None or trust.allowed or trust.digest in self.declined:
             return False
-        self._errands.in_app(lambda: self.ask_for_trust(trust, then))
+        self._tasks.in_app(lambda: self.ask_for_trust(trust, then))
         return True
 
     def ask_for_trust(self, trust: ProjectTrust, then: Callable[[], object], *, quits: bool = False) -> None:
@@ -201,10 +201,10 @@ class RunActions:
         self, trust: ProjectTrust, then: Callable[[], object], answer: TrustAnswer | None, *, quits: bool
     ) -> None:
         if answer == "trust":
-            self._errands.do(partial(self._grant_trust, trust, then))
+            self._tasks.run(partial(self._grant_trust, trust, then))
         elif answer == "continue":
             self.declined.add(trust.digest)
-            self._errands.say(without_trust(trust))
+            self._tasks.notify_here(without_trust(trust))
             then()
         elif quits:
             self.app.exit()
@@ -218,7 +218,7 @@ class RunActions:
         from aeon_core.config.trust import grant_trust
 
         grant_trust(trust)
-        self._errands.in_app(then)
+        self._tasks.in_app(then)
 
     def busy(self) -> str | None:
         """Return why no run can be started here now, None where one can."""
@@ -231,31 +231,31 @@ class RunActions:
         """Say so where a run of this app goes on, and return whether one does."""
         why = self.busy()
         if why is not None:
-            self._errands.say(why, warn=True)
+            self._tasks.notify_here(why, warn=True)
         return why is not None
 
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.resume_job import ended_for_good, resumed
+        from aeon_tui.sessions.resume_job import ended_for_good, resume_job
         from aeon_tui.sources.transcripts import is_workflow
 
         if is_workflow(path):
             self._resume_workflow(path)
             return
         if ended := ended_for_good(path):
-            self._errands.tell(f"{ended}; F forks it", warn=True)
+            self._tasks.notify(f"{ended}; F forks it", warn=True)
             return
         if self._asks_for_trust(partial(self.resume, path)):
             return
         make_sure_nobody_writes(path)
-        self._begin(resumed(path, self.today(), {}, in_app=True))
+        self._begin(resume_job(path, self.today(), {}, in_app=True))
 
     def _resume_workflow(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.workflow_resume import request_of
+        from aeon_tui.sessions.workflow_resume import resume_request
 
         make_sure_nobody_writes(path)
-        self._begin_workflow_after_all(request_of(path))
+        self._begin_workflow_after_all(resume_request(path))
 
     def _replay(self, path: Path) -> None:
         from aeon_tui.screens.replay import replay_screen
@@ -264,7 +264,7 @@ class RunActions:
 
         refuse_workflow(path, "replayed")
         make_sure_it_is_over(path)
-        self._errands.in_app(lambda: self.app.show_run(replay_screen(path)))
+        self._tasks.in_app(lambda: self.app.show_run(replay_screen(path)))
 
     def _ask_for_label(self, path: Path) -> None:
         from aeon_core.journal.labels import last_label, make_sure_it_has_a_result
@@ -280,18 +280,18 @@ class RunActions:
                 self.app.clear_notifications()
                 self.app.push_screen(LabelDialog(path.stem, before), partial(self._label, path))
 
-        self._errands.in_app(ask)
+        self._tasks.in_app(ask)
 
     def _label(self, path: Path, answer: LabelAnswer | None) -> None:
         if answer is not None:
-            self._errands.do(partial(self._write_label, path, answer))
+            self._tasks.run(partial(self._write_label, path, answer))
 
     def _write_label(self, path: Path, answer: LabelAnswer) -> None:
         from aeon_core.journal.labels import label_run
 
         record = label_run(path, answer.verdict, answer.why or None)
-        self._errands.in_app(partial(self.app.note_record, path, record))
-        self._errands.tell(f"Labelled {answer.verdict}: {path.stem}")
+        self._tasks.in_app(partial(self.app.note_record, path, record))
+        self._tasks.notify(f"Labelled {answer.verdict}: {path.stem}")
 
     def _ask_for_fork(self, path: Path) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of
@@ -306,14 +306,14 @@ class RunActions:
                 self.app.clear_notifications()
                 self.app.push_screen(ForkDialog(parent), partial(self._fork, parent))
 
-        self._errands.in_app(ask)
+        self._tasks.in_app(ask)
 
     def _fork(self, parent: Parent, answer: ForkAnswer | None) -> None:
         if answer is not None and not self._busy():
-            self._errands.do(lambda: self._begin_fork(parent, answer))
+            self._tasks.run(lambda: self._begin_fork(parent, answer))
 
     def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
-        from aeon_tui.sessions.fork_job import forked
+        from aeon_tui.sessions.fork_job import fork_job
 
         if self._asks_for_trust(partial(self._fork, parent, answer)):
             return
@@ -322,18 +322,18 @@ class RunActions:
             said["model"] = answer.model
         if answer.ttl != parent.ttl:
             said["ttl"] = answer.ttl
-        self._begin(forked(parent.path, answer.pass_number, self.today(), said, in_app=True))
+        self._begin(fork_job(parent.path, answer.pass_number, self.today(), said, in_app=True))
 
-    def _begin(self, work: ResumeRun | ForkRun) -> None:
-        work.prepare()
-        self._errands.in_app(lambda: self._start(work))
+    def _begin(self, job: ResumeJob | ForkJob) -> None:
+        job.prepare()
+        self._tasks.in_app(lambda: self._start(job))
 
-    def _start(self, work: ResumeRun | ForkRun | StartRun) -> None:
+    def _start(self, job: ResumeJob | ForkJob | NewRunJob) -> None:
         # Another one may have begun while this one was made ready.
         if not self._busy():
-            self.app.start_work(work)
-        elif work.tools is not None:
-            work.tools.close()
+            self.app.start_job(job)
+        elif job.tools is not None:
+            job.tools.close()
 
 
 def without_trust(trust: ProjectTrust) -> str:

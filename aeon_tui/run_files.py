@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_tui.platform.background_tasks import Errands
+from aeon_tui.platform.background_tasks import BackgroundTasks
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.export import ExportDialog, form_of
 from aeon_widgets.text import count, fit, one_line
@@ -24,15 +24,15 @@ class RunFiles:
 
     def __init__(self, app: AeonApp) -> None:
         self._app = app
-        self._errands = Errands(app, "files")
+        self._tasks = BackgroundTasks(app, "files")
 
     def export(self, run: RunSummary) -> None:
         """Ask for a file, and write the run's report there."""
-        self._errands.do(lambda: self._ask_for_file(run))
+        self._tasks.run(lambda: self._ask_for_file(run))
 
     def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
         """Ask, and delete the run; `forks` were made of it. Then call `then` in the app."""
-        self._errands.do(lambda: self._ask_to_delete(run, forks, then))
+        self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
 
     def _ask_for_file(self, run: RunSummary) -> None:
         folder = Path.cwd()
@@ -40,20 +40,18 @@ class RunFiles:
 
     def _file_given(self, run: RunSummary, file: Path | None) -> None:
         if file is not None:
-            self._errands.do(lambda: self._write_unless_there(run, file))
+            self._tasks.run(lambda: self._write_unless_there(run, file))
 
     def _write_unless_there(self, run: RunSummary, file: Path) -> None:
         if not file.exists():
             self._write(run, file)
             return
         dialog = ConfirmDialog("Replace a file", [f"{file} is there already.", "Replace it?"], "Replace")
-        self._errands.in_app(
-            lambda: self._app.push_screen(dialog, lambda yes: self._replace(run, file, sure=bool(yes)))
-        )
+        self._tasks.in_app(lambda: self._app.push_screen(dialog, lambda yes: self._replace(run, file, sure=bool(yes))))
 
     def _replace(self, run: RunSummary, file: Path, *, sure: bool) -> None:
         if sure:
-            self._errands.do(lambda: self._write(run, file))
+            self._tasks.run(lambda: self._write(run, file))
 
     def _write(self, run: RunSummary, file: Path) -> None:
         from aeon_tui.platform.atomic_file import write_file
@@ -62,7 +60,7 @@ class RunFiles:
         form = form_of(file)
         if form is not None:
             write_file(file, exported(Path(run.path), form, self._app.runs_dir))
-            self._errands.tell(f"Written: {file}")
+            self._tasks.notify(f"Written: {file}")
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
         from aeon_core.journal.deletion import size_of
@@ -70,7 +68,7 @@ class RunFiles:
 
         path = Path(run.path)
         if is_being_written(path):
-            self._errands.tell(
+            self._tasks.notify(
                 f"The run {run.run_id} goes on; abort it or wait for its end, then delete it.", warn=True
             )
             return
@@ -86,14 +84,14 @@ class RunFiles:
 
     def _delete(self, run: RunSummary, then: Callable[[], object], *, sure: bool) -> None:
         if sure:
-            self._errands.do(lambda: self._remove(run, then))
+            self._tasks.run(lambda: self._remove(run, then))
 
     def _remove(self, run: RunSummary, then: Callable[[], object]) -> None:
         from aeon_core.journal.deletion import remove_run
 
         remove_run(Path(run.path))
-        self._errands.tell(f"Deleted: {run.run_id}")
-        self._errands.in_app(then)
+        self._tasks.notify(f"Deleted: {run.run_id}")
+        self._tasks.in_app(then)
 
     def _ask(self, push: Callable[[], object]) -> None:
         """Open a dialog, unless one is open: the key may have been pressed more than once."""
@@ -103,7 +101,7 @@ class RunFiles:
                 self._app.clear_notifications()
                 push()
 
-        self._errands.in_app(open_one)
+        self._tasks.in_app(open_one)
 
 
 def _size(number: int) -> str:

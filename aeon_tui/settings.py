@@ -22,12 +22,12 @@ _NOTICES = 2
 """As many problems are shown at once."""
 
 
-class OwnSettings:
+class UserSettings:
     """The app's settings. Files are read and written on a thread; what goes wrong is a notification."""
 
     def __init__(self, app: AeonApp) -> None:
         self._app = app
-        self.said = AppSettings()
+        self.configured = AppSettings()
         """What the configuration says."""
         self.keymap: dict[str, str] = {}
         """The keys that actions have in place of their own."""
@@ -36,11 +36,11 @@ class OwnSettings:
 
     def apply_keys(self) -> None:
         """Give the actions the keys that the configuration says. Called from a thread: it loads every screen."""
-        if not self.said.keys:
+        if not self.configured.keys:
             return
         from aeon_tui.keymap import checked_keys
 
-        checked = checked_keys(self.said.keys)
+        checked = checked_keys(self.configured.keys)
         self._app.call_from_thread(self._use_keys, dict(checked.keymap))
         problems = list(checked.problems[:_NOTICES])
         if (more := len(checked.problems) - _NOTICES) > 0:

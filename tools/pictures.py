@@ -23,7 +23,7 @@ from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.live import WholeViews
+from aeon_tui.sources.live import RecordsOnly
 
 OPEN_TASK = "design a REST API for invoices"
 """Open enough that the first pass does not do."""
@@ -62,7 +62,7 @@ LISTED = ("open", "missing-tool", "no-such-tool", "down", "stubborn", "malformed
 """The runs of the browser's picture."""
 
 
-class RecordedFeed(WholeViews):
+class RecordedSource(RecordsOnly):
     """Records that are there already, of a journal where a screen reads more of it."""
 
     def __init__(self, records: Records, live: bool, journal: Path | None = None) -> None:
@@ -73,7 +73,7 @@ class RecordedFeed(WholeViews):
         self.ended = not live
         self._records = records
 
-    def take(self, seconds: float) -> Records:  # noqa: ARG002  # a feed is told how long it may take
+    def take(self, seconds: float) -> Records:  # noqa: ARG002  # a source is told how long it may take
         """Return all records, once."""
         records, self._records = self._records, []
         return records
@@ -83,16 +83,16 @@ class RecordedFeed(WholeViews):
 
 
 class Waiting:
-    """A desk at which one question waits, and nobody answers."""
+    """A broker at which one question waits, and nobody answers."""
 
     def __init__(self, request: ApprovalRequest) -> None:
         self.waiting: ApprovalRequest | None = request
 
-    def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # what a desk is told
+    def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # what a broker is told
         """Take no answer."""
         return False
 
-    def news(self) -> str:
+    def pop_notice(self) -> str:
         """There is none."""
         return ""
 
@@ -159,9 +159,9 @@ def run_screen(records: Records, *, live: bool = False, journal: Path | None = N
     """Return an app that shows one run."""
     last = datetime.fromisoformat(records[-1]["ts"])
     asked = records[-1] if records[-1]["type"] == "approval" else None
-    desk = Waiting(_request(asked)) if asked is not None else None
-    feed = RecordedFeed(records, live or desk is not None, journal)
-    return showing(RunScreen(feed, clock=lambda: last + RECORD_TIME, desk=desk))
+    broker = Waiting(_request(asked)) if asked is not None else None
+    source = RecordedSource(records, live or broker is not None, journal)
+    return showing(RunScreen(source, clock=lambda: last + RECORD_TIME, broker=broker))
 
 
 def showing(screen: Any) -> AeonApp:
@@ -213,9 +213,11 @@ def _replay() -> AeonApp:
 
 def _new_run() -> AeonApp:
     from aeon_tui.screens.new_run import NewRunScreen
-    from aeon_tui.sessions.new_run_form import NewRun
+    from aeon_tui.sessions.new_run_form import NewRunForm
 
-    draft = NewRun(task="Design a REST API for invoices.\nA good one has an OpenAPI file.", model="simulated:default")
+    draft = NewRunForm(
+        task="Design a REST API for invoices.\nA good one has an OpenAPI file.", model="simulated:default"
+    )
     return showing(NewRunScreen(draft))
 
 

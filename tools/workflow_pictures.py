@@ -10,7 +10,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import Asked, WorkflowDesk
+from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Taken
 from system2 import AutoApproveGates, Orchestrator
@@ -23,7 +23,7 @@ _PROJECT = Path("workflow")
 _TRANSCRIPT = Path("workflow.jsonl")
 
 
-class RecordsFeed:
+class RecordedWorkflowSource:
     """Entries of a transcript that are there already."""
 
     def __init__(self, records: Records, live: bool) -> None:
@@ -34,7 +34,7 @@ class RecordsFeed:
         self.live = live
         self._records = records
 
-    def take(self, seconds: float) -> Taken:  # noqa: ARG002  # a feed is told how long it may take
+    def take(self, seconds: float) -> Taken:  # noqa: ARG002  # a source is told how long it may take
         """Return all there are, once."""
         records, self._records = self._records, []
         return Taken(records)
@@ -43,10 +43,10 @@ class RecordsFeed:
         """Nothing is open."""
 
 
-class _Still(WorkflowDesk):
-    """A desk at which one question waits, and nobody answers."""
+class _Still(WorkflowBroker):
+    """A broker at which one question waits, and nobody answers."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: PendingQuestion) -> None:
         super().__init__(_PROJECT)
         self._waiting = asked
 
@@ -65,14 +65,14 @@ def _records() -> Records:
     return list(read_records(_TRANSCRIPT, plans=False))
 
 
-def _screen(records: Records, asked: Asked | None = None) -> AeonApp:
+def _screen(records: Records, asked: PendingQuestion | None = None) -> AeonApp:
     runner = None
     if asked is not None:
         runner = WorkflowRunner(WorkflowRequest(Path(SHOWN_ROOT), TASK))
-        runner.desk = _Still(asked)
+        runner.broker = _Still(asked)
     last = datetime.fromisoformat(records[-1]["ts"])
-    feed = RecordsFeed(records, live=asked is not None)
-    return showing(WorkflowScreen(feed, runner, clock=lambda: last + timedelta(seconds=1)))
+    source = RecordedWorkflowSource(records, live=asked is not None)
+    return showing(WorkflowScreen(source, runner, clock=lambda: last + timedelta(seconds=1)))
 
 
 def _at_a_gate() -> AeonApp:
@@ -80,13 +80,15 @@ def _at_a_gate() -> AeonApp:
     index = next(i for i, each in enumerate(records) if each["type"] == "gate_asked" and each["gate"] == 1)
     gate = records[index]
     content = (_PROJECT / gate["artifact"]).read_text(encoding="utf-8")
-    return _screen(records[: index + 1], Asked(1, "gate", gate["summary"], gate["gate"], gate["artifact"], content))
+    return _screen(
+        records[: index + 1], PendingQuestion(1, "gate", gate["summary"], gate["gate"], gate["artifact"], content)
+    )
 
 
 def _with_a_command() -> AeonApp:
     records = _records()
     index = next(i for i, each in enumerate(records) if each["type"] == "question" and each["kind"] == "bash")
-    return _screen(records[: index + 1], Asked(1, "bash", records[index]["text"]))
+    return _screen(records[: index + 1], PendingQuestion(1, "bash", records[index]["text"]))
 
 
 WORKFLOW_PICTURES = [

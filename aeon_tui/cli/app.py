@@ -22,7 +22,7 @@ def execute(args: Namespace) -> int:
     from aeon_tui.app import run_app
 
     def prepare(app: AeonApp) -> None:
-        app.wear(loaded.app)
+        app.apply_settings(loaded.app)
         if loaded.ignored and not loaded.trust.allowed:
             app.untrusted = loaded.trust
 

@@ -22,7 +22,7 @@ from aeon_tui.platform.signals import handled
 from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
 
 if TYPE_CHECKING:
-    from aeon_tui.sessions.approval_edits import Edits
+    from aeon_tui.sessions.approval_edits import ApprovalEdits
 
 QUESTION = "approve, reject or abort? [a, r, r and why, q] "
 _EDITABLE = "approve, edit, reject or abort? [a, e, r, r and why, q] "
@@ -71,7 +71,7 @@ class TerminalApprover:
         self._out = out
         self._view = view
         self._journal = journal
-        self._edits: Edits | None = None
+        self._edits: ApprovalEdits | None = None
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
@@ -101,9 +101,9 @@ class TerminalApprover:
 
     def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Return the decision with what the person made of it in their editor; None, said why, without one."""
-        from aeon_tui.sessions.approval_edits import UNCHANGED, Edits
+        from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 
-        self._edits = self._edits or Edits(self._view().tools)
+        self._edits = self._edits or ApprovalEdits(self._view().tools)
         decision, problem = None, UNCHANGED
         try:
             decision = self._edits.edit(request)

@@ -25,10 +25,10 @@ from aeon_core.runs.batch.batch import (
 )
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_tui.cli import options
-from aeon_tui.cli.batch_report import Report
-from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.batch_report import BatchReport
+from aeon_tui.cli.interrupts import forwarded_signals
 from aeon_tui.cli.output import stderr, stdout
-from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.platform.stdio_capture import capture_stdio
 
 STOPPING = b"aeon-tui: stopping, what is running is aborted; once more kills it\n"
 MAX_JOBS = 1000
@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
     directory = options.writable(runs_directory(config))
     check_journals(tasks, directory, where)
     _check(tasks, where, here=args.scheduler is None)
-    report = Report(stderr(), len(tasks))
+    report = BatchReport(stderr(), len(tasks))
     pool = _pool(args.scheduler, jobs)
     batch = Batch(
         tasks,
@@ -55,7 +55,7 @@ def execute(args: Namespace) -> int:
         trusts_project=args.trust_project,
         on_result=report.result,
     )
-    with passed_on(batch.stop, STOPPING):
+    with forwarded_signals(batch.stop, STOPPING):
         results = batch.run()
     if args.json:
         stdout().json(results)
@@ -144,7 +144,7 @@ def _check_model(config: RunConfig) -> None:
 
 
 def _check_tools(config: RunConfig) -> None:
-    with prints_on_stderr():
+    with capture_stdio():
         build_tools(config).close()
 
 

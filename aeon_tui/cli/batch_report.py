@@ -16,7 +16,7 @@ NOTHING = "–"
 Result = dict[str, Any]
 
 
-class Report:
+class BatchReport:
     """Prints the progress of a batch of `total` tasks, and its table."""
 
     def __init__(self, out: Output, total: int) -> None:

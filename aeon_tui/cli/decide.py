@@ -22,7 +22,7 @@ from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
-from aeon_tui.sessions.pending_approval import request_of
+from aeon_tui.sessions.pending_approval import approval_request
 from aeon_widgets.approval_text import title
 
 PATIENCE_SECONDS = 10.0
@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
     """
     path = find_run(args.run, options.runs_dir(args))
     question = _question(path, args.run)
-    request = request_of(question)
+    request = approval_request(question)
     decision = _decision(args, request, path)
     stderr().line((f"{title(request.point, request.subject)} {_where(request)}", "dim"))
     sent = send(path, question, decision)

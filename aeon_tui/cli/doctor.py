@@ -16,7 +16,7 @@ from aeon_core.runs.factory import connect_model
 from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stdout
-from aeon_tui.health import Finding, extras, providers
+from aeon_tui.health import HealthCheck, extras, providers
 
 
 def execute(args: Namespace) -> int:
@@ -25,7 +25,7 @@ def execute(args: Namespace) -> int:
     traces that are asked for without their package; 3 for a model that cannot be used, else 0.
     """
     out = stdout()
-    findings = [Finding("aeon", versions()["aeon"]), Finding("python", platform.python_version())]
+    findings = [HealthCheck("aeon", versions()["aeon"]), HealthCheck("python", platform.python_version())]
     try:
         loaded = options.load(args)
         broken = None
@@ -40,22 +40,22 @@ def execute(args: Namespace) -> int:
     return 2 if 2 in codes else max(codes)
 
 
-def _print(out: Output, finding: Finding, width: int) -> None:
+def _print(out: Output, finding: HealthCheck, width: int) -> None:
     mark = ("ok  ", "green") if finding.step is None else ("--  ", "yellow")
     out.line(mark, (f"{finding.name:<{width}}  ", "bold"), finding.text)
     if finding.step is not None:
         out.line(" " * (width + 6), ("→ ", "dim"), finding.step)
 
 
-def _config(loaded: LoadedConfig, broken: UsageError | None) -> Finding:
+def _config(loaded: LoadedConfig, broken: UsageError | None) -> HealthCheck:
     if broken is not None:
-        return Finding("config", "cannot be used", broken.message, broken.exit_code)
+        return HealthCheck("config", "cannot be used", broken.message, broken.exit_code)
     if not loaded.files:
-        return Finding("config", f"no file; {str(user_config_file(os.environ))!r} would be read")
-    return Finding("config", ", ".join(str(path) for path in loaded.files))
+        return HealthCheck("config", f"no file; {str(user_config_file(os.environ))!r} would be read")
+    return HealthCheck("config", ", ".join(str(path) for path in loaded.files))
 
 
-def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[Finding]:
+def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]:
     """Return whether the project is trusted, for each of what it asks for; a redirection is named even where it is."""
     root = loaded.config.project_root
     if broken is not None or root is None:
@@ -67,28 +67,30 @@ def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[Finding]:
         if not trust.items:
             continue
         if trust.allowed:
-            found.append(Finding(name, f"the project is trusted to {'; to '.join(item.text for item in trust.items)}"))
+            found.append(
+                HealthCheck(name, f"the project is trusted to {'; to '.join(item.text for item in trust.items)}")
+            )
         else:
             state = "has changed since it was trusted" if trust.state == "changed" else "is not trusted"
             step = f"it asks to {'; to '.join(item.text for item in trust.items)}: `aeon-tui trust` asks you"
-            found.append(Finding(name, f"the project {state}; what it asks for does not apply", step))
+            found.append(HealthCheck(name, f"the project {state}; what it asks for does not apply", step))
     if not found:
-        found.append(Finding("trust", "the project asks for nothing that needs consent"))
+        found.append(HealthCheck("trust", "the project asks for nothing that needs consent"))
     source = loaded.sources.get("base_url")
     if source is not None and source == loaded.project_source:
         url = _without_credentials(str(loaded.config.base_url))
         found.append(
-            Finding("base_url", f"every request, with your key, goes to {url}", f"the project says so: {source}")
+            HealthCheck("base_url", f"every request, with your key, goes to {url}", f"the project says so: {source}")
         )
     return found
 
 
-def _values(loaded: LoadedConfig) -> list[Finding]:
+def _values(loaded: LoadedConfig) -> list[HealthCheck]:
     """Return where each effective value comes from that is no default; of what may hold a key only the source."""
     sources = {**loaded.sources, **loaded.app.sources}
     width = max((len(key) for key in sources), default=0)
     return [
-        Finding("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}")
+        HealthCheck("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}")
         for key, source in sorted(sources.items())
     ]
 
@@ -100,11 +102,11 @@ def _shown(key: str, loaded: LoadedConfig) -> str:
     return f"{value}, " if key in PATH_KEYS else ""
 
 
-def _models(loaded: LoadedConfig) -> list[Finding]:
+def _models(loaded: LoadedConfig) -> list[HealthCheck]:
     config = loaded.config
     if not config.models:
         step = "name one: --model PROVIDER:NAME, AEON_MODEL or `model:` in a config file"
-        return [Finding("model", "none is configured", step)]
+        return [HealthCheck("model", "none is configured", step)]
     at = f" at {_without_credentials(config.base_url)}" if config.base_url else ""
     found = []
     for number, model in enumerate(config.models):
@@ -113,9 +115,9 @@ def _models(loaded: LoadedConfig) -> list[Finding]:
         try:
             connect_model(config.model_copy(update={"model": model})).close()
         except AeonError as error:
-            found.append(Finding(name, text, error.message, error.exit_code))
+            found.append(HealthCheck(name, text, error.message, error.exit_code))
         else:
-            found.append(Finding(name, text))
+            found.append(HealthCheck(name, text))
     return found
 
 
@@ -134,8 +136,8 @@ def _without_credentials(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
-def _runs(loaded: LoadedConfig) -> Finding:
+def _runs(loaded: LoadedConfig) -> HealthCheck:
     directory = runs_directory(loaded.config)
     if problem := options.why_not_writable(directory):
-        return Finding("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR", 2)
-    return Finding("runs", f"{directory}{'' if directory.exists() else ' (will be made)'}")
+        return HealthCheck("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR", 2)
+    return HealthCheck("runs", f"{directory}{'' if directory.exists() else ' (will be made)'}")

@@ -16,12 +16,12 @@ from aeon_core.journal.values import int_of
 from aeon_core.plan.edit import PlanEdit
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import in_app, run_headless, said_anew
+from aeon_tui.cli.headless import given_options, in_app, run_headless
 from aeon_tui.cli.output import has_screen, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
-from aeon_tui.platform.stdio_capture import prints_on_stderr
-from aeon_tui.sessions.fork_job import ForkRun, forked
+from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_tui.sessions.fork_job import ForkJob, fork_job
 from aeon_tui.sessions.plan_edits import edit_plan, load_edited_plan
 from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
@@ -39,15 +39,15 @@ def execute(args: Namespace) -> int:
     before = starting_edit(path, number)
     loaded = options.load(args)
     directory = options.writable(runs_directory(loaded.config))
-    said = {**said_anew(args, loaded.config), "runs_dir": directory}
+    said = {**given_options(args, loaded.config), "runs_dir": directory}
     live = in_app(args)
     if "requirements" in said:
         before = replace(before, requirements=load_requirements(said["requirements"]))
     with _edited(args, before, f"The plan that pass {number} of the run {path.stem} starts with") as edit:
-        work = forked(path, number, loaded, said, edit, in_app=live)
-        with prints_on_stderr():
-            work.prepare()
-    return _in_app(args, work, directory) if live else _headless(args, work, directory)
+        job = fork_job(path, number, loaded, said, edit, in_app=live)
+        with capture_stdio():
+            job.prepare()
+    return _in_app(args, job, directory) if live else _headless(args, job, directory)
 
 
 def _pass_number(given: str | None, path: Path) -> int:
@@ -83,13 +83,13 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
     edited.forget()
 
 
-def _in_app(args: Namespace, work: ForkRun, directory: Path) -> int:
+def _in_app(args: Namespace, job: ForkJob, directory: Path) -> int:
     from aeon_tui.app import run_app
 
-    return run_app(directory, work, lambda: options.load(args), options.without_trust(args))
+    return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
-def _headless(args: Namespace, work: ForkRun, directory: Path) -> int:
+def _headless(args: Namespace, job: ForkJob, directory: Path) -> int:
     progress = Progress(stderr())
-    result = run_headless(args, work, work.journal_in(directory), progress)
+    result = run_headless(args, job, job.journal_in(directory), progress)
     return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)

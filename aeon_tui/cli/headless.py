@@ -15,18 +15,18 @@ from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
 from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.interrupts import forwarded_signals
 from aeon_tui.cli.output import can_answer, has_screen, stderr
 from aeon_tui.cli.progress import Progress
-from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import isolation_warning
 
 if TYPE_CHECKING:
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
     from aeon_tui.cli.approval_prompt import TerminalApprover
-    from aeon_tui.sessions.fork_job import ForkRun
-    from aeon_tui.sessions.resume_job import ResumeRun
+    from aeon_tui.sessions.fork_job import ForkJob
+    from aeon_tui.sessions.resume_job import ResumeJob
 
 
 def in_app(args: Namespace) -> bool:
@@ -34,7 +34,7 @@ def in_app(args: Namespace) -> bool:
     return not args.headless and not args.json and has_screen()
 
 
-def said_anew(args: Namespace, config: RunConfig) -> dict[str, Any]:
+def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
     """Return the options that the command line gives, by key, as the configuration has read them."""
     said = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
     if args.allow is not None:
@@ -42,7 +42,9 @@ def said_anew(args: Namespace, config: RunConfig) -> dict[str, Any]:
     return said
 
 
-def asked(args: Namespace, wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
+def approver_of(
+    args: Namespace, wait: float, journal: Path, progress: Progress
+) -> TerminalApprover | RemoteApprover | None:
     """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
 
     None where there is neither.
@@ -108,14 +110,14 @@ def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteAppro
     return end
 
 
-def run_headless(args: Namespace, work: ResumeRun | ForkRun, journal: Path, progress: Progress) -> RunResult:
+def run_headless(args: Namespace, job: ResumeJob | ForkJob, journal: Path, progress: Progress) -> RunResult:
     """Do the work to its end, with its progress on stderr, and return how it ended."""
-    with diagnostics(args.debug), prints_on_stderr():
-        warn_of_isolation(work.config)
-        approver = asked(args, work.config.wait, journal, progress)
-        kernel = work.build(journal, lambda line: progress(json.loads(line)), None, approver)
+    with diagnostics(args.debug), capture_stdio():
+        warn_of_isolation(job.config)
+        approver = approver_of(args, job.config.wait, journal, progress)
+        kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
         try:
-            with passed_on(aborting(kernel.abort, approver)):
+            with forwarded_signals(aborting(kernel.abort, approver)):
                 return kernel.run()
         finally:
             kernel.close()

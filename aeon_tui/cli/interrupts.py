@@ -14,7 +14,7 @@ ABORTING = b"aeon-tui: aborting; once more stops at once\n"
 
 
 @contextlib.contextmanager
-def passed_on(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
+def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
     """Call `wish` at the first Ctrl-C or termination, and say so on stderr; the next one is a KeyboardInterrupt."""
     asked = False
 

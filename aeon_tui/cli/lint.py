@@ -11,7 +11,7 @@ from aeon_core.runs.factory import connect_model
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.cli.tool_inspection import inspected_tools
-from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -29,7 +29,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
     """
     config = options.load(args).config
-    with prints_on_stderr():
+    with capture_stdio():
         registry = inspected_tools(args, config)
         try:
             path = Path(args.plan_file)

@@ -13,7 +13,7 @@ from aeon_core.escape import escape_controls, escape_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-Part = str | tuple[str, str]
+StyledText = str | tuple[str, str]
 """Text, or text and a rich style."""
 
 STATUS_STYLES = {
@@ -41,7 +41,7 @@ class Output:
         self._stream = stream if stream is not None and not stream.closed else None
         self._console = _console(self._stream)
 
-    def line(self, *parts: Part) -> None:
+    def line(self, *parts: StyledText) -> None:
         """Print one line; control characters, line breaks too, are made visible."""
         self._print([(escape_controls(text), style) for text, style in map(_styled, parts)])
 
@@ -121,7 +121,7 @@ def can_answer() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
-def _styled(part: Part) -> tuple[str, str]:
+def _styled(part: StyledText) -> tuple[str, str]:
     return (part, "") if isinstance(part, str) else part
 
 

@@ -9,12 +9,12 @@ from aeon_core.config.values import KEYS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import in_app, run_headless, said_anew
+from aeon_tui.cli.headless import given_options, in_app, run_headless
 from aeon_tui.cli.output import stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
-from aeon_tui.platform.stdio_capture import prints_on_stderr
-from aeon_tui.sessions.resume_job import Ended, ResumeRun, check_said, ended_for_good, resumed
+from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_tui.sessions.resume_job import Ended, ResumeJob, check_said, ended_for_good, resume_job
 from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
 
@@ -47,17 +47,17 @@ def _in_app(args: Namespace, path: Path) -> int:
     from aeon_core.journal.recovery import make_sure_nobody_writes
     from aeon_tui.app import AeonApp, run_app
     from aeon_tui.screens.run.screen import RunScreen
-    from aeon_tui.sources.followed import feed_of
+    from aeon_tui.sources.followed import source_of
 
     directory = options.runs_dir(args)
     ended = ended_for_good(path)
     if ended is None:
         make_sure_nobody_writes(path)
-        work = _work(args, path, live=True)
-        return run_app(directory, work, lambda: options.load(args), options.without_trust(args))
+        job = _work(args, path, live=True)
+        return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
     def show(app: AeonApp) -> None:
-        app.first_screen = RunScreen(feed_of(path, directory))
+        app.first_screen = RunScreen(source_of(path, directory))
         app.first_notice = f"{ended}; F forks it"
 
     code = run_app(directory, None, lambda: options.load(args), show)
@@ -65,12 +65,12 @@ def _in_app(args: Namespace, path: Path) -> int:
     return code or ended.exit_code
 
 
-def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeRun:
+def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeJob:
     loaded = options.load(args)
-    work = resumed(path, loaded, said_anew(args, loaded.config), in_app=live)
-    with prints_on_stderr():
-        work.prepare()
-    return work
+    job = resume_job(path, loaded, given_options(args, loaded.config), in_app=live)
+    with capture_stdio():
+        job.prepare()
+    return job
 
 
 def _say_ended(ended: Ended) -> None:

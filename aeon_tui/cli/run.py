@@ -15,15 +15,15 @@ from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.headless import aborting, asked, warn_of_approvals, warn_of_isolation
-from aeon_tui.cli.interrupts import passed_on
+from aeon_tui.cli.headless import aborting, approver_of, warn_of_approvals, warn_of_isolation
+from aeon_tui.cli.interrupts import forwarded_signals
 from aeon_tui.cli.output import has_screen, is_terminal, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
-from aeon_tui.platform.stdio_capture import prints_on_stderr
-from aeon_tui.sessions.approval_points import approvals
+from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
-from aeon_tui.sessions.run_jobs import GUIDE, StartRun, new_journal
+from aeon_tui.sessions.run_jobs import GUIDE, NewRunJob, new_journal
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -51,10 +51,10 @@ def execute(args: Namespace) -> int:
     if demo and args.model is None:
         args.model = DEMO_MODEL
     loaded = options.load(args)
-    config = loaded.config.model_copy(update={"approve": approvals(loaded, in_app=not args.headless)})
+    config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=not args.headless)})
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
-    with prints_on_stderr():
+    with capture_stdio():
         registry = build_tools(config)
     try:
         return _run(args, config, task, plan, registry)
@@ -71,12 +71,12 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
         llm.close()
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
-        return _live(args, StartRun(task, config, plan, paced, guide, registry), directory)
+        return _live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
     if demo:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
     with diagnostics(args.debug):
-        return _headless(args, StartRun(task, config, plan, tools=registry), llm, new_journal(directory))
+        return _headless(args, NewRunJob(task, config, plan, tools=registry), llm, new_journal(directory))
 
 
 def _check(args: Namespace) -> None:
@@ -130,13 +130,13 @@ def _standard_input() -> str:
     return binary.read().decode("utf-8", "replace") if binary is not None else sys.stdin.read()
 
 
-def _live(args: Namespace, start: StartRun, directory: Path) -> int:
+def _live(args: Namespace, start: NewRunJob, directory: Path) -> int:
     from aeon_tui.app import run_app
 
     return run_app(directory, start, lambda: options.load(args), options.without_trust(args))
 
 
-def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) -> int:
+def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path) -> int:
     from aeon_core.config.journal_trust import remembers_run
     from aeon_core.journal.subscribers import as_dicts, fan_out
     from aeon_core.runs.orchestrator import Orchestrator
@@ -144,7 +144,7 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
     guided = args.command == "demo"
     progress = Progress(stderr(), guided=guided)
     warn_of_isolation(start.config)
-    approver = asked(args, start.config.wait, journal, progress)
+    approver = approver_of(args, start.config.wait, journal, progress)
     if start.tools is not None:
         warn_of_approvals(start.config, start.tools, start.plan, approver)
     orchestrator = Orchestrator(
@@ -156,7 +156,7 @@ def _headless(args: Namespace, start: StartRun, llm: LLMAdapter, journal: Path) 
         on_record=telemetry(start.config),
         on_line=fan_out([as_dicts(progress), remembers_run()]),
     )
-    with passed_on(aborting(orchestrator.abort, approver)), prints_on_stderr():
+    with forwarded_signals(aborting(orchestrator.abort, approver)), capture_stdio():
         result = orchestrator.run(start.task, start.plan)
         orchestrator.close()
     code = print_result(result, progress.view, f"journal {result.journal}", as_json=args.json, steps=not guided)

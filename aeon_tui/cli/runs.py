@@ -10,7 +10,7 @@ from aeon_core.journal.view.formatting import brief
 from aeon_core.timing import local_time
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.sources.run_index import Listed
+from aeon_tui.sources.run_index import RunIndex
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
@@ -18,7 +18,7 @@ STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
     directory = options.runs_dir(args)
-    found = Listed(directory).runs()
+    found = RunIndex(directory).runs()
     out = stdout()
     if args.json:
         out.json([run.as_dict() for run in found])

@@ -15,8 +15,8 @@ from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.platform.atomic_file import write_file
-from aeon_tui.reports.export import Form, put
-from aeon_tui.reports.run_report import Report
+from aeon_tui.reports.export import ExportFormat, print_report
+from aeon_tui.reports.run_report import RunReport
 from aeon_tui.reports.steps import print_answer, print_sections, print_steps
 from aeon_tui.sources.transcripts import find_journal, is_workflow
 
@@ -38,11 +38,11 @@ def execute(args: Namespace) -> int:
     at_once = kind is None and number is None and path.stat().st_size > LONG
     view, history = open_end(path) if at_once else open_run(path, pass_number=number)
     family = Lineage() if kind == "json" else lineage_of(path, cache=path.parent == runs_dir)
-    report = Report(view, history, number, family)
+    report = RunReport(view, history, number, family)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
     if kind is not None:
-        put(out, kind, report, history)
+        print_report(out, kind, report, history)
     else:
         _print(out, report)
     if args.output is not None:
@@ -53,14 +53,14 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _kind(args: Namespace) -> Form | None:
+def _kind(args: Namespace) -> ExportFormat | None:
     if args.json and args.export not in (None, "json"):
         raise UsageError(f"--json and --export {args.export} are two forms; name one of them")
-    kind: Form | None = "json" if args.json else args.export
+    kind: ExportFormat | None = "json" if args.json else args.export
     return kind
 
 
-def _print(out: Output, report: Report) -> None:
+def _print(out: Output, report: RunReport) -> None:
     above = ""
     for label, value in report.facts:
         style = STATUS_STYLES.get(report.view.status, "") if label == "status" else ""
@@ -91,9 +91,9 @@ def _report_damage(view: RunView) -> None:
 def _report_question(path: Path, run: str) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
     from aeon_core.approvals.remote_approver import how_to_decide
-    from aeon_tui.sessions.pending_approval import waiting_request
+    from aeon_tui.sessions.pending_approval import pending_request
     from aeon_widgets.approval_text import title
 
-    if (request := waiting_request(path)) is not None:
+    if (request := pending_request(path)) is not None:
         how = how_to_decide(run, request.point)
         stderr().line((f"waiting: {title(request.point, request.subject)} To decide it: {how}", "bold yellow"))

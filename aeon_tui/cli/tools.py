@@ -9,13 +9,13 @@ from typing import Any
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stdout
 from aeon_tui.cli.tool_inspection import inspected_tools
-from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.platform.stdio_capture import capture_stdio
 
 
 def execute(args: Namespace) -> int:
     """Print the registered tools and return 0. Raises UsageError for tools that cannot be loaded."""
     config = options.load(args).config
-    with prints_on_stderr():
+    with capture_stdio():
         registry = inspected_tools(args, config)
         exported = registry.export_tools_for_llm()
         asking = {tool.name for tool in registry if tool.needs_approval}

@@ -15,7 +15,7 @@ def prompt_for_trust(trust: ProjectTrust, settings: AppSettings, runs_dir: Path)
     gate = TrustGate(trust)
 
     def prepare(app: AeonApp) -> None:
-        app.wear(settings)
+        app.apply_settings(settings)
         app.first_screen = gate
 
     run_app(runs_dir, None, prepare=prepare)

@@ -16,7 +16,7 @@ from aeon_tui.cli.approval_prompt import show
 from aeon_tui.cli.output import Output, has_screen, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
-from aeon_tui.sessions.pending_approval import waiting_request
+from aeon_tui.sessions.pending_approval import pending_request
 from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
 from aeon_tui.sources.transcripts import is_workflow, transcript_of
 
@@ -140,7 +140,7 @@ class _Followed:
         view = self.progress.view
         if not view.asked or self._asked_told == view.last_seq:
             return
-        if (request := waiting_request(self.follower.path)) is not None:
+        if (request := pending_request(self.follower.path)) is not None:
             self._asked_told = view.last_seq
             show(self._err, request, view)
             self._err.line((f"to decide it: {how_to_decide(run, request.point)}", "bold yellow"))

@@ -12,7 +12,7 @@ from aeon_core.journal.follow import Follower
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.platform.atomic_file import write_file
-from aeon_tui.reports.workflow_report import Form, WorkflowReport
+from aeon_tui.reports.workflow_report import ExportFormat, WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
 from system2.view import WorkflowView
 
@@ -21,7 +21,7 @@ INTERRUPTED = 1
 """A workflow that was cut off has no exit code of its own."""
 
 
-def show(args: Namespace, path: Path, form: Form | None) -> int:
+def show(args: Namespace, path: Path, form: ExportFormat | None) -> int:
     """Print or write a workflow's history and return 0. Raises UsageError for what only a run has."""
     if args.pass_number is not None:
         raise UsageError(f"{path.stem!r} is a workflow, which has no passes; leave --pass out")
@@ -39,7 +39,7 @@ def show(args: Namespace, path: Path, form: Form | None) -> int:
     return 0
 
 
-def exported(path: Path, form: Form) -> str:
+def exported(path: Path, form: ExportFormat) -> str:
     """Return a workflow's history in one of the forms. Raises AeonError where it cannot be read."""
     buffer = io.StringIO()
     out, report = Output(buffer), WorkflowReport(path)

@@ -15,21 +15,21 @@ TOLD_SECONDS = 10
 PROBLEM_SECONDS = 20
 
 
-class Errands:
+class BackgroundTasks:
     """Does work on threads of an app, and tells what goes wrong with it."""
 
     def __init__(self, app: AeonApp, group: str) -> None:
         self._app, self._group = app, group
 
-    def do(self, work: Callable[[], None]) -> None:
+    def run(self, work: Callable[[], None]) -> None:
         """Do it on a thread; an AeonError or an OSError is told as a warning. Called by the app."""
-        self._app.run_worker(lambda: self._told(work), thread=True, exit_on_error=False, group=self._group)
+        self._app.run_worker(lambda: self._run(work), thread=True, exit_on_error=False, group=self._group)
 
-    def _told(self, work: Callable[[], None]) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
         except (AeonError, OSError) as error:
-            self.tell(reason(error), warn=True)
+            self.notify(reason(error), warn=True)
 
     def in_app(self, act: Callable[[], object]) -> None:
         """Do something in the app, from a thread."""
@@ -37,11 +37,11 @@ class Errands:
         with contextlib.suppress(RuntimeError):
             self._app.call_from_thread(act)
 
-    def tell(self, text: str, *, warn: bool = False) -> None:
+    def notify(self, text: str, *, warn: bool = False) -> None:
         """Say something, from a thread."""
-        self.in_app(lambda: self.say(text, warn=warn))
+        self.in_app(lambda: self.notify_here(text, warn=warn))
 
-    def say(self, text: str, *, warn: bool = False) -> None:
+    def notify_here(self, text: str, *, warn: bool = False) -> None:
         """Say something. Called by the app."""
         # One at a time: several would hide the screen that they are about.
         self._app.clear_notifications()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def prints_on_stderr() -> Iterator[None]:
+def capture_stdio() -> Iterator[None]:
     """Send to standard error what is printed meanwhile, by whatever means: standard output is the result's alone."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_descriptor_as(1, 2))
@@ -19,7 +19,7 @@ def prints_on_stderr() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def screen_to_itself() -> Iterator[None]:
+def reserve_terminal() -> Iterator[None]:
     """Keep the terminal to Python's own `sys.__stderr__`, on which the app draws; drop all else that is printed.
 
     What opens the terminal by its name (`/dev/tty`) still reaches it.

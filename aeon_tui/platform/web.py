@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from aeon_tui.platform.stdio_capture import screen_to_itself
+from aeon_tui.platform.stdio_capture import reserve_terminal
 
 _DRIVER = "textual.drivers.web_driver:WebDriver"
 
@@ -28,7 +28,7 @@ def pipe_to_itself() -> Iterator[None]:
     """
     before = sys.__stdout__
     threading.Thread(target=_hang_up_with_the_server, name="aeon-server", daemon=True).start()
-    with os.fdopen(os.dup(1), "w") as pipe, screen_to_itself():
+    with os.fdopen(os.dup(1), "w") as pipe, reserve_terminal():
         sys.__stdout__ = pipe  # type: ignore[misc]
         try:
             yield

@@ -29,7 +29,7 @@ _WORDS = frozenset({"null", "true", "false"})
 
 
 @dataclass(frozen=True)
-class Form(Generic[Value]):
+class DraftForm(Generic[Value]):
     """How a kind of value is edited. `load` raises UsageError, in one line, where a file holds none."""
 
     noun: str
@@ -42,14 +42,14 @@ class Form(Generic[Value]):
     """What else there is to do where no editor is named."""
 
 
-class Draft(Generic[Value]):
+class YamlDraft(Generic[Value]):
     """A value in a file, to be edited as often as it takes; what was typed stays there until it is forgotten.
 
     `what` says what it is; `typed` is what the file is to hold where that is not the value. Raises UsageError where no
     editor is named.
     """
 
-    def __init__(self, form: Form[Value], value: Value, what: str, typed: str = "") -> None:
+    def __init__(self, form: DraftForm[Value], value: Value, what: str, typed: str = "") -> None:
         self._form = form
         self._editor()
         self.value = value

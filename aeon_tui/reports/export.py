@@ -11,13 +11,13 @@ from aeon_core.journal.lineage import Lineage, lineage_of
 from aeon_tui.cli.output import Output
 from aeon_tui.reports.html import html_page
 from aeon_tui.reports.markdown import markdown
-from aeon_tui.reports.run_report import Report
+from aeon_tui.reports.run_report import RunReport
 from aeon_tui.sources.transcripts import is_workflow
 
-Form = Literal["md", "html", "json"]
+ExportFormat = Literal["md", "html", "json"]
 
 
-def put(out: Output, form: Form, report: Report, history: ExecutionHistory) -> None:
+def print_report(out: Output, form: ExportFormat, report: RunReport, history: ExecutionHistory) -> None:
     """Print a report in one of the forms; JSON is the history alone."""
     if form == "json":
         out.json(history.model_dump(mode="json"))
@@ -27,7 +27,7 @@ def put(out: Output, form: Form, report: Report, history: ExecutionHistory) -> N
         out.block(html_page(report))
 
 
-def exported(path: Path, form: Form, runs_dir: Path) -> str:
+def exported(path: Path, form: ExportFormat, runs_dir: Path) -> str:
     """Return a journal's run in one of the forms, read whole. Raises AeonError where it cannot be."""
     if is_workflow(path):
         from aeon_tui.cli import workflow_show
@@ -36,5 +36,5 @@ def exported(path: Path, form: Form, runs_dir: Path) -> str:
     view, history = open_run(path)
     family = Lineage() if form == "json" else lineage_of(path, cache=path.parent == runs_dir)
     buffer = io.StringIO()
-    put(Output(buffer), form, Report(view, history, None, family), history)
+    print_report(Output(buffer), form, RunReport(view, history, None, family), history)
     return buffer.getvalue()

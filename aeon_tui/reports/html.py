@@ -11,7 +11,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.parts import LogLine, StepView
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import Section
-from aeon_tui.reports.run_report import Report
+from aeon_tui.reports.run_report import RunReport
 from aeon_tui.reports.steps import answer_title, notes, readable, status_of
 
 _STYLE = """
@@ -44,12 +44,12 @@ _PAGE = """<!doctype html>
 </html>"""
 
 
-def html_page(report: Report) -> str:
+def html_page(report: RunReport) -> str:
     """Return the page, ending without a newline."""
     return _PAGE.format(title=_line(f"Run {report.view.run_id}"), style=_STYLE, body="\n".join(_body(report)))
 
 
-def _body(report: Report) -> Iterator[str]:
+def _body(report: RunReport) -> Iterator[str]:
     view = report.view
     yield f"<h1>{_line(f'Run {view.run_id}')}</h1>"
     facts = [fact for fact in report.facts if fact[0] not in ("run", "task")]
@@ -102,7 +102,7 @@ def _item(level: str, text: str) -> str:
     return f'<li class="{level}">{_line(text)}</li>'
 
 
-def _timeline(report: Report) -> Iterator[str]:
+def _timeline(report: RunReport) -> Iterator[str]:
     log = report.view.log
     yield "<h2>Timeline</h2>"
     if left_out := report.view.log_count - len(log):

@@ -12,7 +12,7 @@ from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.parts import StepView
 from aeon_tui.reports.pass_sections import Section
-from aeon_tui.reports.run_report import Report
+from aeon_tui.reports.run_report import RunReport
 from aeon_tui.reports.steps import answer_title, notes, status_of
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"^(?=[#+=\-])|^(\d{1,9})(?=[.)])")
 """What would begin a heading, a list or a rule at the beginning of a line."""
 
 
-def markdown(report: Report) -> str:
+def markdown(report: RunReport) -> str:
     """Return the report, ending without a newline."""
     view = report.view
     blocks = ["# " + _line(f"Run {view.run_id}")]

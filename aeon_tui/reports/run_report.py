@@ -22,7 +22,7 @@ _TOLD_ELSEWHERE = frozenset(
 """Types of records that a report tells in other places than among the warnings."""
 
 
-class Report:
+class RunReport:
     """The view and the history of a run, or of one pass of it, put into words."""
 
     def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Lineage) -> None:

@@ -14,7 +14,7 @@ from aeon_widgets.text import count, one_line, span
 from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
 
-Form = Literal["md", "html", "json"]
+ExportFormat = Literal["md", "html", "json"]
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -34,7 +34,7 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid Gr
 </html>"""
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """A heading, and the lines under it."""
 
     title: str
@@ -57,7 +57,7 @@ class WorkflowReport:
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
         return "\n\n".join(parts)
 
-    def exported(self, form: Form) -> Any:
+    def exported(self, form: ExportFormat) -> Any:
         """Return the report in one of the forms: text, of JSON what is to be written as such."""
         if form == "json":
             return self.as_json()
@@ -104,11 +104,11 @@ class WorkflowReport:
             return str(self.view.end["status"])
         return "running" if self._is_live else "interrupted"
 
-    def _agents(self) -> Iterator[Part]:
+    def _agents(self) -> Iterator[ReportPart]:
         for agent in self.view.agents.values():
             lines = list(_done(agent))
             if lines:
-                yield Part(f"{agent.name}: {_spent(agent)}", lines)
+                yield ReportPart(f"{agent.name}: {_spent(agent)}", lines)
 
     def _markdown(self) -> str:
         parts = [
@@ -120,7 +120,7 @@ class WorkflowReport:
         return "\n\n".join(parts)
 
     def _page(self) -> str:
-        whole = Part("", render_transcript(self.view, is_live=self._is_live).split("\n"))
+        whole = ReportPart("", render_transcript(self.view, is_live=self._is_live).split("\n"))
         body = "\n".join(_section(part) for part in (whole, *self._agents()))
         return _PAGE.format(title=html.escape(escape_controls(f"Workflow {self.view.run_id}")), body=body)
 
@@ -175,6 +175,6 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{shown}\n{fence}"
 
 
-def _section(part: Part) -> str:
+def _section(part: ReportPart) -> str:
     heading = f"<h2>{html.escape(escape_controls(part.title))}</h2>\n" if part.title else ""
     return f"{heading}<pre>{html.escape(escape_controls(chr(10).join(part.lines), keep=chr(10)))}</pre>"

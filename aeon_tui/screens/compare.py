@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from aeon_tui.sources.comparison import REFRESH_SECONDS, Compared, Comparing
+from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, ComparisonReader
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareView
@@ -36,7 +36,7 @@ class CompareScreen(Screen[None]):
     def __init__(self, left: Path, right: Path) -> None:
         super().__init__()
         self._paths = [left, right]
-        self._comparing = Comparing(left, right)
+        self._comparing = ComparisonReader(left, right)
 
     def compose(self) -> ComposeResult:
         yield CompareHeader()
@@ -70,7 +70,7 @@ class CompareScreen(Screen[None]):
             with contextlib.suppress(RuntimeError):
                 self.app.call_from_thread(self._take, compared)
 
-    def _take(self, compared: Compared) -> None:
+    def _take(self, compared: ComparedRuns) -> None:
         if self.is_attached:
             self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
             self.query_one(CompareView).show(compared.comparison)

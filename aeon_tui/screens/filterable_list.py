@@ -61,11 +61,11 @@ class KeptRows(RowsView, Generic[Row]):
         self.cursor = names.index(was) if was in names else 0
 
 
-class NarrowedScreen(Screen[None]):
+class FilterableListScreen(Screen[None]):
     """A screen with a FilterLine, which `/` opens, and one list of rows. A subclass has the keys, and `show_rows`."""
 
     DEFAULT_CSS = """
-    NarrowedScreen {
+    FilterableListScreen {
         background: $background;
         #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
         FilterLine { display: none; }

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.filterable_list import KeptRows, ListFilter, NarrowedScreen
+from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.screens.keys import label_of, shown_key
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
@@ -107,7 +107,7 @@ class PressDialog(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class KeySettingsScreen(NarrowedScreen):
+class KeySettingsScreen(FilterableListScreen):
     """What every key does, wherever; and the way to change it. It is kept in the person's own configuration file."""
 
     HELP_TITLE = "Change keys"
@@ -137,7 +137,7 @@ class KeySettingsScreen(NarrowedScreen):
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
         """Look for all actions: that loads every screen."""
-        rows = key_rows(self._app.own.keymap)
+        rows = key_rows(self._app.user_settings.keymap)
         self.app.call_from_thread(self._take, rows)
 
     def _take(self, rows: Sequence[KeyRow]) -> None:
@@ -180,11 +180,11 @@ class KeySettingsScreen(NarrowedScreen):
     def _swap(self, row: KeyRow, key: str, other: KeyRow, yes: bool | None) -> None:
         if yes:
             kept = [each for each in other.keys if each != key] or list(row.keys)
-            self._app.own.keep_keys({other.id: ",".join(kept), row.id: key})
+            self._app.user_settings.keep_keys({other.id: ",".join(kept), row.id: key})
             self._read()
 
     def _give(self, action: str, keys: str | None) -> None:
-        self._app.own.keep_keys({action: keys})
+        self._app.user_settings.keep_keys({action: keys})
         self._read()
 
     def action_reset(self) -> None:

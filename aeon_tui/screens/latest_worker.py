@@ -7,19 +7,19 @@ from contextlib import suppress
 
 from textual.screen import Screen
 
-Work = Callable[[], Callable[[], None]]
+LatestWork = Callable[[], Callable[[], None]]
 """Runs on a thread, raises nothing, and returns what is then to be done with the screen."""
 
 
-class Latest:
+class LatestWorker:
     """Does one piece of work at a time. What is asked for meanwhile waits, and only the last of it is done."""
 
     def __init__(self, screen: Screen[None], group: str) -> None:
         self._screen, self._group = screen, group
-        self._next: Work | None = None
+        self._next: LatestWork | None = None
         self.busy = False
 
-    def do(self, work: Work) -> None:
+    def submit(self, work: LatestWork) -> None:
         """Do this next, and nothing else that waits."""
         self._next = work
         if not self.busy:
@@ -35,7 +35,7 @@ class Latest:
         if work is not None:
             self._screen.run_worker(lambda: self._work(work), thread=True, group=self._group, exit_on_error=False)
 
-    def _work(self, work: Work) -> None:
+    def _work(self, work: LatestWork) -> None:
         then = work()
         with suppress(RuntimeError):  # the app has ended meanwhile
             self._screen.app.call_from_thread(self._done, then)

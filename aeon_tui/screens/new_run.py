@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
-from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRun, new_run_of
+from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter, fit_footer
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ class NewRunScreen(Screen[None]):
         Binding("f1,question_mark", "app.keys", "Keys", key_display="F1", id="app.keys"),
     ]
 
-    def __init__(self, draft: NewRun | None = None) -> None:
+    def __init__(self, draft: NewRunForm | None = None) -> None:
         super().__init__()
         self._draft = draft
         self._asked_to_leave = False
-        self._filled_in = NewRun()
+        self._filled_in = NewRunForm()
         self._starting = False
         self._own_tools: list[str] = []
         """What the configuration names beside the built-in tools."""
@@ -182,12 +182,12 @@ class NewRunScreen(Screen[None]):
             self.query_one(ModelList).update_choices(choices)
 
     @property
-    def form(self) -> NewRun:
+    def form(self) -> NewRunForm:
         """What is filled in now."""
         ticked = [str(tick.id).partition("-")[2] for tick in self.query(Tick) if tick.value]
         texts = {key: self.query_one(f"#{key}", Input).value for key in TEXTS}
         own = {f"own{number}": spec for number, spec in enumerate(self._own_tools)}
-        return NewRun(
+        return NewRunForm(
             task=self.query_one(TaskArea).text,
             **texts,
             approve=tuple(point for point in POINTS if point in ticked),
@@ -236,7 +236,7 @@ class NewRunScreen(Screen[None]):
             self._start(form)
 
     @work(thread=True, group="start", exit_on_error=False)
-    def _start(self, form: NewRun) -> None:
+    def _start(self, form: NewRunForm) -> None:
         problem = self._app.actions.start(form)
         self.app.call_from_thread(self._started, problem)
 

@@ -27,12 +27,12 @@ LOOK_SECONDS = 0.2
 DEMO = "on the simulated model: no key, no network"
 
 
-class FirstStart(VerticalScroll, can_focus=True):
+class Onboarding(VerticalScroll, can_focus=True):
     """Offers the guided run and a new one. Which models can be used is looked for on a thread when it is shown."""
 
     HELP_TITLE = "First start"
     DEFAULT_CSS = """
-    FirstStart {
+    Onboarding {
         padding: 1 2; background: $background; color: $aeon-text;
         Static { height: auto; }
         #welcome { margin: 0 0 1 0; }

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.replay import Check, ReplayFeed, speed_words
+from aeon_tui.sources.replay import ReplayCheck, ReplaySource, speed_words
 
 FINDING_SECONDS = 30
 _player = partial(Binding, priority=True)
@@ -30,9 +30,9 @@ class ReplayScreen(RunScreen):
         _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
     ]
 
-    def __init__(self, feed: ReplayFeed, check: Check | None = None) -> None:
-        super().__init__(feed)
-        self._replay = feed
+    def __init__(self, source: ReplaySource, check: ReplayCheck | None = None) -> None:
+        super().__init__(source)
+        self._replay = source
         self._check = check
         self._finding_told = False
 
@@ -98,4 +98,4 @@ class ReplayScreen(RunScreen):
 
 def replay_screen(path: Path, speed: float = 1.0) -> ReplayScreen:
     """Return the screen that shows a run once more, and checks meanwhile whether Aeon still does the same."""
-    return ReplayScreen(ReplayFeed(path, speed), Check(path))
+    return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))

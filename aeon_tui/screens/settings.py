@@ -17,7 +17,7 @@ from typing_extensions import override
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.platform.web import is_served
-from aeon_tui.screens.filterable_list import KeptRows, ListFilter, NarrowedScreen
+from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import fit, one_line
@@ -61,7 +61,7 @@ class SettingsList(KeptRows["Setting"]):
         ]
 
 
-class SettingsScreen(NarrowedScreen):
+class SettingsScreen(FilterableListScreen):
     """All settings as they hold now. e and E open the files that say so; what is wrong with them is told."""
 
     HELP_TITLE = "Settings"

@@ -16,7 +16,7 @@ from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
 from aeon_core.config.values import EXPECTED, MAPPINGS
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
-from aeon_tui.sessions.approval_points import approvals
+from aeon_tui.sessions.approval_points import approval_points
 from aeon_widgets.text import count, one_line
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def settings_of(loaded: LoadedConfig) -> list[Setting]:
         value = _text(getattr(loaded.config, key))
         source = loaded.sources.get(key, _DEFAULT)
         if key == "approve" and source == _DEFAULT:
-            value = f"{', '.join(approvals(loaded, in_app=True))} (none without a screen)"
+            value = f"{', '.join(approval_points(loaded, in_app=True))} (none without a screen)"
         if key == "project_root" and key not in loaded.sources:
             source = _HERE
         how = "files alone" if key in MAPPINGS else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 
 
-class Decides(Protocol):
-    """What a screen needs of a desk. Nothing in it waits."""
+class ApprovalSource(Protocol):
+    """What a screen needs of a broker. Nothing in it waits."""
 
     @property
     def waiting(self) -> ApprovalRequest | None:
@@ -20,14 +20,14 @@ class Decides(Protocol):
     def decide(self, digest: str, decision: ApprovalDecision) -> bool:
         """Answer the question with that digest; return whether it was the one that waits."""
 
-    def news(self) -> str:
+    def pop_notice(self) -> str:
         """Return, once, what a person is to be told of decisions, in a sentence; mostly nothing."""
 
     def close(self) -> None:
         """Decide no more here."""
 
 
-class Desk:
+class ApprovalBroker:
     """An approver: called on the kernel's thread, which waits; answered on the screen's, or from another terminal.
 
     `journal` is the run's: an inbox lies beside it while a question waits.
@@ -42,7 +42,7 @@ class Desk:
         self._news = ""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what the person decides, however long that takes; `abort` once the desk is closed."""
+        """Return what the person decides, however long that takes; `abort` once the broker is closed."""
         from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 
         with Inbox(self._journal, request) as inbox:
@@ -84,7 +84,7 @@ class Desk:
             self._changed.notify_all()
             return True
 
-    def news(self) -> str:
+    def pop_notice(self) -> str:
         """Return, once, what was decided in another terminal."""
         news, self._news = self._news, ""
         return news

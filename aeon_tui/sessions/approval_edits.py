@@ -15,7 +15,7 @@ from aeon_core.journal.values import number_of, strs_of
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import NotPlainDataError, read_data
 from aeon_core.tools.schema import Schema
-from aeon_tui.platform.yaml_draft import Draft, Form, as_yaml
+from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 from aeon_tui.sessions.plan_edits import PLAN, load_edited_plan
 
 UNCHANGED = "nothing was changed, so nothing is decided"
@@ -27,13 +27,13 @@ _REQUIREMENTS_HINT = """\
 """
 
 
-class Edits:
+class ApprovalEdits:
     """Opens what a run's questions are about in a person's editor. `tools` are those of the run, as it tells them."""
 
     def __init__(self, tools: Iterable[Mapping[str, Any]] = ()) -> None:
         self._tools = list(tools)
         self._request: ApprovalRequest | None = None
-        self._draft: Draft[Any] | None = None
+        self._draft: YamlDraft[Any] | None = None
         self._typed = ""
 
     def edit(self, request: ApprovalRequest) -> ApprovalDecision | None:
@@ -49,11 +49,11 @@ class Edits:
         draft.forget()
         return None if value is None else ApprovalDecision(decision="edit", edited=_told(value))
 
-    def _draft_of(self, request: ApprovalRequest) -> Draft[Any]:
+    def _draft_of(self, request: ApprovalRequest) -> YamlDraft[Any]:
         if self._draft is None or self._request is not request or not self._draft.file.exists():
             typed = self._typed if "problem" in request.subject else ""
             value, what = _shown(request)
-            self._draft = Draft(_form(request, self._tools), value, what, typed)
+            self._draft = YamlDraft(_form(request, self._tools), value, what, typed)
             self._request = request
         return self._draft
 
@@ -63,14 +63,14 @@ def load_edit(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]], path
     return _told(_form(request, tools).load(path))
 
 
-def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> Form[Any]:
+def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> DraftForm[Any]:
     if request.point in ("plan", "pass"):
         return _FIRST_PLAN if takes_requirements(request.point, request.pass_number) else _LATER_PLAN
     if request.point == "budget":
-        return Form("budget", as_yaml, partial(_load_budget, least=request.subject.get(_LIMIT)))
+        return DraftForm("budget", as_yaml, partial(_load_budget, least=request.subject.get(_LIMIT)))
     name = str(request.subject.get("tool_name"))
     schema = next((tool.get("input_schema") for tool in tools if tool.get("name") == name), None)
-    return Form("arguments", as_yaml, partial(_load_arguments, name=name, schema=schema), _ARGUMENTS_HINT)
+    return DraftForm("arguments", as_yaml, partial(_load_arguments, name=name, schema=schema), _ARGUMENTS_HINT)
 
 
 def _load_later_plan(path: Path) -> PlanEdit:

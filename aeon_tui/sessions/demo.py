@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aeon_tui.sessions.approval_points import approvals
-from aeon_tui.sessions.run_jobs import GUIDE, StartRun
+from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.run_jobs import GUIDE, NewRunJob
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -14,7 +14,7 @@ DEMO_MODEL = "simulated:missing-tool"
 DEMO_TASK = "design a REST API for invoices"
 
 
-def demo_run(today: LoadedConfig) -> StartRun:
+def demo_job(today: LoadedConfig) -> NewRunJob:
     """Return what `aeon-tui demo` starts in the app. Raises UsageError for tools that cannot be loaded."""
     from aeon_core.config.schema import RunConfig
     from aeon_core.runs.factory import build_tools
@@ -22,6 +22,6 @@ def demo_run(today: LoadedConfig) -> StartRun:
     # A demonstration runs nothing of the project, trusted or not.
     left_out = {item.key.partition(".")[0] for item in today.trust.items} & today.sources.keys()
     plain = {key: RunConfig.model_fields[key].get_default(call_default_factory=True) for key in left_out}
-    changed = {"model": DEMO_MODEL, "approve": approvals(today, in_app=True)}
+    changed = {"model": DEMO_MODEL, "approve": approval_points(today, in_app=True)}
     config = today.config.model_copy(update={**plain, **changed})
-    return StartRun(DEMO_TASK, config, None, True, GUIDE, build_tools(config))
+    return NewRunJob(DEMO_TASK, config, None, True, GUIDE, build_tools(config))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.plan.edit import PlanEdit
-from aeon_tui.sessions.approval_points import approvals
-from aeon_tui.sessions.option_overrides import options_anew, started_of, usable_model
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, assembled, new_journal
-from aeon_tui.sources.live import LiveFeed
+from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts, new_journal
+from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class ForkRun:
+class ForkJob:
     """A new run that starts where a pass of another one started. `edit` is what a person made of that pass's plan."""
 
     path: Path
@@ -62,9 +62,9 @@ class ForkRun:
         """Return a journal of a new name: the parent's is left as it is."""
         return new_journal(runs_dir)
 
-    def feed(self, journal: Path) -> LiveFeed:
-        """Return a feed that begins with the fork."""
-        return LiveFeed(journal)
+    def source(self, journal: Path) -> LiveSource:
+        """Return a source that begins with the fork."""
+        return LiveSource(journal)
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
@@ -73,7 +73,7 @@ class ForkRun:
         from aeon_core.journal.subscribers import fan_out
         from aeon_core.runs.fork import Fork
 
-        with assembled(self.config, self.tools) as (model, tools, listener):
+        with kernel_parts(self.config, self.tools) as (model, tools, listener):
             return Fork(
                 self.path,
                 self.pass_number,
@@ -89,7 +89,7 @@ class ForkRun:
             )
 
 
-def forked(
+def fork_job(
     path: Path,
     pass_number: int,
     today: LoadedConfig,
@@ -97,7 +97,7 @@ def forked(
     edit: PlanEdit | None = None,
     *,
     in_app: bool,
-) -> ForkRun:
+) -> ForkJob:
     """Return the work of a fork: with the parent's options, but for those `said` anew, and its plan or an edited one.
 
     What a person is asked about is as in a new run, whatever it was in the parent's.
@@ -107,11 +107,13 @@ def forked(
     from aeon_core.runs.fork import forked_config
 
     started = started_of(path)
-    return ForkRun(
+    return ForkJob(
         path,
         pass_number,
         str(started["task"]),
-        options_anew(forked_config(path), started, today, {**said, "approve": approvals(today, in_app=in_app)}),
+        merge_overrides(
+            forked_config(path), started, today, {**said, "approve": approval_points(today, in_app=in_app)}
+        ),
         edit,
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
         load_requirements(said["requirements"]) if said.get("requirements") is not None else None,

@@ -9,8 +9,8 @@ from aeon_core.config.values import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm.connect import PROVIDERS
 from aeon_core.suggest import nearest
-from aeon_tui.sessions.approval_points import approvals
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.run_jobs import NewRunJob
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -24,7 +24,7 @@ POINTS = {"plan": "the plan", "pass": "each pass", "tool": "tool calls"}
 
 
 @dataclass(frozen=True)
-class NewRun:
+class NewRunForm:
     """What has been filled in; texts are as they were typed, and an empty one is a default."""
 
     task: str = ""
@@ -46,7 +46,7 @@ class NewRun:
                 found[key] = error.message
         return found
 
-    def work(self, today: LoadedConfig) -> StartRun:
+    def job(self, today: LoadedConfig) -> NewRunJob:
         """Return the run; its model and its tools have been made once. Raises AeonError for what cannot be used."""
         from aeon_core.runs.factory import build_tools, connect_model
 
@@ -62,7 +62,7 @@ class NewRun:
             from aeon_core.convergence.criteria import load_criteria
 
             load_criteria(config.criteria)
-        return StartRun(self.task.strip(), config, tools=build_tools(config))
+        return NewRunJob(self.task.strip(), config, tools=build_tools(config))
 
     def _changes(self, today: LoadedConfig) -> dict[str, Any]:
         values = {key: self._value(key) for key in TEXTS}
@@ -92,15 +92,15 @@ def checked_model(text: str) -> str | list[str]:
     return models[0] if len(models) == 1 else models
 
 
-def new_run_of(today: LoadedConfig) -> NewRun:
+def new_run_of(today: LoadedConfig) -> NewRunForm:
     """Return a form with what the configuration says filled in."""
     config = today.config
-    return NewRun(
+    return NewRunForm(
         model=", ".join(config.models),
         ttl=str(config.ttl),
         budget=f"{config.budget:g}" if config.budget is not None else "",
         criteria=str(config.criteria) if config.criteria is not None else "",
-        approve=tuple(point for point in approvals(today, in_app=True) if point != "none"),
+        approve=tuple(point for point in approval_points(today, in_app=True) if point != "none"),
         tools=tuple(config.tools),
         single_pass=config.single_pass,
     )

@@ -24,7 +24,7 @@ def started_of(path: Path) -> dict[str, Any]:
     return next(sound_records(path))
 
 
-def options_anew(
+def merge_overrides(
     recorded: RunConfig, started: Mapping[str, Any], loaded: LoadedConfig, said: Mapping[str, Any]
 ) -> RunConfig:
     """Return a run's own options, but for what is said anew and for what no journal holds.

@@ -10,12 +10,12 @@ from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.summary import is_being_written
 
 
-def request_of(question: PendingApproval) -> ApprovalRequest:
+def approval_request(question: PendingApproval) -> ApprovalRequest:
     """Return the question as the run's own process asks it."""
     return ApprovalRequest(**question.model_dump(exclude={"seq"}))
 
 
-def waiting_request(path: Path) -> ApprovalRequest | None:
+def pending_request(path: Path) -> ApprovalRequest | None:
     """Return what a live run waits for and another terminal can decide; None where there is no such thing.
 
     Raises UsageError, JournalError, OSError where the journal cannot be read.
@@ -24,4 +24,4 @@ def waiting_request(path: Path) -> ApprovalRequest | None:
     if not takes_decisions(path) or not is_being_written(path):
         return None
     question = pending_approval(path)
-    return request_of(question) if question is not None else None
+    return approval_request(question) if question is not None else None

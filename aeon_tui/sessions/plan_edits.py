@@ -9,7 +9,7 @@ from pathlib import Path
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.parsing import read_plan_data
-from aeon_tui.platform.yaml_draft import Draft, Form, as_yaml
+from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 
 HINT = """\
 # A step that was executed and is not changed is not run again, unless you write `status: pending` into it.
@@ -35,7 +35,7 @@ def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
 
     Raises UsageError where there is no editor, it fails, or what it left is no plan: then the file is kept and named.
     """
-    draft = Draft(PLAN, plan, what)
+    draft = YamlDraft(PLAN, plan, what)
     return EditedPlan(draft.edit("mend it there, and give it with --plan {file}"), draft.file)
 
 
@@ -58,5 +58,5 @@ def plan_yaml(plan: PlanEdit) -> str:
     return as_yaml(plan.whole())
 
 
-PLAN = Form("plan", plan_yaml, load_edited_plan, HINT, "give an edited plan with --plan FILE")
+PLAN = DraftForm("plan", plan_yaml, load_edited_plan, HINT, "give an edited plan with --plan FILE")
 """How a plan is edited."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals.inbox import Sent
     from aeon_core.approvals.pending import PendingApproval
     from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
-    from aeon_tui.sources.live import Feed
+    from aeon_tui.sources.live import RecordSource
 
 LOOK_SECONDS = 0.2
 """How often it is looked whether the journal has changed."""
@@ -24,11 +24,11 @@ PATIENCE_SECONDS = 10.0
 _NOT_TAKEN = "It was decided elsewhere first"
 
 
-class RemoteDesk:
-    """Shows what the run that a feed follows waits with, and hands over what is decided. A thread does the looking."""
+class RemoteApprovalBroker:
+    """Shows what the run that a source follows waits for, and submits the decision. A thread does the reading."""
 
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
         self._closed = False
         self._question: PendingApproval | None = None
         self._request: ApprovalRequest | None = None
@@ -37,7 +37,7 @@ class RemoteDesk:
         self._sent_at = 0.0
         self._looked_at: object = None
         self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="aeon-remote-desk", daemon=True).start()
+        threading.Thread(target=self._work, name="aeon-remote-broker", daemon=True).start()
 
     @property
     def waiting(self) -> ApprovalRequest | None:
@@ -52,7 +52,7 @@ class RemoteDesk:
         self._to_send.put((question, decision))
         return True
 
-    def news(self) -> str:
+    def pop_notice(self) -> str:
         """Return, once, what became of a decision that the run did not take."""
         with contextlib.suppress(queue.Empty):
             return self._news.get_nowait()
@@ -81,7 +81,7 @@ class RemoteDesk:
         """See what the run waits with now."""
         from aeon_core.journal.summary import is_being_written
 
-        journal = self._feed.journal
+        journal = self._source.journal
         if journal is None:
             return
         try:
@@ -105,15 +105,15 @@ class RemoteDesk:
     def _show(self, journal: Path) -> None:
         """Ask the question as soon as the run takes decisions from elsewhere: it may be journaled a moment before."""
         from aeon_core.approvals.inbox import takes_decisions
-        from aeon_tui.sessions.pending_approval import request_of
+        from aeon_tui.sessions.pending_approval import approval_request
 
         if self._question is not None and self._request is None and takes_decisions(journal):
-            self._request = request_of(self._question)
+            self._request = approval_request(self._question)
 
     def _send(self, question: PendingApproval, decision: ApprovalDecision) -> None:
         from aeon_core.approvals.inbox import send
 
-        journal = self._feed.journal
+        journal = self._source.journal
         if journal is None or self._sent is not None:
             return
         if self._question != question:

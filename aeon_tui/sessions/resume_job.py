@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
-from aeon_tui.sessions.approval_points import approvals, approvals_anew
-from aeon_tui.sessions.option_overrides import options_anew, started_of, usable_model
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, assembled
-from aeon_tui.sources.live import JournalFeed, LiveFeed, Records, read_journal
+from aeon_tui.sessions.approval_points import approval_points, resumed_approval_points
+from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts
+from aeon_tui.sources.live import LiveSource, ReadAheadSource, Records, read_journal
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver
@@ -25,7 +25,7 @@ _WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "pr
 
 
 @dataclass
-class ResumeRun:
+class ResumeJob:
     """A run that goes on behind what its journal holds. `tools` are made from the configuration where not given.
 
     `options` are said anew: with `approve`, what a person is asked about from here on.
@@ -54,9 +54,9 @@ class ResumeRun:
         """Return the run's own journal."""
         return self.path
 
-    def feed(self, journal: Path) -> LiveFeed:
-        """Return a feed that begins with what the journal holds."""
-        return resumed_feed(journal)
+    def source(self, journal: Path) -> LiveSource:
+        """Return a source that begins with what the journal holds."""
+        return resumed_source(journal)
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what goes on with the run; its journal is locked from here on."""
@@ -66,7 +66,7 @@ class ResumeRun:
 
         with contextlib.suppress(OSError):
             forget_left(journal)
-        with assembled(self.config, self.tools) as (model, tools, listener):
+        with kernel_parts(self.config, self.tools) as (model, tools, listener):
             return Resumption(
                 journal,
                 model,
@@ -79,15 +79,15 @@ class ResumeRun:
             )
 
 
-def resumed_feed(journal: Path) -> LiveFeed:
-    """Return a feed of what the journal holds of a run, and behind it the lines of the kernel that goes on with it.
+def resumed_source(journal: Path) -> LiveSource:
+    """Return a source of what the journal holds of a run, and behind it the lines of the kernel that goes on with it.
 
     An ending that is taken back is not shown: the records from it on are left out from the first.
     """
-    return LiveFeed(journal, first=JournalFeed(journal, read=what_holds))
+    return LiveSource(journal, first=ReadAheadSource(journal, read=retained_records))
 
 
-def what_holds(path: Path, damage: list[str]) -> Records:
+def retained_records(path: Path, damage: list[str]) -> Records:
     """Yield the records of a journal up to where a resume goes on, long texts in full."""
     ends_at = _last_told(path).get("resumes_at")
     for record in read_journal(path, damage):
@@ -129,7 +129,7 @@ def ended_for_good(path: Path) -> Ended | None:
     return Ended(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
-def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeRun:
+def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
     """Return the work of going on with a run: with its own options, but for those `said` anew.
 
     In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
@@ -144,13 +144,15 @@ def resumed(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app:
     started = started_of(path)
     options = {name: value for name, value in said.items() if name in OPTIONS}
     anew = "approve" not in said
-    options["approve"] = approvals_anew(today, path, in_app=in_app) if anew else approvals(today, in_app=in_app)
+    options["approve"] = (
+        resumed_approval_points(today, path, in_app=in_app) if anew else approval_points(today, in_app=in_app)
+    )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
-    return ResumeRun(
+    return ResumeJob(
         path,
         str(started["task"]),
-        options_anew(forked_config(path), started, today, said),
+        merge_overrides(forked_config(path), started, today, said),
         options,
     )
 

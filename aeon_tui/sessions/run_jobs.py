@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from aeon_tui.sources.live import LiveFeed
+from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver
@@ -39,7 +39,7 @@ OnLine = Callable[[bytes], None]
 OnDelta = Callable[[str | None, str], None]
 
 
-class Work(Protocol):
+class RunJob(Protocol):
     """What a Runner does: a new run, one that is gone on with, a fork of one."""
 
     @property
@@ -57,7 +57,7 @@ class Work(Protocol):
     def journal_in(self, runs_dir: Path) -> Path:
         """Return the journal that it writes, a new one in this directory or the one that is there."""
 
-    def feed(self, journal: Path) -> LiveFeed:
+    def source(self, journal: Path) -> LiveSource:
         """Return where the screen takes its records from."""
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
@@ -65,7 +65,7 @@ class Work(Protocol):
 
 
 @dataclass
-class StartRun:
+class NewRunJob:
     """A new run: a task, how, a plan where it is given, and whether replies take a moment to watch.
 
     `tools` are made from the configuration where not given.
@@ -82,9 +82,9 @@ class StartRun:
         """Return a journal of a new name."""
         return new_journal(runs_dir)
 
-    def feed(self, journal: Path) -> LiveFeed:
-        """Return a feed that begins with the run."""
-        return LiveFeed(journal)
+    def source(self, journal: Path) -> LiveSource:
+        """Return a source that begins with the run."""
+        return LiveSource(journal)
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
@@ -93,11 +93,11 @@ class StartRun:
         from aeon_core.journal.subscribers import fan_out
         from aeon_core.runs.orchestrator import Orchestrator
 
-        with assembled(self.config, self.tools) as (model, tools, listener):
+        with kernel_parts(self.config, self.tools) as (model, tools, listener):
             if self.paced:
-                from aeon_tui.sessions.slowed_model import PacedModel
+                from aeon_tui.sessions.slowed_model import SlowedModel
 
-                model = PacedModel(model)
+                model = SlowedModel(model)
             orchestrator = Orchestrator(
                 model,
                 tools=tools,
@@ -108,11 +108,11 @@ class StartRun:
                 on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
-            return Started(orchestrator, self.task, self.plan)
+            return StartedRun(orchestrator, self.task, self.plan)
 
 
 @dataclass
-class Started:
+class StartedRun:
     """An Orchestrator with what it is to run."""
 
     orchestrator: Orchestrator
@@ -133,7 +133,7 @@ class Started:
 
 
 @contextlib.contextmanager
-def assembled(
+def kernel_parts(
     config: RunConfig, tools: ToolRegistry | None
 ) -> Iterator[tuple[LLMAdapter, ToolRegistry, OtelListener | None]]:
     """Give a kernel its model, the tools that are there or are named, and its listener.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
-from aeon_tui.sessions.approval_broker import Desk
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Work, isolation_warning
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolation_warning
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver
@@ -52,26 +52,26 @@ class Stream:
         return "".join(self._parts)
 
 
-Build = Callable[[Work, Path, OnLine, OnDelta, "Approver | None"], Kernel]
+Build = Callable[[RunJob, Path, OnLine, OnDelta, "Approver | None"], Kernel]
 
 
-def _build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
-    return work.build(journal, on_line, on_delta, approver)
+def _build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+    return job.build(journal, on_line, on_delta, approver)
 
 
 class Runner:
     """Does one work on a thread of its own, and says how it went.
 
-    `feed` and `stream` are what the screen reads. In the end `result` is the RunResult, or `error` why there is none.
+    `source` and `stream` are what the screen reads. In the end `result` is the RunResult, or `error` why there is none.
     """
 
-    def __init__(self, work: Work, journal: Path, build: Build = _build) -> None:
-        self.work = work
+    def __init__(self, job: RunJob, journal: Path, build: Build = _build) -> None:
+        self.job = job
         self._build = build
         self.journal = journal
-        self.feed = work.feed(journal)
+        self.source = job.source(journal)
         self.stream = Stream()
-        self.desk = Desk(journal)
+        self.broker = ApprovalBroker(journal)
         self.result: RunResult | None = None
         self.error: AeonError | None = None
         self.aborting = False
@@ -105,7 +105,7 @@ class Runner:
     def abort(self) -> None:
         """Ask the run to end; returns at once."""
         self.aborting = True
-        self.desk.close()
+        self.broker.close()
         if (kernel := self._kernel) is not None:
             kernel.abort()
 
@@ -119,7 +119,7 @@ class Runner:
             return self.result
         from aeon_core.entities import RunResult, TTLState
 
-        config = self.work.config
+        config = self.job.config
         model = next(iter(config.models), "")
         return RunResult(
             run_id=self.run_id,
@@ -149,10 +149,10 @@ class Runner:
 
     def _work(self) -> None:
         try:
-            self._kernel = kernel = self._build(self.work, self.journal, self._on_line, self.stream.add, self.desk)
+            self._kernel = kernel = self._build(self.job, self.journal, self._on_line, self.stream.add, self.broker)
             if self.aborting:
                 kernel.abort()
-            self.feed.notice = isolation_warning(self.work.config)
+            self.source.notice = isolation_warning(self.job.config)
             self.result = kernel.run()
         except AeonError as error:
             self.error = error
@@ -161,7 +161,7 @@ class Runner:
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
             self._release()
-            self.feed.finish()
+            self.source.finish()
             self._done.set()
 
     def _release(self) -> None:
@@ -174,4 +174,4 @@ class Runner:
     def _on_line(self, line: bytes) -> None:
         if b'"type":"llm"' in line[:200]:
             self.stream.clear()
-        self.feed.put(line)
+        self.source.put(line)

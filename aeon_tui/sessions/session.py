@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Running(Protocol):
+class Session(Protocol):
     """Works on a thread of its own; the app starts it, ends it, and says at its end how it went."""
 
     @property

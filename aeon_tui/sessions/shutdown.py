@@ -16,7 +16,7 @@ from aeon_tui.platform.signals import handled
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
-    from aeon_tui.sessions.session import Running
+    from aeon_tui.sessions.session import Session
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
@@ -71,7 +71,7 @@ def _has_terminal() -> bool:
     return True
 
 
-def let_end(runner: Running) -> None:
+def let_end(runner: Session) -> None:
     """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
     if not runner.running:
         return

@@ -10,7 +10,7 @@ REPLY_SECONDS = 0.8
 PIECES = 12
 
 
-class PacedModel(LLMAdapter):
+class SlowedModel(LLMAdapter):
     """Gives another model's replies over `seconds` each, in pieces where they are listened to."""
 
     def __init__(self, inner: LLMAdapter, seconds: float = REPLY_SECONDS) -> None:

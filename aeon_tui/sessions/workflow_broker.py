@@ -16,11 +16,11 @@ MAX_ARTIFACT = 1_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question that waits. The workflow's thread stands still until it is answered, or the desk is closed."""
+class PendingQuestion:
+    """One question that waits. The workflow's thread stands still until it is answered, or the broker is closed."""
 
     number: int
-    """Counts the questions of a desk: an answer names the one that it is for."""
+    """Counts the questions of a broker: an answer names the one that it is for."""
     kind: Literal["gate", "bash", "question"]
     text: str
     """A gate's summary, the command, or what is asked."""
@@ -34,14 +34,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """What a person said: at a gate `approve`, `reject` or `abort`, of a command `run` or `refuse`, else a choice."""
 
     choice: str
     words: str | None = None
 
 
-class WorkflowDesk:
+class WorkflowBroker:
     """The gate, Bash and question policies of a workflow, called on its thread and answered on the screen's.
 
     Once it is closed a gate is aborted, a command refused, and the safe choice made.
@@ -51,33 +51,33 @@ class WorkflowDesk:
         self._root = project_root
         self._changed = threading.Condition()
         self._numbers = count(1)
-        self._waiting: Asked | None = None
-        self._answer: Answer | None = None
+        self._waiting: PendingQuestion | None = None
+        self._answer: QuestionAnswer | None = None
         self._closed = False
 
     @property
-    def waiting(self) -> Asked | None:
+    def waiting(self) -> PendingQuestion | None:
         """The question that waits; None where nothing is asked."""
         return self._waiting
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
         """Return what the person says at a gate."""
         content = read_artifact(self._root / artifact_path)
-        answer = self._asked(Asked(next(self._numbers), "gate", summary, gate, artifact_path, content))
+        answer = self._asked(PendingQuestion(next(self._numbers), "gate", summary, gate, artifact_path, content))
         said = GateDecisionType(answer.choice) if answer is not None else GateDecisionType.ABORT
         return GateDecision(gate, said, answer.words if answer is not None else None)
 
     def confirm(self, command: str, is_blocklisted: bool) -> bool:
         """Return whether the person wants a command to run."""
-        answer = self._asked(Asked(next(self._numbers), "bash", command, is_blocklisted=is_blocklisted))
+        answer = self._asked(PendingQuestion(next(self._numbers), "bash", command, is_blocklisted=is_blocklisted))
         return answer is not None and answer.choice == "run"
 
     def choose(self, question: Question) -> str:
         """Return the person's choice, the safe one where there is nobody any more."""
-        answer = self._asked(Asked(next(self._numbers), "question", question.text, question=question))
+        answer = self._asked(PendingQuestion(next(self._numbers), "question", question.text, question=question))
         return answer.choice if answer is not None else question.safe
 
-    def answer(self, number: int, answer: Answer) -> bool:
+    def answer(self, number: int, answer: QuestionAnswer) -> bool:
         """Answer the question of that number; return whether it was the one that waits."""
         with self._changed:
             if self._waiting is None or self._waiting.number != number or self._answer is not None:
@@ -92,7 +92,7 @@ class WorkflowDesk:
             self._closed = True
             self._changed.notify_all()
 
-    def _asked(self, asked: Asked) -> Answer | None:
+    def _asked(self, asked: PendingQuestion) -> QuestionAnswer | None:
         with self._changed:
             self._waiting, self._answer = asked, None
             self._changed.wait_for(lambda: self._answer is not None or self._closed)

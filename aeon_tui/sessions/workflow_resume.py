@@ -13,7 +13,7 @@ from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 
 
-def request_of(
+def resume_request(
     path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
 ) -> WorkflowRequest:
     """Return what goes on with a transcript's workflow, in its project and with its model where none is named.

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
-from aeon_tui.sessions.workflow_broker import WorkflowDesk
-from aeon_tui.sources.workflow import OwnFeed
+from aeon_tui.sessions.workflow_broker import WorkflowBroker
+from aeon_tui.sources.workflow import LiveWorkflowSource
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust, TrustMode
@@ -67,12 +67,12 @@ class WorkflowRequest:
 
 
 class WorkflowRunner:
-    """Does one workflow, and says how it went. `feed` and `desk` are what the screen needs."""
+    """Does one workflow, and says how it went. `source` and `broker` are what the screen needs."""
 
     def __init__(self, request: WorkflowRequest) -> None:
         self.request = request
-        self.feed = OwnFeed()
-        self.desk = WorkflowDesk(request.project_root)
+        self.source = LiveWorkflowSource()
+        self.broker = WorkflowBroker(request.project_root)
         self.warnings: list[str] = []
         """What was warned of, in order."""
         self.result: WorkflowResult | None = None
@@ -85,12 +85,12 @@ class WorkflowRunner:
     @property
     def journal(self) -> Path | None:
         """The transcript; None where there is none yet, or it cannot be written."""
-        return self.feed.path
+        return self.source.path
 
     @property
     def run_id(self) -> str:
         """The workflow's id; empty while it has none."""
-        return self.feed.path.stem if self.feed.path is not None else ""
+        return self.source.path.stem if self.source.path is not None else ""
 
     @property
     def running(self) -> bool:
@@ -115,7 +115,7 @@ class WorkflowRunner:
         self.aborting = True
         if (orchestrator := self._orchestrator) is not None:
             orchestrator.abort()
-        self.desk.close()
+        self.broker.close()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
@@ -159,8 +159,8 @@ class WorkflowRunner:
             logger.exception("the workflow failed before it had started")
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
-            self.desk.close()
-            self.feed.finish()
+            self.broker.close()
+            self.source.finish()
             self._done.set()
 
     def _run(self, orchestrator: Orchestrator) -> WorkflowResult:
@@ -170,8 +170,8 @@ class WorkflowRunner:
         if path is None:
             return orchestrator.run(self.request.task)
         for record in read_records(path, plans=False):
-            self.feed.put(record)
-        self.feed.path = path
+            self.source.put(record)
+        self.source.path = path
         return orchestrator.resume(path)
 
     def _made(self) -> Orchestrator:
@@ -183,9 +183,9 @@ class WorkflowRunner:
         return Orchestrator(
             asked.project_root,
             asked.config,
-            AutoApproveGates() if asked.auto_approve else self.desk,
-            UnsafeBash(self.desk) if asked.unsafe_bash else self.desk,
-            question_policy=self.desk,
+            AutoApproveGates() if asked.auto_approve else self.broker,
+            UnsafeBash(self.broker) if asked.unsafe_bash else self.broker,
+            question_policy=self.broker,
             model=asked.model,
             base_url=asked.base_url,
             trust=asked.trust,
@@ -199,11 +199,11 @@ class WorkflowRunner:
             self.warnings.append(line.removeprefix(WARNING))
 
     def _on_line(self, line: bytes) -> None:
-        if self.feed.path is None and self._orchestrator is not None:
+        if self.source.path is None and self._orchestrator is not None:
             # The transcript has its name before its first line is written.
-            self.feed.path = self._orchestrator.get_status().transcript_path
+            self.source.path = self._orchestrator.get_status().transcript_path
             self._remember(line)
-        self.feed.put(line)
+        self.source.put(line)
 
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be gone on with without a question."""

@@ -10,7 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.journal.view.last_states import LastStates
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.journal import JournalSource
 from aeon_tui.sources.rate_meter import FAST, WINDOW_SECONDS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ VIEW_SHARE = 0.15
 """The share of a core that making such views may take until then."""
 
 
-class Behind:
+class CatchUpReader:
     """Shows the last states of a journal that grows, until the whole has been read behind the screen.
 
     The whole is read while the journal grows slowly or not at all. `show` gets each view, from the thread of `read`.
@@ -35,7 +35,7 @@ class Behind:
 
     def __init__(self, path: Path, show: Callable[[RunView], None], closed: Event, *, fast: bool) -> None:
         self._path = path
-        self._past: PastFeed | None = None
+        self._past: JournalSource | None = None
         """What reads the whole, once it has begun."""
         self._fast = fast
         """Whether the journal grows too fast for the whole to be read."""
@@ -83,7 +83,7 @@ class Behind:
         if new or len(self._seen) == 1:
             self._show(states.view())
         if not self._fast:
-            self._past = self._past or PastFeed(self._path)
+            self._past = self._past or JournalSource(self._path)
         if self._past is not None:
             self._past.pause(self._fast)
         apart = min(max(VIEW_SECONDS, (time.thread_time() - used) / VIEW_SHARE), LATE_SECONDS)

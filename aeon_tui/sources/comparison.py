@@ -25,7 +25,7 @@ RESTING = 3
 FROM_ITS_END = "a long journal: from its end alone; earlier passes, repairs and outputs are left out"
 
 
-class Compared(NamedTuple):
+class ComparedRuns(NamedTuple):
     """Two runs as they were read, and their comparison."""
 
     left: ComparedRun
@@ -54,7 +54,7 @@ class _Journal:
         return True
 
 
-class Comparing:
+class ComparisonReader:
     """Compares two runs, and again when a journal has changed or the runs were exchanged."""
 
     def __init__(self, left: Path, right: Path) -> None:
@@ -67,7 +67,7 @@ class Comparing:
         """Exchange the runs."""
         self._swapped = not self._swapped
 
-    def again(self) -> Compared | None:
+    def again(self) -> ComparedRuns | None:
         """Return the runs as they stand now; None where nothing has changed, or another thread is reading them.
 
         Reads files: called from a thread.
@@ -79,13 +79,13 @@ class Comparing:
         finally:
             self._reading.release()
 
-    def _compared(self) -> Compared | None:
+    def _compared(self) -> ComparedRuns | None:
         changed = [journal.catch_up() for journal in self._journals]
         if self._shown is self._swapped and not any(changed):
             return None
         self._shown = self._swapped
         left, right = self._journals[::-1] if self._shown else self._journals
-        return Compared(left.run, right.run, compare(left.run, right.run))
+        return ComparedRuns(left.run, right.run, compare(left.run, right.run))
 
 
 def read(path: Path) -> ComparedRun:

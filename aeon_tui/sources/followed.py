@@ -15,10 +15,10 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources.catch_up import Behind
-from aeon_tui.sources.journal import PastFeed
-from aeon_tui.sources.live import Feed, Listener, failure, nobody
-from aeon_tui.sources.rate_meter import Pace
+from aeon_tui.sources.catch_up import CatchUpReader
+from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.live import Listener, RecordSource, failure, nobody
+from aeon_tui.sources.rate_meter import RateMeter
 
 POLL_SECONDS = 0.05
 """How often it is looked whether the file has grown, or its writer has ended."""
@@ -40,7 +40,7 @@ class _Told:
     notice: str = ""
 
 
-class WatchFeed:
+class FollowedSource:
     """The records of a run of another process, read on a thread as they come; the run need not be there yet.
 
     A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal goes on with the
@@ -59,16 +59,16 @@ class WatchFeed:
         self._ahead = ahead
         self._told = self._last_told = _Told("reading")
         self._follower: Follower | None = None
-        self._behind: Behind | None = None
+        self._behind: CatchUpReader | None = None
         """What reads, or has read, the beginning of a journal that is long or grew fast."""
-        self._pace, self._too_fast = Pace(), fast
+        self._pace, self._too_fast = RateMeter(), fast
         self._say: Listener = nobody
         self._generation = 0
         self._damage_read = 0
         self._ready: deque[dict[str, Any] | RunView | _Told] = deque()
         self._closed = threading.Event()
         self._finished = threading.Event()
-        threading.Thread(target=self._work, name="aeon-watch-feed", daemon=True).start()
+        threading.Thread(target=self._work, name="aeon-watch-source", daemon=True).start()
 
     @property
     def live(self) -> bool:
@@ -176,7 +176,7 @@ class WatchFeed:
         """Give the last states again and again, then the whole; return where that ends, None where it failed."""
         if self._behind is not None:
             self._behind.close()
-        self._behind = Behind(path, self._show, self._closed, fast=self._too_fast)
+        self._behind = CatchUpReader(path, self._show, self._closed, fast=self._too_fast)
         self._too_fast = False
         return self._behind.read(lambda: self._tell(_Told("running" if _is_live(path) else "reading")))
 
@@ -254,11 +254,11 @@ def _is_live(path: Path) -> bool:
         return False
 
 
-def feed_of(path: Path, runs_dir: Path) -> Feed:
-    """Return the feed of a journal: that of a past run, unless a process writes it. Looks at the file."""
+def source_of(path: Path, runs_dir: Path) -> RecordSource:
+    """Return the source of a journal: that of a past run, unless a process writes it. Looks at the file."""
     if _is_live(path):
-        return WatchFeed(Awaited(path, runs_dir))
-    past = PastFeed(path)
+        return FollowedSource(Awaited(path, runs_dir))
+    past = JournalSource(path)
     past.wait()
     return past
 

@@ -31,7 +31,7 @@ FREEZE_SECONDS = 0.25
 """How often what was read is taken out of the collector's sight: going over it would keep a key waiting."""
 
 
-class PastFeed:
+class JournalSource:
     """Gives two views of a journal that nobody writes: first of its end, then of the whole.
 
     The whole leaves large values in the journal, and `record` reads them: what it holds for 400,000 records is about
@@ -59,7 +59,7 @@ class PastFeed:
         self._may_read = threading.Event()
         self._may_read.set()
         self._finished = threading.Event()
-        threading.Thread(target=self._work, name="aeon-past-feed", daemon=True).start()
+        threading.Thread(target=self._work, name="aeon-past-source", daemon=True).start()
 
     @property
     def ended(self) -> bool:
@@ -126,7 +126,7 @@ class PastFeed:
 
     def _show_end(self) -> bool:
         """Give the view of the journal's end; return whether that is the whole."""
-        view, whole = view_of_end(self.journal)
+        view, whole = tail_view(self.journal)
         self._views.append(view)
         self._say()
         self._first.set()
@@ -178,7 +178,7 @@ class PastFeed:
         gc.freeze()
 
 
-def view_of_end(path: Path) -> tuple[RunView, bool]:
+def tail_view(path: Path) -> tuple[RunView, bool]:
     """Return the view of a journal's end, and whether that is the whole. Raises AeonError, OSError."""
     from aeon_core.journal.tail import tail_state
     from aeon_core.journal.view.model import fold

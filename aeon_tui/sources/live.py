@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.rate_meter import Pace
+from aeon_tui.sources.rate_meter import RateMeter
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
@@ -28,7 +28,7 @@ WAITING = 3_000
 """Lines that may wait when a frame is drawn, before the screen reads the journal instead."""
 
 
-class Feed(Protocol):
+class RecordSource(Protocol):
     """Records of one run, in order, or views of what was folded elsewhere."""
 
     error: AeonError | None
@@ -74,18 +74,18 @@ class Feed(Protocol):
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
 
     def listen(self, listener: Listener) -> bool:
-        """Have it called whenever there may be something new; return False where the feed has to be asked instead."""
+        """Have it called whenever there may be something new; return False where the source has to be asked instead."""
 
     def close(self) -> None:
         """Read no more."""
 
 
-Follow = Callable[[Path], Feed]
+Follow = Callable[[Path], RecordSource]
 """Returns what follows a journal, its first view included."""
 
 
-class WholeViews:
-    """What a feed says whose records, folded, leave nothing out."""
+class RecordsOnly:
+    """What a source says whose records, folded, leave nothing out."""
 
     notice = ""
     waiting = False
@@ -121,7 +121,7 @@ def read_journal(path: Path, damage: list[str]) -> Records:
     return read_records(path, plans=False, damage=damage)
 
 
-class JournalFeed(WholeViews):
+class ReadAheadSource(RecordsOnly):
     """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
 
     def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
@@ -133,7 +133,7 @@ class JournalFeed(WholeViews):
         self._ready: queue.Queue[dict[str, Any]] = queue.Queue(ahead)
         self._closed = threading.Event()
         self._finished = threading.Event()
-        threading.Thread(target=self._work, name="aeon-journal-feed", daemon=True).start()
+        threading.Thread(target=self._work, name="aeon-journal-source", daemon=True).start()
 
     @property
     def ended(self) -> bool:
@@ -181,7 +181,7 @@ class JournalFeed(WholeViews):
                 continue
 
 
-class LiveFeed:
+class LiveSource:
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
     When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
@@ -191,7 +191,11 @@ class LiveFeed:
     waiting = False
 
     def __init__(
-        self, journal: Path, capacity: int = CAPACITY, first: JournalFeed | None = None, follow: Follow | None = None
+        self,
+        journal: Path,
+        capacity: int = CAPACITY,
+        first: ReadAheadSource | None = None,
+        follow: Follow | None = None,
     ) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
@@ -202,9 +206,9 @@ class LiveFeed:
         self._last_seq = -1
         self._first = first
         self._follow = follow if follow is not None else _follow
-        self._followed: Feed | None = None
+        self._followed: RecordSource | None = None
         """What reads the journal, once it has to be."""
-        self._pace = Pace()
+        self._pace = RateMeter()
         self._tell: Listener = nobody
         self._overflowed = False
         self._finished = False
@@ -291,18 +295,18 @@ class LiveFeed:
 
     def close(self) -> None:
         """Read no more from the journal."""
-        for feed in (self._first, self._followed):
-            if feed is not None:
-                feed.close()
+        for source in (self._first, self._followed):
+            if source is not None:
+                source.close()
 
 
 def nobody() -> None:
     """Nobody listens yet."""
 
 
-def _follow(journal: Path) -> Feed:
+def _follow(journal: Path) -> RecordSource:
     """Return what follows a journal of which a view is shown already."""
     from aeon_core.journal.awaiting import Awaited
-    from aeon_tui.sources.followed import WatchFeed
+    from aeon_tui.sources.followed import FollowedSource
 
-    return WatchFeed(Awaited(journal, journal.parent), fast=True)
+    return FollowedSource(Awaited(journal, journal.parent), fast=True)

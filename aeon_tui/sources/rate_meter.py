@@ -10,7 +10,7 @@ WINDOW_SECONDS = 0.5
 QUIET_SECONDS = 2.0
 
 
-class Pace:
+class RateMeter:
     """Tells whether records come faster than they can be folded one by one, and how soon to look for more."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.timing import seconds_after
-from aeon_tui.sources.live import Feed, JournalFeed, WholeViews
+from aeon_tui.sources.live import ReadAheadSource, RecordsOnly, RecordSource
 
 if TYPE_CHECKING:
     from aeon_core.effects.difference import Difference
@@ -30,14 +30,14 @@ CHECKED_BYTES = 64_000_000
 Clock = Callable[[], float]
 
 
-class ReplayFeed(WholeViews):
+class ReplaySource(RecordsOnly):
     """The records of a journal, each when it is due: as long after the one before as it was, divided by the speed.
 
     `clock` counts seconds. All else is used on the screen's thread alone.
     """
 
     def __init__(
-        self, path: Path, speed: float = 1.0, clock: Clock = time.monotonic, source: Feed | None = None
+        self, path: Path, speed: float = 1.0, clock: Clock = time.monotonic, source: RecordSource | None = None
     ) -> None:
         self.live = False
         self.journal = path
@@ -45,7 +45,7 @@ class ReplayFeed(WholeViews):
         self.damage: list[str] = []
         self.speed = speed
         self.paused = False
-        self._source: Feed = source if source is not None else JournalFeed(path, ahead=AHEAD)
+        self._source: RecordSource = source if source is not None else ReadAheadSource(path, ahead=AHEAD)
         self._clock = clock
         self._waiting: deque[dict[str, Any]] = deque()
         self._last_ts = ""
@@ -154,7 +154,7 @@ def speed_words(speed: float) -> str:
     return "max" if speed == AT_ONCE else f"{speed:g}x"
 
 
-class Check:
+class ReplayCheck:
     """The kernel goes over the recorded effects, on a thread of its own: does Aeon do the same today?
 
     `finding` is one line about the first difference, or about why there is no answer; None where all is the same, and

@@ -10,7 +10,7 @@ from aeon_core.journal.summary import WORKFLOW, RunSummary
 from aeon_tui.sources.transcripts import transcripts_folder
 
 
-class Listed:
+class RunIndex:
     """Lists again and again what has changed. Workflows are those of the project that the working directory is in."""
 
     def __init__(self, runs_dir: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.timeline import Move, Stops
+from aeon_tui.sources.timeline import Move, Timeline
 
 if TYPE_CHECKING:
     from aeon_core.journal.index import OffsetIndex
@@ -34,14 +34,14 @@ PAUSE_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """A run at one of its records."""
 
     view: RunView
     seq: int
-    stop: int
+    position: int
     """Which of the run's records it is, counted from 0; long texts are not counted."""
-    stops: int
+    positions: int
     """How many there are, as far as the journal was read."""
 
 
@@ -49,7 +49,7 @@ class Closed(Exception):
     """Nobody wants the moment any more."""
 
 
-class Moments:
+class SnapshotStore:
     """Makes views of a run's past, on threads. It reads what the journal holds by now.
 
     A view leaves large values in the journal, and `record` reads them. Once the journal has been read, the next moment
@@ -59,7 +59,7 @@ class Moments:
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
-        self.stops = Stops()
+        self.timeline = Timeline()
         self.reading = ""
         """How far the journal has been read, in words, while that takes its time."""
         self._index: OffsetIndex | None = None
@@ -68,7 +68,7 @@ class Moments:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self.stops = Stops()
+        self.timeline = Timeline()
         self._fold: IncrementalFold | None = None
         self._generation = 0
         self._read = 0
@@ -78,31 +78,31 @@ class Moments:
         self._spacing = SPACING
         self._near: deque[Folded] = deque(maxlen=2 * NEARBY // NEAR)
 
-    def moment(self, base: int | None, moves: Sequence[Move]) -> Moment | None:
+    def snapshot(self, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
         """Return the run at the record to which the moves lead from the one at `base`; None where that is now.
 
         `base` is a seq, or None for now. Raises AeonError, OSError where the journal cannot be read, and Closed.
         """
         with self._working:
             self._read_on()
-            stops = self.stops
-            if not len(stops):
+            timeline = self.timeline
+            if not len(timeline):
                 return None
-            stop: int | None = None if base is None else stops.at(base)
+            position: int | None = None if base is None else timeline.at(base)
             for move in moves:
-                stop = move(stops, len(stops) - 1 if stop is None else stop)
-            return self._moment_at(stop) if stop is not None else None
+                position = move(timeline, len(timeline) - 1 if position is None else position)
+            return self._snapshot_at(position) if position is not None else None
 
-    def at_pass_ends(self, passes: Sequence[int]) -> list[Moment]:
+    def at_pass_ends(self, passes: Sequence[int]) -> list[Snapshot]:
         """Return the run as each of these passes had ended; 0 is the first plan that there was, as it was made.
 
         Of a pass that goes on, it is the last record. Raises what `moment` does.
         """
         with self._working:
             self._read_on()
-            stops = self.stops
-            ends = [stops.end_of_pass(number) if number else stops.first_plan or 0 for number in passes]
-            return [self._moment_at(stop) for stop in ends] if len(stops) else []
+            timeline = self.timeline
+            ends = [timeline.end_of_pass(number) if number else timeline.first_plan or 0 for number in passes]
+            return [self._snapshot_at(position) for position in ends] if len(timeline) else []
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read. May be called from any thread."""
@@ -164,11 +164,11 @@ class Moments:
         if line < self._read:
             return
         self._read = line + 1
-        if record["type"] == "run_resumed" and len(self.stops):
+        if record["type"] == "run_resumed" and len(self.timeline):
             first = record.get("continues_at")
             # What was read before a process went on with the run may count no more.
-            self._taken_back |= isinstance(first, int) and self.stops.seq(len(self.stops) - 1) >= first
-        self.stops.add(line, record)
+            self._taken_back |= isinstance(first, int) and self.timeline.seq(len(self.timeline) - 1) >= first
+        self.timeline.add(line, record)
 
     def _keep(self, fold: IncrementalFold) -> None:
         from aeon_core.journal.view.snapshots import weight
@@ -180,12 +180,12 @@ class Moments:
             self._spacing *= 2
             self._states = [state for state in self._states if not state.line % self._spacing]
 
-    def _moment_at(self, stop: int) -> Moment:
-        return Moment(self._view_at(stop), self.stops.seq(stop), stop, len(self.stops))
+    def _snapshot_at(self, position: int) -> Snapshot:
+        return Snapshot(self._view_at(position), self.timeline.seq(position), position, len(self.timeline))
 
-    def _view_at(self, stop: int) -> RunView:
+    def _view_at(self, position: int) -> RunView:
         """Return the view with that stop's record folded in, and nothing after it."""
-        fold, until = self._fold, self.stops.line(stop) + 1
+        fold, until = self._fold, self.timeline.line(position) + 1
         assert fold is not None
         nearest = self._state_before(until)
         if not nearest.line <= fold.folded <= until:

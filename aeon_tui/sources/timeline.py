@@ -12,8 +12,8 @@ from aeon_core.journal.values import int_of, str_of
 
 
 @dataclass
-class PhaseStop:
-    """One phase of a pass. Places are numbers of stops; `end` is None while it goes on."""
+class PhasePositions:
+    """One phase of a pass. Places are indices of positions; `end` is None while it goes on."""
 
     pass_number: int
     phase: str
@@ -25,13 +25,13 @@ class PhaseStop:
         return (self.pass_number, self.phase) == (number, phase)
 
 
-class Stops:
+class Timeline:
     """The records that a person can stop at, in order and numbered from 0. A long text alone is nothing to see."""
 
     def __init__(self) -> None:
         self._lines = array("Q")
         self._seqs = array("Q")
-        self.phases: list[PhaseStop] = []
+        self.phases: list[PhasePositions] = []
         self.pass_ends: list[tuple[int, int]] = []
         """Each pass that has ended, and the stop at which it had."""
         self.first_plan: int | None = None
@@ -59,18 +59,18 @@ class Stops:
         finished = record.get("state") == "finished"
         last = self.phases[-1] if self.phases else None
         if not finished or last is None or not last.is_of(number, name):
-            last = PhaseStop(number, name, len(self) - 1)
+            last = PhasePositions(number, name, len(self) - 1)
             self.phases.append(last)
         if finished:
             last.end = len(self) - 1
 
-    def line(self, stop: int) -> int:
+    def line(self, position: int) -> int:
         """Return the number of a stop's line in the journal."""
-        return self._lines[stop]
+        return self._lines[position]
 
-    def seq(self, stop: int) -> int:
+    def seq(self, position: int) -> int:
         """Return the seq of a stop's record."""
-        return self._seqs[stop]
+        return self._seqs[position]
 
     def at(self, seq: int) -> int:
         """Return the stop of a record; where it is none, the one before it, or the first."""
@@ -78,7 +78,7 @@ class Stops:
 
     def end_of_pass(self, number: int) -> int:
         """Return where a pass ended; of one that was cut short, its last record."""
-        known = next((stop for ended, stop in reversed(self.pass_ends) if ended == number), None)
+        known = next((position for ended, position in reversed(self.pass_ends) if ended == number), None)
         if known is not None:
             return known
         later = [phase.begin for phase in self.phases if phase.pass_number > number]
@@ -95,55 +95,55 @@ class Stops:
         return max(0, self.phases[index + 1].begin - 1) if index + 1 < len(self.phases) else len(self) - 1
 
 
-Move = Callable[[Stops, int], int | None]
+Move = Callable[[Timeline, int], int | None]
 """From one stop to another; None is now."""
 
 
 def by_records(count: int) -> Move:
     """Go so many records on, or back where it is less than 0. From the last one on it is now."""
 
-    def move(stops: Stops, stop: int) -> int | None:
-        return _or_now(stops, stop + count)
+    def move(timeline: Timeline, position: int) -> int | None:
+        return _or_now(timeline, position + count)
 
     return move
 
 
-def back_a_pass(stops: Stops, stop: int) -> int | None:
+def back_a_pass(timeline: Timeline, position: int) -> int | None:
     """Go to the last moment before this one at which a pass ended; before the first, to the beginning."""
-    place = bisect_left(stops.pass_ends, stop, key=lambda ended: ended[1])
-    return stops.pass_ends[place - 1][1] if place else 0
+    place = bisect_left(timeline.pass_ends, position, key=lambda ended: ended[1])
+    return timeline.pass_ends[place - 1][1] if place else 0
 
 
-def on_a_pass(stops: Stops, stop: int) -> int | None:
+def on_a_pass(timeline: Timeline, position: int) -> int | None:
     """Go to the next moment at which a pass ended; after the last, to now."""
-    place = bisect_right(stops.pass_ends, stop, key=lambda ended: ended[1])
-    return stops.pass_ends[place][1] if place < len(stops.pass_ends) else None
+    place = bisect_right(timeline.pass_ends, position, key=lambda ended: ended[1])
+    return timeline.pass_ends[place][1] if place < len(timeline.pass_ends) else None
 
 
 def to_pass(number: int) -> Move:
     """Go to the end of a pass; that of the one that goes on is now."""
-    return lambda stops, _: _or_now(stops, stops.end_of_pass(number))
+    return lambda timeline, _: _or_now(timeline, timeline.end_of_pass(number))
 
 
 def to_phase(number: int, phase: str) -> Move:
     """Go to the end of a phase of a pass."""
 
-    def move(stops: Stops, _: int) -> int | None:
-        end = stops.end_of_phase(number, phase)
-        return _or_now(stops, end) if end is not None else None
+    def move(timeline: Timeline, _: int) -> int | None:
+        end = timeline.end_of_phase(number, phase)
+        return _or_now(timeline, end) if end is not None else None
 
     return move
 
 
 def to_share(share: float) -> Move:
     """Go to a place between the first record, 0, and now, 1."""
-    return lambda stops, _: _or_now(stops, round(share * (len(stops) - 1)))
+    return lambda timeline, _: _or_now(timeline, round(share * (len(timeline) - 1)))
 
 
 def to_seq(seq: int) -> Move:
     """Go to a record, be it the last."""
-    return lambda stops, _: stops.at(seq)
+    return lambda timeline, _: timeline.at(seq)
 
 
-def _or_now(stops: Stops, stop: int) -> int | None:
-    return max(0, stop) if stop < len(stops) - 1 else None
+def _or_now(timeline: Timeline, position: int) -> int | None:
+    return max(0, position) if position < len(timeline) - 1 else None

@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     anew: bool = False
 
 
-class WorkflowFeed(Protocol):
+class WorkflowSource(Protocol):
     """Records of one workflow. Drained by the screen, never waited for."""
 
     error: AeonError | None
@@ -56,7 +56,7 @@ class WorkflowFeed(Protocol):
         """Read no more."""
 
 
-class TranscriptFeed:
+class TranscriptSource:
     """A transcript, read on a thread of its own from its beginning, and followed as another process writes on it."""
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class TranscriptFeed:
         self._ready: deque[tuple[int, Record]] = deque()
         self._generation = 0
         self._closed = threading.Event()
-        threading.Thread(target=self._work, args=(path,), name="aeon-transcript-feed", daemon=True).start()
+        threading.Thread(target=self._work, args=(path,), name="aeon-transcript-source", daemon=True).start()
 
     @property
     def live(self) -> bool:
@@ -117,7 +117,7 @@ class TranscriptFeed:
         self._ready.append(followed)
 
 
-class OwnFeed:
+class LiveWorkflowSource:
     """The lines of this process's workflow. `put` only appends: a slow screen never slows the work."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -126,7 +126,7 @@ class OwnFeed:
         self._lines: deque[bytes | Record] = deque(maxlen=capacity)
         self._last_seq = -1
         self._lost = self._finished = False
-        self._followed: TranscriptFeed | None = None
+        self._followed: TranscriptSource | None = None
 
     @property
     def damage(self) -> list[str]:
@@ -156,7 +156,7 @@ class OwnFeed:
     def take(self, seconds: float) -> Taken:
         """Return the next records there are, after at most about that time."""
         if self._lost and self._followed is None and self.path is not None:
-            self._followed = TranscriptFeed(self.path)
+            self._followed = TranscriptSource(self.path)
             self._lines.clear()
             return Taken([], anew=True)
         if self._followed is not None:

@@ -1,4 +1,4 @@
-"""A feed and a kernel that tests script."""
+"""A source and a kernel that tests script."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import AeonError
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Work
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Build
-from aeon_tui.sources.live import WholeViews
+from aeon_tui.sources.live import RecordsOnly
 
 
-class ListFeed(WholeViews):
+class ListSource(RecordsOnly):
     """Hands over records when told to."""
 
     def __init__(self, records: list[dict[str, Any]], live: bool = False) -> None:
@@ -81,7 +81,7 @@ def build_scripted(
 ) -> Build:
     """Return a factory of scripted kernels; `keep` gets the one that is made."""
 
-    def build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+    def build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         kernel = ScriptedKernel(records, on_line, on_delta)
         keep(kernel)
         return kernel

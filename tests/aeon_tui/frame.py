@@ -17,9 +17,9 @@ from aeon_tui.screens.forms import ModelList
 from aeon_tui.screens.key_settings import KeyRow, KeySettingsScreen
 from aeon_tui.screens.model_choices import ModelChoice
 from aeon_tui.screens.new_run import NewRunScreen
-from aeon_tui.screens.onboarding import FirstStart, models_text
+from aeon_tui.screens.onboarding import Onboarding, models_text
 from aeon_tui.screens.settings import SettingsList, SettingsScreen
-from aeon_tui.sessions.new_run_form import NewRun
+from aeon_tui.sessions.new_run_form import NewRunForm
 
 FILE = "/home/ann/.config/aeon/config.yml"
 CHOICES = [
@@ -47,7 +47,7 @@ TODAY = LoadedConfig(
     [Path(FILE)],
     AppSettings("aeon-light", {"run.zoom": "Z"}, {"theme": f"the file {FILE!r}", "keys": f"the file {FILE!r}"}),
 )
-DRAFT = NewRun(
+DRAFT = NewRunForm(
     task="Design a REST API for invoices.\nA good one has an OpenAPI file.",
     model="antropic:claude",
     ttl="3o",
@@ -83,7 +83,7 @@ async def fill(pilot: Pilot[None]) -> None:
     """Wait for what the screen reads, and put in its place what every machine has."""
     screen = pilot.app.screen
     await pilot.pause()
-    for first in screen.query(FirstStart):
+    for first in screen.query(Onboarding):
         shown = first.query_one("#models", Static)
         while not str(shown.render()):
             await pilot.pause(0.01)

@@ -25,11 +25,11 @@ from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.export import ExportDialog
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import replay_screen
-from aeon_tui.screens.run.approval_controller import Asking
+from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.approval_broker import Desk
+from aeon_tui.sessions.approval_broker import ApprovalBroker
 from tests.aeon_tui.compared import one_run, two_runs
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.frame import frame_app
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run
 from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run, live_run
@@ -108,8 +108,8 @@ class Scene:
 def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], AeonApp]:
     def make() -> AeonApp:
         app = AeonApp(Path("runs"))
-        feed = ListFeed(recording().records, live)
-        app.first_screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=41))
+        source = ListSource(recording().records, live)
+        app.first_screen = RunScreen(source, clock=lambda: START + timedelta(seconds=41))
         return app
 
     return make
@@ -118,9 +118,9 @@ def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], 
 def with_a_past() -> AeonApp:
     """Make the app on a run whose journal is there."""
     app, journal = AeonApp(Path("runs")), Path(aeon_widgets.__file__).parent / "demo_run.jsonl"
-    feed = ListFeed(list(read_records(journal, plans=False)))
-    feed.journal = journal
-    app.first_screen = RunScreen(feed, clock=lambda: START)
+    source = ListSource(list(read_records(journal, plans=False)))
+    source.journal = journal
+    app.first_screen = RunScreen(source, clock=lambda: START)
     return app
 
 
@@ -148,13 +148,13 @@ def asks(point: ApprovalPoint, subject: dict[str, Any]) -> Callable[[], AeonApp]
     """Make the app on a run that waits with a question."""
 
     def make() -> AeonApp:
-        app, desk = AeonApp(Path("runs")), Desk()
-        desk._waiting = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
+        app, broker = AeonApp(Path("runs")), ApprovalBroker()
+        broker._waiting = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
         records = first_pass().records[:-2]
         asked = {**records[-1], "type": "approval", "point": point, "pass": 1, "state": "asked", "subject": subject}
-        feed = ListFeed([*records, {**asked, "seq": records[-1]["seq"] + 1, "digest": "d"}], live=True)
-        screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=41))
-        screen._asking = Asking(screen, desk)
+        source = ListSource([*records, {**asked, "seq": records[-1]["seq"] + 1, "digest": "d"}], live=True)
+        screen = RunScreen(source, clock=lambda: START + timedelta(seconds=41))
+        screen._asking = ApprovalController(screen, broker)
         app.first_screen = screen
         return app
 

@@ -13,19 +13,19 @@ from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.approval_broker import Desk
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.key_guard import KeyGuard
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, second_pass
 from tests.aeon_tui.recordings import START, Recording, failed_run, live_run
 from tests.aeon_tui.screens.run.test_review_snapshots import PASS, PLAN, second_pass_assessed
 from tests.aeon_tui.screens.run.test_run_snapshots import EDIT
 
 
-class Asked(Desk):
-    """A desk at which a question waits until it is decided here; no run waits behind it."""
+class Asked(ApprovalBroker):
+    """A broker at which a question waits until it is decided here; no run waits behind it."""
 
     def __init__(self, point: Any, subject: dict[str, Any]) -> None:
         super().__init__()
@@ -44,10 +44,10 @@ class Asked(Desk):
         return True
 
 
-def runner_that_asks(desk: Asked) -> Runner:
-    """Return a runner that runs nothing, and at whose desk a question waits."""
-    runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
-    runner.desk = desk
+def runner_that_asks(broker: Asked) -> Runner:
+    """Return a runner that runs nothing, and at whose broker a question waits."""
+    runner = Runner(NewRunJob("task", RunConfig()), Path("runs/r.jsonl"))
+    runner.broker = broker
     return runner
 
 
@@ -63,10 +63,10 @@ def run_screen(
     if asked is not None and asked.request is not None:
         point, subject = asked.request.point, asked.request.subject
         run.add("approval", **{"pass": run.number}, point=point, state="asked", subject=subject, digest="d")
-    feed = ListFeed(run.records, live or asked is not None)
-    feed.damage = [f"line {number} is not JSON" for number in range(damage)]
+    source = ListSource(run.records, live or asked is not None)
+    source.damage = [f"line {number} is not JSON" for number in range(damage)]
     runner = runner_that_asks(asked) if asked is not None else None
-    return RunScreen(feed, runner, clock=lambda: START + timedelta(seconds=41), guard=guard)
+    return RunScreen(source, runner, clock=lambda: START + timedelta(seconds=41), guard=guard)
 
 
 def on(screen: RunScreen) -> AeonApp:

@@ -31,7 +31,7 @@ from aeon_tui.platform.terminal import sized
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.quit import QuitDialog
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.run_header import RunHeader
@@ -39,7 +39,7 @@ from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
 
-START = StartRun("add 5 and 10", RunConfig(model="simulated:default"))
+START = NewRunJob("add 5 and 10", RunConfig(model="simulated:default"))
 
 
 class Live:
@@ -219,7 +219,7 @@ def test_run_app_prints_one_line_with_the_run_and_returns_its_exit_code(
         assert self.runner is not None
         self.runner.start()
 
-    monkeypatch.setattr(StartRun, "build", build)
+    monkeypatch.setattr(NewRunJob, "build", build)
     monkeypatch.setattr(AeonApp, "run", run)
     assert run_app(tmp_path, START) == 1
     printed = capsys.readouterr()

@@ -21,7 +21,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_core.journal.build import finished, started, ttl, write
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import finished_run
 
 
@@ -35,7 +35,7 @@ async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
 
 def shown_run() -> AeonApp:
     app = AeonApp(Path("runs"))
-    app.first_screen = RunScreen(ListFeed(finished_run().records))
+    app.first_screen = RunScreen(ListSource(finished_run().records))
     return app
 
 

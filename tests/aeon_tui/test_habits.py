@@ -12,7 +12,7 @@ from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.virtual_list import LinesView
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, issue, step
 from tests.aeon_tui.scenes import SCENES, Scene, opened, texts
 from tests.aeon_tui.states import on, run_screen
@@ -39,8 +39,8 @@ async def go_on(screen: RunScreen, run: Passes, pilot: Pilot[None]) -> None:
     begun = len(run.records)
     for number in range(60, 70):
         run.do(f"s{number}", "more")
-    assert isinstance(screen._feed, ListFeed)
-    screen._feed.waiting += run.records[begun:]
+    assert isinstance(screen._source, ListSource)
+    screen._source.waiting += run.records[begun:]
     screen.tick()
     await pilot.pause()
 

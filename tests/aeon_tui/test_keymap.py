@@ -99,7 +99,7 @@ def test_every_own_key_is_one_that_could_be_given() -> None:
 
 async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> None:
     app = AeonApp(Path("runs"))
-    app.wear(AppSettings(keys={"app.keys": "f9"}))
+    app.apply_settings(AppSettings(keys={"app.keys": "f9"}))
     async with app.run_test(size=(120, 30)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -111,7 +111,7 @@ async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> N
 
 async def test_a_wrong_key_is_said_and_the_others_are_used() -> None:
     app = AeonApp(Path("runs"))
-    app.wear(AppSettings(keys={"app.keys": "f9", "app.kess": "x"}))
+    app.apply_settings(AppSettings(keys={"app.keys": "f9", "app.kess": "x"}))
     async with app.run_test() as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.odd_texts import ODD, ODD_TEXTS, problems_of
 from tests.aeon_tui.passes import Passes, issue, step
 from tests.aeon_tui.screens.browser.test_screen import summary
@@ -117,7 +117,7 @@ def test_every_pane_draws_any_text(one_app: OneApp) -> None:
     @settings(max_examples=3)
     @given(ODD_TEXTS)
     def draws(text: str) -> None:
-        run = RunScreen(ListFeed(finished(odd_run(text), text).records))
+        run = RunScreen(ListSource(finished(odd_run(text), text).records))
         assert one_app.problems(run, *TABS) == []
 
     draws()
@@ -125,14 +125,14 @@ def test_every_pane_draws_any_text(one_app: OneApp) -> None:
 
 @pytest.mark.parametrize("text", sample(["", "\n", LONG_LINE, "\n".join(ODD)], 3), ids=["empty", "line", "long", "all"])
 def test_every_pane_draws_the_oddest_text(one_app: OneApp, text: str) -> None:
-    run = RunScreen(ListFeed(finished(odd_run(text), text).records))
+    run = RunScreen(ListSource(finished(odd_run(text), text).records))
     assert one_app.problems(run, *TABS) == []
 
 
 @pytest.mark.parametrize("text", ["", LONG_LINE, "\n".join(ODD)], ids=["empty", "long", "all"])
 def test_a_question_draws_any_text(one_app: OneApp, text: str) -> None:
     asked = Asked("tool", subject(text))
-    run = RunScreen(ListFeed(odd_run(text).records, live=True), runner_that_asks(asked))
+    run = RunScreen(ListSource(odd_run(text).records, live=True), runner_that_asks(asked))
     assert one_app.problems(run, "pagedown", "end", "z", "z") == []
 
 

@@ -17,7 +17,7 @@ from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources.live import JournalFeed
+from aeon_tui.sources.live import ReadAheadSource
 from tests.aeon_tui.recordings import RUN_ID, finished_run
 from tests.sampling import sample
 
@@ -25,9 +25,9 @@ SCREENS: dict[str, Callable[[Path], Screen[object]]] = {
     "browser": lambda journal: BrowserScreen(journal.parent),
     "fork": lambda journal: ForkDialog(Parent(journal, "simulated:default", 50, 1)),
     "keys": lambda _: KeysScreen({}),
-    "run": lambda journal: RunScreen(JournalFeed(journal)),
+    "run": lambda journal: RunScreen(ReadAheadSource(journal)),
     "replay": replay_screen,
-    "search": lambda journal: SearchScreen(JournalFeed(journal), journal),
+    "search": lambda journal: SearchScreen(ReadAheadSource(journal), journal),
 }
 
 

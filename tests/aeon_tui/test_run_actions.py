@@ -22,7 +22,7 @@ from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.approval_text import approval_blocks, title
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
@@ -153,7 +153,7 @@ async def test_a_replay_takes_the_place_of_the_run_and_escape_leads_to_the_list(
 
 async def test_a_replay_of_the_run_that_the_app_opened_on_leads_to_the_list_too(runs: Path) -> None:
     app = AeonApp(runs, today=today)
-    app.first_screen = RunScreen(PastFeed(journal(runs)))
+    app.first_screen = RunScreen(JournalSource(journal(runs)))
     async with app.run_test(size=(80, 24)) as pilot:
         for _ in range(2):
             await until(pilot, lambda: shows_result(app))

@@ -35,7 +35,7 @@ def said(app: AeonApp) -> str:
 
 
 async def keep(pilot: Pilot[None], app: AeonApp, theme: str = "aeon-light") -> None:
-    app.own.keep_theme(theme)
+    app.user_settings.keep_theme(theme)
     await app.workers.wait_for_complete()
     await until(pilot, lambda: said(app))
 
@@ -52,7 +52,7 @@ async def test_a_theme_of_the_palette_is_worn_kept_and_there_the_next_time(own: 
     settings = load_values().app
     assert (settings.theme, settings.sources["theme"]) == ("aeon-light", f"the file {str(own)!r}")
     again = AeonApp(Path("runs"))
-    again.wear(settings)
+    again.apply_settings(settings)
     assert again.theme == "aeon-light"
 
 
@@ -91,12 +91,12 @@ async def test_keys_are_used_at_once_and_kept(own: Path) -> None:
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
         await app.workers.wait_for_complete()
-        app.own.keep_keys({"app.keys": "f9"})
+        app.user_settings.keep_keys({"app.keys": "f9"})
         assert "f9" in app.screen.active_bindings
         await app.workers.wait_for_complete()
         await until(pilot, lambda: own.exists())
         assert load_values().app.keys == {"app.keys": "f9"}
-        app.own.keep_keys({"app.keys": None})
+        app.user_settings.keep_keys({"app.keys": None})
         assert "question_mark" in app.screen.active_bindings
         await app.workers.wait_for_complete()
         await until(pilot, lambda: own.read_text() == "")
@@ -105,7 +105,7 @@ async def test_keys_are_used_at_once_and_kept(own: Path) -> None:
 def test_the_app_opens_as_the_configuration_says(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(own, "theme: aeon-light\nkeys: {app.keys: f9}\n")
     opened: list[tuple[str, object]] = []
-    monkeypatch.setattr(AeonApp, "run", lambda app: opened.append((app.theme, dict(app.own.said.keys))))
+    monkeypatch.setattr(AeonApp, "run", lambda app: opened.append((app.theme, dict(app.user_settings.configured.keys))))
     assert run_app(Path("runs")) == 0
     assert opened == [("aeon-light", {"app.keys": "f9"})]
 

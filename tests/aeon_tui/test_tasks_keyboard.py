@@ -146,7 +146,7 @@ async def test_a_text_is_searched_for_in_the_run(tmp_path: Path) -> None:
     path = tmp_path / f"{RUN_ID}.jsonl"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in finished_run().records))
     screen = run_screen(finished_run())
-    screen._feed.journal = path  # type: ignore[misc]
+    screen._source.journal = path  # type: ignore[misc]
     app = on(screen)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

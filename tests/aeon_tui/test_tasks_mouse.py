@@ -196,7 +196,7 @@ async def test_a_pass_is_decided_by_a_click(answer: str, decision: str, size: tu
         await pilot.pause()
         mouse = Mouse(pilot, screen)
         await mouse.click_text(answer, AnswerKeys)
-        assert [each.decision for each in screen._runner.desk.decisions] == [decision]  # type: ignore[union-attr]
+        assert [each.decision for each in screen._runner.broker.decisions] == [decision]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("size", [SIZE, (60, 20)])
@@ -205,13 +205,13 @@ async def test_a_run_is_aborted_by_a_click_after_a_question(size: tuple[int, int
     async with on(screen).run_test(size=size) as pilot:
         screen.tick()
         await pilot.pause()
-        mouse, desk = Mouse(pilot, screen), screen._runner.desk  # type: ignore[union-attr]
+        mouse, broker = Mouse(pilot, screen), screen._runner.broker  # type: ignore[union-attr]
         await mouse.click_text("ctrl+x abort", AnswerKeys)
         await mouse.click_text("[ No ]", "Horizontal")
-        assert desk.decisions == []
+        assert broker.decisions == []
         await mouse.click_text("ctrl+x abort", AnswerKeys)
         await mouse.click_text("[ Abort ]", "Horizontal")
-        assert [each.decision for each in desk.decisions] == ["abort"]
+        assert [each.decision for each in broker.decisions] == ["abort"]
 
 
 async def test_words_are_asked_for_by_a_click() -> None:
@@ -230,7 +230,7 @@ async def test_a_click_in_the_first_half_second_decides_nothing(monkeypatch: pyt
         screen.tick()
         await pilot.pause()
         await Mouse(pilot, screen).click_text("a approve", AnswerKeys)
-        assert screen._runner.desk.decisions == []  # type: ignore[union-attr]
+        assert screen._runner.broker.decisions == []  # type: ignore[union-attr]
 
 
 async def test_the_foot_leads_to_the_help_and_the_list_of_runs_and_out(tmp_path: Path) -> None:

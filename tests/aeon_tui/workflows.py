@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from aeon_core.errors import AeonError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import Asked, WorkflowDesk
+from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Record, Taken
 from aeon_widgets.key_guard import KeyGuard
@@ -159,8 +159,8 @@ def completed() -> Written:
     return written
 
 
-class RecordsFeed:
-    """A feed of records that are there."""
+class RecordedWorkflowSource:
+    """A source of records that are there."""
 
     def __init__(self, records: list[Record], live: bool = False, path: Path | None = None) -> None:
         self.error: AeonError | None = None
@@ -180,18 +180,18 @@ class RecordsFeed:
         """Nothing to close."""
 
 
-class StillDesk(WorkflowDesk):
-    """A desk at which one question waits, without a thread."""
+class StillDesk(WorkflowBroker):
+    """A broker at which one question waits, without a thread."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: PendingQuestion) -> None:
         super().__init__(Path())
         self._waiting = asked
 
 
-GATE = Asked(1, "gate", "spec-coordinator is done.", 1, "spec/context.md", SCOPE)
-COMMAND = Asked(1, "bash", "cd src && \\\npython3 -m pytest -q tests/test_invoices.py")
-BLOCKLISTED = Asked(1, "bash", "rm -rf build", is_blocklisted=True)
-CEILING = Asked(
+GATE = PendingQuestion(1, "gate", "spec-coordinator is done.", 1, "spec/context.md", SCOPE)
+COMMAND = PendingQuestion(1, "bash", "cd src && \\\npython3 -m pytest -q tests/test_invoices.py")
+BLOCKLISTED = PendingQuestion(1, "bash", "rm -rf build", is_blocklisted=True)
+CEILING = PendingQuestion(
     1,
     "question",
     "the cost ceiling of $5.00 is reached",
@@ -202,17 +202,17 @@ CEILING = Asked(
 
 
 def app_on(
-    written: Written, *, live: bool = False, asked: Asked | None = None, guard: KeyGuard | None = None
+    written: Written, *, live: bool = False, asked: PendingQuestion | None = None, guard: KeyGuard | None = None
 ) -> AeonApp:
     """Return an app that opens on a workflow; with a question, as if it ran here."""
     app = AeonApp(Path("runs"))
-    feed = RecordsFeed(list(written.records), live)
+    source = RecordedWorkflowSource(list(written.records), live)
     runner = None
     if asked is not None:
         runner = WorkflowRunner(WorkflowRequest(Path("/home/ann/invoices"), TASK))
-        runner.desk = StillDesk(asked)
+        runner.broker = StillDesk(asked)
     now = START + timedelta(seconds=len(written.records) + 20)
-    app.first_screen = WorkflowScreen(feed, runner, clock=lambda: now, guard=guard)
+    app.first_screen = WorkflowScreen(source, runner, clock=lambda: now, guard=guard)
     return app
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources.live import LiveFeed
+from aeon_tui.sources.live import LiveSource
 from tests.benchmarks import flood_source
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class FloodWork:
         del runs_dir
         return self.path
 
-    def feed(self, journal: Path) -> LiveFeed:
-        return LiveFeed(journal)
+    def source(self, journal: Path) -> LiveSource:
+        return LiveSource(journal)
 
     def build(self, journal: Path, on_line: Callable[[bytes], None], *_: object) -> FloodWork:
         self.on_line = on_line
@@ -82,7 +82,7 @@ class FloodWork:
 
 def _leave(screen: RunScreen, work: FloodWork | None, out: Path) -> None:
     """Write what the view says once it is whole and the run has ended."""
-    while screen.view.result is None or screen.view.whole_from or not screen._feed.ended:
+    while screen.view.result is None or screen.view.whole_from or not screen._source.ended:
         time.sleep(0.02)
     done = time.monotonic()
     written = asdict(work.written) if work is not None and work.written is not None else None
@@ -95,12 +95,12 @@ def _show(path: Path, out: Path, work: FloodWork | None) -> None:
     from aeon_tui.app import AeonApp
     from aeon_tui.screens.run.screen import RunScreen
     from aeon_tui.sessions.runner import Runner
-    from aeon_tui.sources.followed import WatchFeed
+    from aeon_tui.sources.followed import FollowedSource
 
     runner = Runner(work, path) if work is not None else None
     app = AeonApp(path.parent, runner)
-    feed = runner.feed if runner is not None else WatchFeed(Awaited(path, path.parent))
-    app.first_screen = screen = RunScreen(feed, runner)
+    source = runner.source if runner is not None else FollowedSource(Awaited(path, path.parent))
+    app.first_screen = screen = RunScreen(source, runner)
     threading.Thread(target=_leave, args=(screen, work, out), daemon=True).start()
     app.run()
 
@@ -110,7 +110,7 @@ def main() -> None:
     how, path, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     work = None if how == "watch" else FloodWork(path, float(sys.argv[4]), float(sys.argv[5]))
     if how == "alone" and work is not None:
-        work.build(path, LiveFeed(path).put).run()
+        work.build(path, LiveSource(path).put).run()
         out.write_text(json.dumps({"written": asdict(work.written) if work.written is not None else None}))
     else:
         _show(path, out, work)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.journal import JournalSource
 from aeon_tui.sources.record_search import RecordSearch
 
 ROUNDS = 7
@@ -44,17 +44,17 @@ def first_screens(paths: dict[str, Path]) -> dict[str, float]:
     return best
 
 
-async def _gaps(path: Path, work: Callable[[PastFeed], Callable[[], bool]]) -> tuple[float, list[float]]:
+async def _gaps(path: Path, work: Callable[[JournalSource], Callable[[], bool]]) -> tuple[float, list[float]]:
     """Return how long the work took in seconds, and how long the screen was away each time it wanted its turn."""
     gaps: list[float] = []
     app = AeonApp(path.parent)
-    feed = PastFeed(path)
-    app.first_screen = screen = RunScreen(feed)
+    source = JournalSource(path)
+    app.first_screen = screen = RunScreen(source)
     async with app.run_test(size=SIZE):
         while screen.view.last_seq < 0:
             await asyncio.sleep(0.01)
         await asyncio.sleep(SETTLE_SECONDS)
-        is_done, began = work(feed), time.perf_counter()
+        is_done, began = work(source), time.perf_counter()
         while not is_done():
             asked = time.perf_counter()
             await asyncio.sleep(TICK_SECONDS)
@@ -64,14 +64,14 @@ async def _gaps(path: Path, work: Callable[[PastFeed], Callable[[], bool]]) -> t
 
 def while_reading(path: Path) -> tuple[float, list[float]]:
     """Return seconds and gaps of the whole journal being read behind the screen."""
-    return asyncio.run(_gaps(path, lambda feed: lambda: feed.ended))
+    return asyncio.run(_gaps(path, lambda source: lambda: source.ended))
 
 
 def while_searching(path: Path, text: str) -> tuple[float, list[float]]:
     """Return seconds and gaps of a search through it; nothing else is read."""
 
-    def work(feed: PastFeed) -> Callable[[], bool]:
-        feed.close()
+    def work(source: JournalSource) -> Callable[[], bool]:
+        source.close()
         search = RecordSearch(path, text)
         return lambda: search.ended
 

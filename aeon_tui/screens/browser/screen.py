@@ -60,7 +60,7 @@ class BrowserScreen(FilteredScreen):
         &.-wide PreviewPane { width: 2fr; border-top: none; border-left: solid $aeon-border; }
         &.-wide PreviewPane:focus { border-left: solid $aeon-accent; }
         RunsText { height: 1fr; padding: 1 2; display: none; }
-        FirstStart { height: 1fr; }
+        Onboarding { height: 1fr; }
         &.-unreadable RunsText { display: block; }
         &.-unreadable #runs, &.-no-runs #runs { display: none; }
     }
@@ -200,11 +200,11 @@ class BrowserScreen(FilteredScreen):
             return
         self.set_class(shown, "-no-runs")
         if not shown:
-            self.query("FirstStart").remove()
+            self.query("Onboarding").remove()
             return
-        from aeon_tui.screens.onboarding import FirstStart
+        from aeon_tui.screens.onboarding import Onboarding
 
-        self.mount(first := FirstStart(), before="#runs")
+        self.mount(first := Onboarding(), before="#runs")
         self.call_after_refresh(first.focus)
 
     @override

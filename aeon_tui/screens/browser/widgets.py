@@ -22,9 +22,9 @@ ListRuns = Callable[[Path], "Sequence[RunSummary]"]
 
 def listing_of(runs_dir: Path) -> ListRuns:
     """Return what lists runs, and the project's workflows, again and again, and reads only what has changed."""
-    from aeon_tui.sources.run_index import Listed
+    from aeon_tui.sources.run_index import RunIndex
 
-    listing = Listed(runs_dir)
+    listing = RunIndex(runs_dir)
     return lambda _: listing.runs()
 
 

@@ -13,7 +13,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController
-from aeon_tui.sessions.approval_broker import Decides
+from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import REVIEWED
 from aeon_widgets.key_guard import KeyGuard
@@ -22,37 +22,37 @@ from aeon_widgets.text import one_line
 if TYPE_CHECKING:
     from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
-    from aeon_tui.sessions.approval_edits import Edits
+    from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
-    from aeon_tui.sources.live import Feed
+    from aeon_tui.sources.live import RecordSource
 
 NO_EDITOR = "no editor can be opened here; reject it and say what you want (w), or fork the run later"
 
 
-def desk_of(feed: Feed, runner: Runner | None) -> Decides | None:
+def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
     """Return where the questions of a run wait for the person at the screen; None where nobody runs it.
 
     That of another process is closed by whoever asked for it.
     """
     if runner is not None:
-        return runner.desk
-    from aeon_tui.sources.followed import WatchFeed
+        return runner.broker
+    from aeon_tui.sources.followed import FollowedSource
 
-    if not isinstance(feed, WatchFeed):
+    if not isinstance(source, FollowedSource):
         return None
-    from aeon_tui.sessions.remote_approval_broker import RemoteDesk
+    from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
 
-    return RemoteDesk(feed)
+    return RemoteApprovalBroker(source)
 
 
-class Asking(PanelController[ApprovalPanel]):
-    """Mounts the panel of a question that waits at the desk, and takes it away when it is decided."""
+class ApprovalController(PanelController[ApprovalPanel]):
+    """Mounts the panel of a question that waits at the broker, and takes it away when it is decided."""
 
-    def __init__(self, screen: Screen[None], desk: Decides | None, guard: KeyGuard | None = None) -> None:
+    def __init__(self, screen: Screen[None], broker: ApprovalSource | None, guard: KeyGuard | None = None) -> None:
         super().__init__(screen, guard)
-        self._desk = desk
+        self._broker = broker
         self._asked: ApprovalRequest | None = None
-        self._edits: Edits | None = None
+        self._edits: ApprovalEdits | None = None
         self._tools: list[dict[str, Any]] = []
 
     def show(self, view: RunView, *, before: Widget, home: Widget) -> bool:
@@ -61,9 +61,9 @@ class Asking(PanelController[ApprovalPanel]):
         Where no other place is known, `home` is focused. `view` is the run as it is now: a pass stands against those
         before it.
         """
-        if self._desk is not None and (news := self._desk.news()):
+        if self._broker is not None and (news := self._broker.pop_notice()):
             self._screen.notify(news, markup=False)
-        request = self._desk.waiting if self._desk is not None else None
+        request = self._broker.waiting if self._broker is not None else None
         if request is not None and request.point in REVIEWED and view.asked != request.point:
             return False  # what it is about is still being read
         if request is self._asked:
@@ -86,8 +86,8 @@ class Asking(PanelController[ApprovalPanel]):
 
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
         """Do the same with a decision that holds what was edited. The next question may have the same digest."""
-        waits = self._desk is not None and panel is self._panel and self._desk.waiting is self._asked
-        decided = waits and self._desk is not None and self._desk.decide(panel.digest, decision)
+        waits = self._broker is not None and panel is self._panel and self._broker.waiting is self._asked
+        decided = waits and self._broker is not None and self._broker.decide(panel.digest, decision)
         if not decided and decision.decision == "edit":
             self._screen.notify(TOO_LATE, severity="warning", markup=False)
 
@@ -123,9 +123,9 @@ class Asking(PanelController[ApprovalPanel]):
 
         Nothing is raised: the terminal would not come back.
         """
-        from aeon_tui.sessions.approval_edits import UNCHANGED, Edits
+        from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 
-        self._edits = self._edits or Edits(self._tools)
+        self._edits = self._edits or ApprovalEdits(self._tools)
         try:
             return self._edits.edit(self._asked) if self._asked is not None else None, UNCHANGED
         except AeonError as error:

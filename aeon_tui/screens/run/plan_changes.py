@@ -10,10 +10,10 @@ from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.latest_worker import Latest
-from aeon_tui.screens.run.time_travel_controller import Travel
+from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.screens.run.time_travel_controller import TimeTravelController
 from aeon_tui.sources.live import failure
-from aeon_tui.sources.snapshots import Closed, Moments
+from aeon_tui.sources.snapshots import Closed, SnapshotStore
 from aeon_widgets.plan_difference import difference_blocks
 from aeon_widgets.text_view import Block
 
@@ -42,10 +42,12 @@ class PlanChanges:
     `has_come` is called when there is another one to show.
     """
 
-    def __init__(self, screen: Screen[None], of: Passes, travel: Travel, has_come: Callable[[], None]) -> None:
+    def __init__(
+        self, screen: Screen[None], of: Passes, travel: TimeTravelController, has_come: Callable[[], None]
+    ) -> None:
         self._of, self._travel, self._has_come = of, travel, has_come
         self._screen = screen
-        self._reading = Latest(screen, "plan_changes")
+        self._reading = LatestWorker(screen, "plan_changes")
         self._chosen: tuple[int, int] | None = None
         self._asked: tuple[int, int] | None = None
         self._blocks = READING
@@ -93,11 +95,11 @@ class PlanChanges:
         journal = self._of.journal
         if not self.shown or journal is None:
             return
-        pair, moments = self.pair, self._travel.moments(journal)
+        pair, snapshots = self.pair, self._travel.snapshots(journal)
         named = (self._name(pair[0]), self._name(pair[1]))
         if pair != self._asked:
             self._asked, self._blocks = pair, READING
-        self._reading.do(lambda: self._read(moments, pair, named))
+        self._reading.submit(lambda: self._read(snapshots, pair, named))
 
     def _name(self, number: int) -> str:
         if number == FIRST_PLAN:
@@ -105,13 +107,13 @@ class PlanChanges:
         running = number == self.passes[-1] and self._of.view.passes < number and self._of.view.result is None
         return f"pass {number}, so far" if running else f"end of pass {number}"
 
-    def _read(self, moments: Moments, pair: tuple[int, int], named: tuple[str, str]) -> Callable[[], None]:
+    def _read(self, snapshots: SnapshotStore, pair: tuple[int, int], named: tuple[str, str]) -> Callable[[], None]:
         try:
-            found = moments.at_pass_ends(pair)
+            found = snapshots.at_pass_ends(pair)
         except Closed:
             return lambda: None
         except (AeonError, OSError) as error:
-            problem: list[Block] = [("high", f"✖ {failure(moments.journal, error).message}")]
+            problem: list[Block] = [("high", f"✖ {failure(snapshots.journal, error).message}")]
             return lambda: self._take(problem)
         blocks = difference_blocks(found[0].view, found[1].view, named, KEYS) if found else READING
         return lambda: self._take(blocks)

@@ -12,7 +12,7 @@ from aeon_core.journal.values import str_of
 from aeon_core.journal.view.elided import RecordOf
 from aeon_core.journal.view.model import RunView
 from aeon_core.judge.quote import find_quote
-from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_detail import StepDetail, step_detail
@@ -30,7 +30,7 @@ class QuoteFinder:
 
     def __init__(self, screen: Screen[None], show: Callable[[RowKey, str], None], tell: Callable[[str], None]) -> None:
         self._show, self._tell = show, tell
-        self._looking = Latest(screen, "quote")
+        self._looking = LatestWorker(screen, "quote")
 
     def find(self, verdict: Verdict, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
         """Look for a verdict's quote in what a run has come to."""
@@ -39,7 +39,7 @@ class QuoteFinder:
             return
         places = list(_places(verdict.about, view, tree))
         others = {"the task": view.task, **{f"requirement {n}": each for n, each in enumerate(view.requirements, 1)}}
-        self._looking.do(lambda: self._look(verdict.quote, places, others, record_of))
+        self._looking.submit(lambda: self._look(verdict.quote, places, others, record_of))
 
     def _look(
         self, quote: str, places: list[_Place], others: Mapping[str, str], record_of: RecordOf

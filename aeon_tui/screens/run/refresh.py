@@ -1,4 +1,4 @@
-"""When a run's screen looks for something new: as soon as its feed says so, and else no more often than needed."""
+"""When a run's screen looks for something new: as soon as its source says so, and else no more often than needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextvars import copy_context
 from textual.screen import Screen
 from textual.timer import Timer
 
-from aeon_tui.sources.live import Feed
+from aeon_tui.sources.live import RecordSource
 
 FRAMES_PER_SECOND = 20
 QUIET_FRAMES = 2
@@ -19,14 +19,14 @@ QUIET_FRAMES = 2
 SLOW_AFTER = 40
 """Frames without anything new, after which there are fewer."""
 ASKING_RATE, OWN_RATE, CLOCK_RATE, NONE = 10, 5, 1, 0
-"""Frames a second from then on: where the feed has to be asked, for a run of this process, for the clock alone, and
+"""Frames a second from then on: where the source has to be asked, for a run of this process, for the clock alone, and
 for a run that is over."""
 
 
-class Frames:
+class RefreshScheduler:
     """Calls `fold`, which says whether something has come, and `show_rest` for what goes on without records.
 
-    `slow_rate` gives how many frames a second there are once nothing comes, where the feed says when something does.
+    `slow_rate` gives how many frames a second there are once nothing comes, where the source says when something does.
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class Frames:
         self.rate = FRAMES_PER_SECOND
         """Frames a second."""
         self.wakes = 0
-        """How often the feed has had the screen look."""
+        """How often the source has had the screen look."""
         self._timer: Timer | None = None
         self._quiet = 0
         """Frames since something has come."""
         self._shown_at = 0.0
         self._news = False
-        """Whether the feed has something new since the last frame."""
+        """Whether the source has something new since the last frame."""
         self._tells = False
         self._closed = False
 
-    def begin(self, feed: Feed) -> None:
+    def begin(self, source: RecordSource) -> None:
         """Have a frame from now on whenever one is due. On the screen's own loop."""
         self._timer = self._screen.set_interval(1 / self.rate, self._frame, name="fold")
         loop, context = asyncio.get_running_loop(), copy_context()
@@ -61,7 +61,7 @@ class Frames:
                 with contextlib.suppress(RuntimeError):  # the app has ended
                     loop.call_soon_threadsafe(self._wake, context=context)
 
-        self._tells = feed.listen(tell)
+        self._tells = source.listen(tell)
 
     def close(self) -> None:
         """Have no more frames."""

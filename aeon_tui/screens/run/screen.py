@@ -10,11 +10,11 @@ from typing import Any
 from textual import on
 from textual.events import Key, Paste
 
-from aeon_tui.screens.run.approval_controller import Asking, desk_of
+from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import CSS
 from aeon_tui.screens.run.notices import Notices
 from aeon_tui.screens.run.quote_finder import QuoteFinder
-from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, Frames
+from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.screens.run.status import (
     WAITING,
     WAITING_HERE,
@@ -26,11 +26,11 @@ from aeon_tui.screens.run.status import (
     status_then,
     utc_now,
 )
-from aeon_tui.screens.run.step_detail import OpenedStep
+from aeon_tui.screens.run.step_detail import StepDetailReader
 from aeon_tui.screens.run.time_travel import TimeTravel
-from aeon_tui.sessions.approval_broker import Decides
+from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sources.live import Feed
+from aeon_tui.sources.live import RecordSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
@@ -61,47 +61,47 @@ class RunScreen(TimeTravel):
 
     def __init__(
         self,
-        feed: Feed,
+        source: RecordSource,
         runner: Runner | None = None,
         clock: Clock = utc_now,
-        desk: Decides | None = None,
+        broker: ApprovalSource | None = None,
         guard: KeyGuard | None = None,
     ) -> None:
         super().__init__(first_view(runner))
-        self._feed = feed
+        self._source = source
         self._runner = runner
         self._clock = clock
-        self.guide = runner.work.guide if runner is not None else ""
-        self._frames = Frames(self, self._fold, self.show_rest, self._slow_rate)
+        self.guide = runner.job.guide if runner is not None else ""
+        self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
         self._stream_version = 0
-        self._notices = Notices(self, feed)
+        self._notices = Notices(self, source)
         self._damage_told = 0
         self._shown_status = ""
-        self._desk = desk if desk is not None else desk_of(feed, runner)
-        self._asking = Asking(self, self._desk, guard)
-        self._opened = OpenedStep(self, self.show_step)
+        self._broker = broker if broker is not None else broker_of(source, runner)
+        self._asking = ApprovalController(self, self._broker, guard)
+        self._opened = StepDetailReader(self, self.show_step)
         self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
 
     def begin(self) -> None:
         """Show what there is, and from now on what comes."""
         self.tick()
-        self._frames.begin(self._feed)
+        self._frames.begin(self._source)
 
     def on_unmount(self) -> None:
         self._frames.close()
-        self._feed.close()
-        if self._desk is not None and self._runner is None:
-            self._desk.close()
+        self._source.close()
+        if self._broker is not None and self._runner is None:
+            self._broker.close()
 
     @property
     def journal(self) -> Path | None:
         """The run's journal; None where it has none yet."""
-        return self._feed.journal if self.view.last_seq >= 0 else None
+        return self._source.journal if self.view.last_seq >= 0 else None
 
     @property
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions go for."""
-        return self._feed.journal
+        return self._source.journal
 
     @property
     def asks(self) -> bool:
@@ -111,16 +111,16 @@ class RunScreen(TimeTravel):
     @property
     def status(self) -> str:
         """The run's status as a word: the result's, or what it is doing."""
-        return status_of(self.view, self._feed, self._runner)
+        return status_of(self.view, self._source, self._runner)
 
     @property
     def goes_on(self) -> bool:
         """Whether the run goes on, here or in another process, or is still being read."""
-        return is_live(self.view, self._feed) or is_being_read(self.view, self._feed)
+        return is_live(self.view, self._source) or is_being_read(self.view, self._source)
 
     def note_record(self, record: dict[str, Any]) -> None:
-        """Fold in a record that was written behind the end of the run; a feed that follows brings it itself."""
-        if self.made and self._feed.ended and not self._feed.follows:
+        """Fold in a record that was written behind the end of the run; a source that follows brings it itself."""
+        if self.made and self._source.ended and not self._source.follows:
             self.view.apply(record)
             self._show(frozenset({str(record["type"])}))
 
@@ -130,10 +130,10 @@ class RunScreen(TimeTravel):
         self.show_rest()
 
     def _slow_rate(self) -> int:
-        if self._feed.reading:
+        if self._source.reading:
             return ASKING_RATE
         if self._runner is not None and self._runner.running:
-            return OWN_RATE  # a reply that is being written, and an abort, are not told by the feed
+            return OWN_RATE  # a reply that is being written, and an abort, are not told by the source
         return CLOCK_RATE if self.goes_on else NONE
 
     def _fold(self) -> bool:
@@ -141,13 +141,13 @@ class RunScreen(TimeTravel):
         if not self.made:
             return False
         replaced = self._take_view()
-        records = self._feed.take(FOLD_SECONDS)
+        records = self._source.take(FOLD_SECONDS)
         for record in records:
             self.view.apply(record)
-        for problem in self._feed.damage[self._damage_told :]:
+        for problem in self._source.damage[self._damage_told :]:
             self._damage_told += 1
             self.view.add_line("error", "damage", one_line(problem))
-        if self._runner is not None and self._feed.ended and self.view.result is None:
+        if self._runner is not None and self._source.ended and self.view.result is None:
             # Its end could not be journaled, or it had not begun.
             self.view.result = self._runner.ending()
         if self.status != self._shown_status:
@@ -176,7 +176,7 @@ class RunScreen(TimeTravel):
 
     def _take_view(self) -> bool:
         """Show a view that was folded elsewhere, where there is one; return whether there is."""
-        view = self._feed.take_view()
+        view = self._source.take_view()
         if view is not None:
             self.view, self._damage_told = view, 0
         return view is not None
@@ -186,12 +186,12 @@ class RunScreen(TimeTravel):
         if not types or types & PassLine.RECORDS:
             self.show_passes()
             self.changes.update()
-        if self.travel.moment is None and not self.travel.holding:
+        if self.travel.snapshot is None and not self.travel.holding:
             self.repaint(types, goes_on=self.goes_on)
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
         """Name the terminal after the run that goes on, here or in another process; a question is urgent."""
-        if self._desk is not None:
+        if self._broker is not None:
             # A question may be there before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
             words = asked if urgent else self._shown_status.replace("_", " ")
@@ -233,7 +233,7 @@ class RunScreen(TimeTravel):
     @on(ConvergencePane.Opened)
     def _find_quote(self, event: ConvergencePane.Opened) -> None:
         event.stop()
-        record_of = self.travel.record if self.travel.moment is not None else self._feed.record
+        record_of = self.travel.record if self.travel.snapshot is not None else self._source.record
         self._quotes.find(event.verdict, self.shown_view, self.query_one(PlanTree), record_of)
 
     def _show_quote(self, key: RowKey, quote: str) -> None:
@@ -250,8 +250,8 @@ class RunScreen(TimeTravel):
         tree, view = self.query_one(PlanTree), self.shown_view
         key = tree.selected
         calls = tree.calls_of(key) if key is not None and key.kind == "calls" else []
-        past = self.travel.moment is not None
-        filled = self._opened.filled(view, key, calls, self.travel.record if past else self._feed.record)
+        past = self.travel.snapshot is not None
+        filled = self._opened.filled(view, key, calls, self.travel.record if past else self._source.record)
         live = (past or self.goes_on) and view.asked != "unknown"
         streamed = "" if past else self._streamed(key)
         pane = self.query_one(StepPane)
@@ -268,9 +268,9 @@ class RunScreen(TimeTravel):
     @property
     def note(self) -> str:
         """What is to be known of the run beside its status, for the header; mostly nothing."""
-        if self._feed.reading:
-            return self._feed.reading
-        if is_being_read(self.view, self._feed):
+        if self._source.reading:
+            return self._source.reading
+        if is_being_read(self.view, self._source):
             return f"{count(self.view.last_seq + 1, 'record')} read"
         damaged = self._damage_told + len(self.view.damage)
         if damaged:
@@ -280,9 +280,9 @@ class RunScreen(TimeTravel):
     def show_header(self) -> None:
         """Show status, cost and time of the moment that is shown."""
         with_ttl = not self.query_one(TTLGauge).display
-        view, moment = self.shown_view, self.travel.moment
-        live = moment is None and is_live(self.view, self._feed)
-        status = self.status if moment is None else status_then(view)
+        view, snapshot = self.shown_view, self.travel.snapshot
+        live = snapshot is None and is_live(self.view, self._source)
+        status = self.status if snapshot is None else status_then(view)
         seconds = elapsed_s(view, self._clock() if live else None)
         self.query_one(RunHeader).update_view(view, status, seconds, self.note, with_ttl=with_ttl)
 
@@ -299,7 +299,7 @@ class RunScreen(TimeTravel):
         if action == "hide_guide":
             return bool(self.query("#guide"))
         if action == "search":
-            return self._feed.journal is not None
+            return self._source.journal is not None
         if (action, parameters) == ("pane", (6,)):
             return self._asking.waits
         if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
@@ -308,10 +308,10 @@ class RunScreen(TimeTravel):
 
     def action_search(self) -> None:
         """Look for a text in all records of the run."""
-        if self._feed.journal is not None:
+        if self._source.journal is not None:
             from aeon_tui.screens.run.search import SearchScreen
 
-            self.app.push_screen(SearchScreen(self._feed, self._feed.journal))
+            self.app.push_screen(SearchScreen(self._source, self._source.journal))
 
     def action_back(self) -> None:
         """Hide the guide, leave a zoomed pane, or go to the list of runs."""

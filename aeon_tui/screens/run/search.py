@@ -17,7 +17,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.pages import Pages
 from aeon_core.journal.search import Match
-from aeon_tui.sources.live import Feed
+from aeon_tui.sources.live import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter, fit_footer
@@ -53,9 +53,9 @@ class SearchScreen(Screen[None]):
         Binding("escape", "back", "Back", id="search.back"),
     ]
 
-    def __init__(self, feed: Feed, journal: Path) -> None:
+    def __init__(self, source: RecordSource, journal: Path) -> None:
         super().__init__()
-        self._feed, self._journal = feed, journal
+        self._source, self._journal = source, journal
         self._search: RecordSearch | None = None
         self._shown: tuple[int, bool] = (-1, False)
 
@@ -130,7 +130,7 @@ class SearchScreen(Screen[None]):
             )
 
     def _read(self, match: Match, wanted: str) -> None:
-        blocks = _blocks(self._journal, match, self._feed)
+        blocks = _blocks(self._journal, match, self._source)
         self.app.call_from_thread(self._show_record, match, blocks, wanted)
 
     def _show_record(self, match: Match, blocks: Sequence[Block], wanted: str) -> None:
@@ -171,7 +171,7 @@ def _result(search: RecordSearch) -> str:
     return f"{found} so far; the search was cancelled" if search.cancelled else found
 
 
-def _blocks(journal: Path, match: Match, feed: Feed) -> list[Block]:
+def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:
     """Return a record as text, its long texts put in as far as they are found."""
     try:
         with OffsetIndex(journal) as index:
@@ -181,5 +181,5 @@ def _blocks(journal: Path, match: Match, feed: Feed) -> list[Block]:
         return [("high", f"✖ {error.message}")]
     if entry.record is None:
         return [("high", f"✖ {entry.problem}"), ("", raw.decode("utf-8", "replace"))]
-    whole = feed.record(match.seq) if entry.pending and match.seq is not None else None
+    whole = source.record(match.seq) if entry.pending and match.seq is not None else None
     return record_blocks(whole or entry.record)

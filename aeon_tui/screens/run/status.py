@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sources.live import Feed
+from aeon_tui.sources.live import RecordSource
 
 WAITING = "waiting for a decision"
 WAITING_HERE = "waiting for you"
@@ -22,21 +22,21 @@ def first_view(runner: Runner | None) -> RunView:
     """Return the view before a record has come: a run that starts here has its task and its panes from the first on."""
     if runner is None:
         return RunView()
-    work = runner.work
-    return RunView(task=work.task, config={"single_pass": work.config.single_pass})
+    job = runner.job
+    return RunView(task=job.task, config={"single_pass": job.config.single_pass})
 
 
-def is_live(view: RunView, feed: Feed) -> bool:
+def is_live(view: RunView, source: RecordSource) -> bool:
     """Return whether the run goes on, here or in another process."""
-    return feed.live and view.result is None
+    return source.live and view.result is None
 
 
-def is_being_read(view: RunView, feed: Feed) -> bool:
+def is_being_read(view: RunView, source: RecordSource) -> bool:
     """Return whether the records of a past run are still coming in. A view of its end says already how it stands."""
-    return not feed.live and not feed.ended and view.result is None and not view.whole_from
+    return not source.live and not source.ended and view.result is None and not view.whole_from
 
 
-def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
+def status_of(view: RunView, source: RecordSource, runner: Runner | None) -> str:
     """Return the run's status as a word: the result's, or what it is doing."""
     if view.result is not None:
         return str(view.result.status)
@@ -44,15 +44,15 @@ def status_of(view: RunView, feed: Feed, runner: Runner | None) -> str:
         return view.status  # it has ended, and its result cannot be read
     if runner is not None and runner.aborting:
         return "aborting"
-    if runner is not None and runner.desk.waiting is not None:
+    if runner is not None and runner.broker.waiting is not None:
         return WAITING_HERE
-    if is_live(view, feed):
+    if is_live(view, source):
         return WAITING if runner is None and view.asked else "running"
-    if feed.waiting:
+    if source.waiting:
         return "waiting"
-    if is_being_read(view, feed):
+    if is_being_read(view, source):
         return "reading …"
-    return "unreadable" if feed.error is not None and view.last_seq < 0 else "interrupted"
+    return "unreadable" if source.error is not None and view.last_seq < 0 else "interrupted"
 
 
 def status_then(view: RunView) -> str:

@@ -8,19 +8,19 @@ from textual.screen import Screen
 
 from aeon_core.journal.view.elided import RecordOf
 from aeon_core.journal.view.model import CallView, RunView
-from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.step_detail import StepDetail, step_detail
 
 Take = Callable[[], None]
 
 
-class OpenedStep:
+class StepDetailReader:
     """Holds in full what the selected row stands for. `has_come` is called when it has been read."""
 
     def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
         self._has_come = has_come
-        self._reading = Latest(screen, "opened")
+        self._reading = LatestWorker(screen, "opened")
         self._wanted: tuple[RunView, int, RowKey | None] | None = None
         self._filled: StepDetail | None = None
 
@@ -34,7 +34,7 @@ class OpenedStep:
         wanted = (view, view.last_seq, key)
         if self._wanted is None or self._wanted[0] is not view or self._wanted[1:] != wanted[1:]:
             self._wanted, self._filled = wanted, None
-            self._reading.do(lambda: self._read(wanted, found, record_of))
+            self._reading.submit(lambda: self._read(wanted, found, record_of))
         return self._filled
 
     def _read(self, wanted: tuple[RunView, int, RowKey | None], found: StepDetail, record_of: RecordOf) -> Take:

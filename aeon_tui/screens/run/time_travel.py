@@ -10,7 +10,7 @@ from textual.widgets import Input
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.run.panes import RunPanes
 from aeon_tui.screens.run.plan_changes import PlanChanges
-from aeon_tui.screens.run.time_travel_controller import Travel, shown_moment
+from aeon_tui.screens.run.time_travel_controller import TimeTravelController, shown_moment
 from aeon_tui.sources.timeline import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.pass_line import PassLine, Place
@@ -44,13 +44,13 @@ class TimeTravel(RunPanes):
         """The run as it is now."""
         self._first: int | None = None
         """The record to show first."""
-        self.travel = Travel(self, self._moment_has_come)
+        self.travel = TimeTravelController(self, self._snapshot_has_come)
         self.changes = PlanChanges(self, self, self.travel, self.show_step)
 
     @property
     def shown_view(self) -> RunView:
         """The run at the moment that is shown; as it is now where that is no other."""
-        return self.travel.moment.view if self.travel.moment is not None else self.view
+        return self.travel.snapshot.view if self.travel.snapshot is not None else self.view
 
     @property
     @abstractmethod
@@ -77,22 +77,22 @@ class TimeTravel(RunPanes):
         self.query_one(PositionLine).update_moment(shown, travel.reading)
         scrubber = self.query_one(Scrubber)
         scrubber.set_class(self.journal is not None, "-there")
-        moment = travel.moment
-        scrubber.share = moment.stop / max(1, moment.stops - 1) if moment is not None else 1.0
+        snapshot = travel.snapshot
+        scrubber.share = snapshot.position / max(1, snapshot.positions - 1) if snapshot is not None else 1.0
 
     def show_passes(self) -> None:
         """Show all passes that there are by now, and which moment of them is shown."""
         here = None
-        if self.travel.moment is not None:
+        if self.travel.snapshot is not None:
             last = self.shown_view.phases[-1:]
             here = Place(last[0].pass_number, last[0].phase) if last else Place(0)
         self.query_one(PassLine).update_view(self.view, self.goes_on, here)
 
-    def _moment_has_come(self) -> None:
+    def _snapshot_has_come(self) -> None:
         """Show another moment in every pane."""
         if not self.made:
             return
-        self.repaint(frozenset(), goes_on=self.goes_on or self.travel.moment is not None)
+        self.repaint(frozenset(), goes_on=self.goes_on or self.travel.snapshot is not None)
         self.changes.update()
         self.show_passes()
         self.show_time()

@@ -11,9 +11,9 @@ from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sources.live import failure
-from aeon_tui.sources.snapshots import Closed, Moment, Moments
+from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq
 from aeon_widgets.position_line import RunPosition
 
@@ -27,7 +27,7 @@ class _Way:
     paused: bool = False
 
 
-class Travel:
+class TimeTravelController:
     """Leads a screen to moments of a run's past. `has_come` is called whenever another one is to be shown.
 
     A move that is asked for while one is being made goes on from where that leads; only the last place is shown.
@@ -35,10 +35,10 @@ class Travel:
 
     def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
         self._screen, self._has_come = screen, has_come
-        self._making = Latest(screen, "moments")
-        self._moments: Moments | None = None
+        self._making = LatestWorker(screen, "moments")
+        self._snapshots: SnapshotStore | None = None
         self._way: _Way | None = None
-        self.moment: Moment | None = None
+        self.snapshot: Snapshot | None = None
         """What is shown; None where that is now."""
         self.paused = False
         """Whether it was the person who stopped here, rather than one who went back."""
@@ -46,7 +46,7 @@ class Travel:
     @property
     def away(self) -> bool:
         """Whether the screen shows the past, or is about to."""
-        return self.moment is not None or self._way is not None
+        return self.snapshot is not None or self._way is not None
 
     @property
     def holding(self) -> bool:
@@ -56,11 +56,11 @@ class Travel:
     @property
     def reading(self) -> str:
         """How far the journal has been read for the first moment, in words; empty where that takes no time."""
-        return self._moments.reading if self._way is not None and self._moments is not None else ""
+        return self._snapshots.reading if self._way is not None and self._snapshots is not None else ""
 
     def go(self, journal: Path, move: Move) -> None:
         """Go by a move from where the screen is, or is about to be."""
-        way = self._way or _Way(self.moment.seq if self.moment is not None else None, ())
+        way = self._way or _Way(self.snapshot.seq if self.snapshot is not None else None, ())
         self._set_out(journal, _Way(way.base, (*way.moves, move)))
 
     def pause(self, journal: Path, seq: int) -> None:
@@ -73,52 +73,52 @@ class Travel:
         self._making.drop()
         self._arrive(None, paused=False)
 
-    def moments(self, journal: Path) -> Moments:
+    def snapshots(self, journal: Path) -> SnapshotStore:
         """Return what makes moments of a journal."""
-        if self._moments is None or self._moments.journal != journal:
-            if self._moments is not None:
-                self._moments.close()
-            self._moments = Moments(journal)
-        return self._moments
+        if self._snapshots is None or self._snapshots.journal != journal:
+            if self._snapshots is not None:
+                self._snapshots.close()
+            self._snapshots = SnapshotStore(journal)
+        return self._snapshots
 
     def record(self, seq: int) -> Mapping[str, Any] | None:
         """Return a record of the past in full. Reads the file."""
-        return self._moments.record(seq) if self._moments is not None else None
+        return self._snapshots.record(seq) if self._snapshots is not None else None
 
     def close(self) -> None:
         """Make no more moments, and release the journal."""
         self._way = None
-        if self._moments is not None:
-            self._moments.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
 
     def _set_out(self, journal: Path, way: _Way) -> None:
         self._way = way
-        moments = self.moments(journal)
-        self._making.do(lambda: self._make_wanted(moments))
+        snapshots = self.snapshots(journal)
+        self._making.submit(lambda: self._make_wanted(snapshots))
 
-    def _make_wanted(self, moments: Moments) -> Callable[[], None]:
+    def _make_wanted(self, snapshots: SnapshotStore) -> Callable[[], None]:
         way = self._way
-        return self._make(moments, way) if way is not None else lambda: None
+        return self._make(snapshots, way) if way is not None else lambda: None
 
-    def _make(self, moments: Moments, way: _Way) -> Callable[[], None]:
+    def _make(self, snapshots: SnapshotStore, way: _Way) -> Callable[[], None]:
         try:
-            moment = moments.moment(way.base, way.moves)
+            snapshot = snapshots.snapshot(way.base, way.moves)
         except Closed:
             return lambda: None
         except (AeonError, OSError) as error:
-            message = failure(moments.journal, error).message
+            message = failure(snapshots.journal, error).message
             return lambda: self._fail(way, message)
-        return lambda: self._take(way, moment)
+        return lambda: self._take(way, snapshot)
 
-    def _take(self, way: _Way, moment: Moment | None) -> None:
+    def _take(self, way: _Way, snapshot: Snapshot | None) -> None:
         wanted = self._way
         if way is wanted:
             self._way = None
-            self._arrive(moment, paused=way.paused)
-        elif wanted is not None and moment is not None and wanted.moves[: len(way.moves)] == way.moves != ():
+            self._arrive(snapshot, paused=way.paused)
+        elif wanted is not None and snapshot is not None and wanted.moves[: len(way.moves)] == way.moves != ():
             # A key is held down: what is made meanwhile is shown, and the rest of the way begins there.
-            self._way = _Way(moment.seq, wanted.moves[len(way.moves) :])
-            self._arrive(moment, paused=False)
+            self._way = _Way(snapshot.seq, wanted.moves[len(way.moves) :])
+            self._arrive(snapshot, paused=False)
 
     def _fail(self, way: _Way, message: str) -> None:
         if way is self._way:
@@ -126,23 +126,23 @@ class Travel:
             self._screen.notify(message, severity="error", markup=False)
             self._has_come()
 
-    def _arrive(self, moment: Moment | None, *, paused: bool) -> None:
-        self.moment, self.paused = moment, paused and moment is not None
+    def _arrive(self, snapshot: Snapshot | None, *, paused: bool) -> None:
+        self.snapshot, self.paused = snapshot, paused and snapshot is not None
         self._has_come()
 
 
-def shown_moment(travel: Travel, now: RunView, *, asked: bool) -> RunPosition | None:
+def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> RunPosition | None:
     """Return what a person is told of the moment that is shown, None where that is now."""
-    moment = travel.moment
-    if moment is None:
+    snapshot = travel.snapshot
+    if snapshot is None:
         return None
-    phase = moment.view.phases[-1] if moment.view.phases else None
+    phase = snapshot.view.phases[-1] if snapshot.view.phases else None
     return RunPosition(
         pass_number=phase.pass_number if phase is not None else 0,
         phase=phase.phase if phase is not None and not phase.finished else "",
-        record=moment.seq,
-        last=max(moment.seq, now.last_seq),
-        ts=moment.view.last_ts,
+        record=snapshot.seq,
+        last=max(snapshot.seq, now.last_seq),
+        ts=snapshot.view.last_ts,
         paused=travel.paused,
         asked=asked,
     )

@@ -7,25 +7,25 @@ from textual.widget import Widget
 
 from aeon_tui.screens.panel_controller import PanelController
 from aeon_tui.screens.workflow.questions import question_of
-from aeon_tui.sessions.workflow_broker import Answer, Asked, WorkflowDesk
+from aeon_tui.sessions.workflow_broker import PendingQuestion, QuestionAnswer, WorkflowBroker
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.workflow_panel import WorkflowPanel
 
 
-class WorkflowAsking(PanelController[WorkflowPanel]):
-    """Mounts the panel of what waits at the desk, and takes it away when it is answered."""
+class WorkflowApprovalController(PanelController[WorkflowPanel]):
+    """Mounts the panel of what waits at the broker, and takes it away when it is answered."""
 
-    def __init__(self, screen: Screen[None], desk: WorkflowDesk | None, guard: KeyGuard | None = None) -> None:
+    def __init__(self, screen: Screen[None], broker: WorkflowBroker | None, guard: KeyGuard | None = None) -> None:
         super().__init__(screen, guard)
-        self._desk = desk
-        self._asked: Asked | None = None
+        self._broker = broker
+        self._asked: PendingQuestion | None = None
 
     def show(self, agent: str, *, before: Widget, home: Widget) -> bool:
         """Show the question there is now, or none, above the widget `before`; return whether it is a new one.
 
         `agent` is the one that works. Where no other place is known, `home` is focused.
         """
-        asked = self._desk.waiting if self._desk is not None else None
+        asked = self._broker.waiting if self._broker is not None else None
         if asked is self._asked:
             return False
         self._asked = asked
@@ -36,5 +36,5 @@ class WorkflowAsking(PanelController[WorkflowPanel]):
 
     def answer(self, number: int, choice: str, words: str | None) -> None:
         """Answer the question of that number, where it still waits."""
-        if self._desk is not None:
-            self._desk.answer(number, Answer(choice, words))
+        if self._broker is not None:
+            self._broker.answer(number, QuestionAnswer(choice, words))

@@ -11,7 +11,7 @@ from aeon_widgets.workflow_panel import QuestionForm, WorkflowQuestion
 from system2.constants import GATES
 
 if TYPE_CHECKING:
-    from aeon_tui.sessions.workflow_broker import Asked
+    from aeon_tui.sessions.workflow_broker import PendingQuestion
     from system2.policies import Question
 
 TITLES = {
@@ -39,7 +39,7 @@ CHOICES = {
 }
 
 
-def question_of(asked: Asked, agent: str) -> WorkflowQuestion:
+def question_of(asked: PendingQuestion, agent: str) -> WorkflowQuestion:
     """Return what is to be shown; `agent` is the one whose work has led to a command."""
     if asked.kind == "gate":
         return _gate(asked)
@@ -49,7 +49,7 @@ def question_of(asked: Asked, agent: str) -> WorkflowQuestion:
     return _choice(asked.number, asked.question)
 
 
-def _gate(asked: Asked) -> WorkflowQuestion:
+def _gate(asked: PendingQuestion) -> WorkflowQuestion:
     blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), *markdown_blocks(asked.content)]
     if asked.text.strip():
         blocks = [("bold", asked.text), ("", ""), *blocks]
@@ -58,7 +58,7 @@ def _gate(asked: Asked) -> WorkflowQuestion:
     return WorkflowQuestion(asked.number, "gate", title, tuple(blocks))
 
 
-def _command(asked: Asked, agent: str) -> WorkflowQuestion:
+def _command(asked: PendingQuestion, agent: str) -> WorkflowQuestion:
     form: QuestionForm = "blocklisted" if asked.is_blocklisted else "command"
     blocks: list[Block] = []
     if asked.is_blocklisted:

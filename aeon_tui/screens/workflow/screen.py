@@ -11,15 +11,15 @@ from textual import on
 from textual.events import Key, Paste
 
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.latest_worker import Latest
+from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.run.status import utc_now
-from aeon_tui.screens.workflow.approval_controller import WorkflowAsking
+from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.artifacts import artifact_text, artifacts_of
 from aeon_tui.screens.workflow.panes import CSS, DECISION, TALK, WorkflowPanes
 from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
-from aeon_tui.sources.workflow import WorkflowFeed
+from aeon_tui.sources.workflow import WorkflowSource
 from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_between
 from aeon_widgets.footer import KeyFooter, fit_footer
 from aeon_widgets.key_guard import KeyGuard
@@ -49,22 +49,22 @@ class WorkflowScreen(WorkflowPanes):
 
     def __init__(
         self,
-        feed: WorkflowFeed,
+        source: WorkflowSource,
         runner: WorkflowRunner | None = None,
         clock: Clock = utc_now,
         guard: KeyGuard | None = None,
     ) -> None:
         super().__init__()
         self.state = WorkflowState()
-        self._feed, self._runner, self._clock = feed, runner, clock
-        self._asking = WorkflowAsking(self, runner.desk if runner is not None else None, guard)
+        self._source, self._runner, self._clock = source, runner, clock
+        self._asking = WorkflowApprovalController(self, runner.broker if runner is not None else None, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
         self._shown_key = ""
         self._shown: tuple[object, ...] = ()
         self._artifact = 0
-        self._reading = Latest(self, "artifact")
+        self._reading = LatestWorker(self, "artifact")
         self._problem_told = False
 
     def begin(self) -> None:
@@ -73,17 +73,17 @@ class WorkflowScreen(WorkflowPanes):
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
     def on_unmount(self) -> None:
-        self._feed.close()
+        self._source.close()
 
     @property
     def path(self) -> Path | None:
         """The transcript; None where there is none."""
-        return self._feed.path
+        return self._source.path
 
     @property
     def goes_on(self) -> bool:
         """Whether a process works on it, this one or another."""
-        return self._feed.live and self.state.view.end is None
+        return self._source.live and self.state.view.end is None
 
     @property
     def status(self) -> str:
@@ -93,17 +93,17 @@ class WorkflowScreen(WorkflowPanes):
                 return "failed"
             if self._runner.aborting and self._runner.running:
                 return "aborting"
-            if self._runner.desk.waiting is not None:
+            if self._runner.broker.waiting is not None:
                 return "waiting for you"
-        if self._feed.error is not None and self.state.last_seq < 0:
+        if self._source.error is not None and self.state.last_seq < 0:
             return "unreadable"
-        return self.state.status(live=self._feed.live, reading=self._feed.reading)
+        return self.state.status(live=self._source.live, reading=self._source.reading)
 
     def tick(self) -> None:
         """Fold what has come, and show what it concerns."""
         if not self.made:
             return
-        taken = self._feed.take(FOLD_SECONDS)
+        taken = self._source.take(FOLD_SECONDS)
         if taken.anew:
             self.state = WorkflowState()
             self._items, self._taken, self._shown_key = {}, {}, ""
@@ -151,7 +151,7 @@ class WorkflowScreen(WorkflowPanes):
         )
 
     def _note(self) -> str:
-        if damage := len(self._feed.damage):
+        if damage := len(self._source.damage):
             return f"⚠ {count(damage, 'problem')} in the transcript"
         if self._runner is None and self.goes_on and self.status.startswith("waiting"):
             return "view only: decided where it runs"
@@ -195,7 +195,7 @@ class WorkflowScreen(WorkflowPanes):
 
     @property
     def _is_resumable(self) -> bool:
-        if self.path is None or self.state.last_seq < 0 or self._feed.live or self._feed.reading:
+        if self.path is None or self.state.last_seq < 0 or self._source.live or self._source.reading:
             return False
         return self.state.view.end is None or self.state.view.end["status"] != "completed"
 
@@ -223,7 +223,7 @@ class WorkflowScreen(WorkflowPanes):
             content = artifact_text(root, name)
             return lambda: self.query_one(WorkflowArtifact).show_file(name, content, more)
 
-        self._reading.do(read)
+        self._reading.submit(read)
 
     def action_artifact(self, by: int) -> None:
         """Show another of the files that belong to the selected row."""
@@ -240,7 +240,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _tell_problem(self) -> None:
         """Say, once, why there is nothing more to read, or why the workflow could not begin."""
-        error = self._feed.error or (self._runner.error if self._runner is not None else None)
+        error = self._source.error or (self._runner.error if self._runner is not None else None)
         if error is not None and not self._problem_told:
             self._problem_told = True
             self.notify(one_line(error.message, 2_000), severity="error", timeout=20, markup=False)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import open_history
-from aeon_tui.cli.batch_report import Report
+from aeon_tui.cli.batch_report import BatchReport
 from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
 
@@ -240,7 +240,7 @@ def result(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report(Output(sys.stdout), 3)
+    report = BatchReport(Output(sys.stdout), 3)
     lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
     report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
     *_, last, totals = capsys.readouterr().out.splitlines()
@@ -251,5 +251,5 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
 
 def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lost = result(ended=None, status="interrupted", cost_usd=None, seconds=None, error={"message": "its worker died"})
-    Report(Output(sys.stdout), 3).result(lost)
+    BatchReport(Output(sys.stdout), 3).result(lost)
     assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_tui.platform.stdio_capture import prints_on_stderr
+from aeon_tui.platform.stdio_capture import capture_stdio
 from tests.aeon_tui.cli.conftest import environment, process
 
 NOISY = """
@@ -78,7 +78,7 @@ def test_closed_stdout_and_streams_that_are_one_are_no_error() -> None:
 
 def test_descriptors_are_as_before_also_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
-        with prints_on_stderr():
+        with capture_stdio():
             os.write(1, b"within ")
             print("print")
             raise ZeroDivisionError

@@ -116,7 +116,7 @@ def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.Mo
     assert cli("watch", "last").code == 0
     screen = opened[0].first_screen
     assert isinstance(screen, RunScreen)
-    screen._feed.close()
+    screen._source.close()
     Path("x.jsonl").write_text("hello\n")
     assert cli("watch", "x.jsonl").code == 2
     assert len(opened) == 1

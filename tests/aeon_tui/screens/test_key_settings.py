@@ -75,7 +75,7 @@ async def test_a_key_that_is_taken_is_swapped_only_after_a_question() -> None:
         assert said == "f is Run: Follow. Swapped, that is on z."
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
-        assert app.own.keymap == {}
+        assert app.user_settings.keymap == {}
         await give(app, pilot, "f")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         await pilot.press("y")
@@ -92,7 +92,7 @@ async def test_escape_and_the_same_key_change_nothing(key: str) -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, key)
         await pilot.pause()
-        assert (app.own.keymap, isinstance(app.screen, KeySettingsScreen)) == ({}, True)
+        assert (app.user_settings.keymap, isinstance(app.screen, KeySettingsScreen)) == ({}, True)
 
 
 async def test_a_key_that_leads_out_of_everything_is_given_to_nothing() -> None:
@@ -100,7 +100,7 @@ async def test_a_key_that_leads_out_of_everything_is_given_to_nothing() -> None:
         await give(app, pilot, "ctrl+q")
         await until(pilot, lambda: app._notifications)
         assert "leads out of everything" in next(iter(app._notifications)).message
-        assert app.own.keymap == {}
+        assert app.user_settings.keymap == {}
 
 
 async def test_the_keys_of_the_screen_itself_can_be_changed() -> None:

@@ -16,7 +16,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.label import LabelAnswer, LabelDialog, VerdictRows
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.followed import WatchFeed
+from aeon_tui.sources.followed import FollowedSource
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.test_run_actions import (
     SIZES,
@@ -73,15 +73,15 @@ async def test_a_run_is_labelled_on_its_screen_and_its_log_says_so_once(runs: Pa
 
 async def test_a_label_comes_once_where_the_journal_is_followed(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
-        feed = WatchFeed(Awaited(journal(runs), runs))
-        app.show_run(RunScreen(feed))
+        source = FollowedSource(Awaited(journal(runs), runs))
+        app.show_run(RunScreen(source))
         await until(pilot, lambda: shows_result(app))
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app) and told(app))
         record = label_run(journal(runs), "bad")
-        await until(pilot, lambda: len(told(app)) > 1 and feed.ended)
+        await until(pilot, lambda: len(told(app)) > 1 and source.ended)
         app.note_record(journal(runs), record)
         assert told(app) == ["pass 2 labelled good", "pass 2 labelled bad"]
 

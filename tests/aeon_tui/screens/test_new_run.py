@@ -21,10 +21,10 @@ from aeon_tui.screens.forms import ModelList, Problem, Tick
 from aeon_tui.screens.model_choices import model_choices
 from aeon_tui.screens.new_run import NewRunScreen, TaskArea
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.new_run_form import NewRun, new_run_of
+from aeon_tui.sessions.new_run_form import NewRunForm, new_run_of
 from tests.aeon_tui.test_commands import until
 
-FILLED = NewRun(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))
+FILLED = NewRunForm(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))
 TODAY = LoadedConfig(
     RunConfig(model="simulated:default", tools=["files", "own.tools:TOOLS"], budget=0.5), {"model": "a file"}
 )
@@ -49,20 +49,20 @@ def test_what_is_wrong_is_said_of_its_field_in_one_line(changes: dict[str, Any],
 
 def test_what_was_filled_in_becomes_the_run() -> None:
     form = replace(FILLED, budget="0.25", tools=("files",), single_pass=True, approve=(), task=" add 5 and 10\n")
-    work = form.work(LoadedConfig(RunConfig(timeout=7, tools=["shell"])))
-    assert work.tools is not None
-    work.tools.close()
-    config = work.config
-    assert (work.task, config.model, config.ttl, config.budget) == ("add 5 and 10", "simulated:default", 20, 0.25)
+    job = form.job(LoadedConfig(RunConfig(timeout=7, tools=["shell"])))
+    assert job.tools is not None
+    job.tools.close()
+    config = job.config
+    assert (job.task, config.model, config.ttl, config.budget) == ("add 5 and 10", "simulated:default", 20, 0.25)
     assert (config.tools, config.approve, config.single_pass, config.timeout) == (["files"], ["none"], True, 7)
 
 
 def test_several_models_are_used_one_after_the_other() -> None:
     form = replace(FILLED, model="simulated:flaky, simulated:default")
-    work = form.work(LoadedConfig(RunConfig()))
-    assert work.config.models == ["simulated:flaky", "simulated:default"]
-    assert work.tools is not None
-    work.tools.close()
+    job = form.job(LoadedConfig(RunConfig()))
+    assert job.config.models == ["simulated:flaky", "simulated:default"]
+    assert job.tools is not None
+    job.tools.close()
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_several_models_are_used_one_after_the_other() -> None:
 )
 def test_what_cannot_be_used_is_an_error_before_anything_is_started(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(AeonError, match=problem):
-        replace(FILLED, **changes).work(LoadedConfig(RunConfig()))
+        replace(FILLED, **changes).job(LoadedConfig(RunConfig()))
 
 
 def test_the_form_begins_with_what_is_configured() -> None:
-    assert new_run_of(TODAY) == NewRun(
+    assert new_run_of(TODAY) == NewRunForm(
         model="simulated:default", ttl="50", budget="0.5", approve=("pass", "tool"), tools=("files", "own.tools:TOOLS")
     )
     configured = LoadedConfig(RunConfig(approve=["none"]), {"approve": "a file"})
@@ -133,8 +133,8 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
         await pilot.press(*"add 5 and 10", "f5")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         assert app.runner is not None
-        assert app.runner.work.task == "add 5 and 10"
-        assert app.runner.work.config.approve == ["pass", "tool"]
+        assert app.runner.job.task == "add 5 and 10"
+        assert app.runner.job.config.approve == ["pass", "tool"]
         assert app.actions.draft is None
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
 

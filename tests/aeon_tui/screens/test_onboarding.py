@@ -15,7 +15,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.new_run import NewRunScreen
-from aeon_tui.screens.onboarding import FirstStart
+from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
 from tests.aeon_tui.test_commands import until
@@ -25,7 +25,7 @@ from tests.aeon_tui.test_commands import until
 async def first(tmp_path: Path, config: RunConfig | None = None) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
     app = AeonApp(tmp_path / "runs", today=lambda: LoadedConfig(config or RunConfig()))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.screen.query("FirstStart #welcome"))
+        await until(pilot, lambda: app.screen.query("Onboarding #welcome"))
         await until(pilot, lambda: app.focused is not None)
         yield app, pilot
         for runner in app.runners:
@@ -43,9 +43,9 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         assert app.runner is not None
-        assert (app.runner.work.task, app.runner.work.config.model) == (DEMO_TASK, DEMO_MODEL)
-        assert app.runner.work.config.approve == ["pass", "tool"]
-        assert app.runner.work.guide.startswith("Simulated model, no key.")
+        assert (app.runner.job.task, app.runner.job.config.model) == (DEMO_TASK, DEMO_MODEL)
+        assert app.runner.job.config.approve == ["pass", "tool"]
+        assert app.runner.job.guide.startswith("Simulated model, no key.")
 
 
 @pytest.mark.parametrize(("button", "screen"), [("#start-demo", RunScreen), ("#start-new", NewRunScreen)])
@@ -82,5 +82,5 @@ async def test_a_configuration_that_cannot_be_used_is_said(tmp_path: Path) -> No
 
     app = AeonApp(tmp_path / "runs", today=broken)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.screen.query(FirstStart) and models(app))
+        await until(pilot, lambda: app.screen.query(Onboarding) and models(app))
         assert models(app) == "✖ the config file 'x' is no YAML"

@@ -22,7 +22,7 @@ from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import Asked as WorkflowAsked
+from aeon_tui.sessions.workflow_broker import PendingQuestion as WorkflowAsked
 from aeon_widgets.decision_panel import ApprovalText, DecisionPanel
 from aeon_widgets.key_guard import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
@@ -89,22 +89,22 @@ class AtRun(Person):
     """Before the question of a run after a pass."""
 
     def __init__(self) -> None:
-        self.desk = Asked("pass", PASS)
+        self.broker = Asked("pass", PASS)
         super().__init__()
-        self.app = on(run_screen(second_pass_assessed(), asked=self.desk, guard=self.guard))
+        self.app = on(run_screen(second_pass_assessed(), asked=self.broker, guard=self.guard))
 
     @property
     def decisions(self) -> list[tuple[str, str | None]]:
-        return [(each.decision, each.feedback) for each in self.desk.decisions]
+        return [(each.decision, each.feedback) for each in self.broker.decisions]
 
     async def next_question(self, digest: str = "d") -> None:
         """Let another question come in place of the one there is, as if that were decided elsewhere."""
-        self.desk.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest=digest)
+        self.broker.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest=digest)
         await self.show()
 
     async def no_question(self) -> None:
         """Let the question go, as if it were decided elsewhere."""
-        self.desk.request = None
+        self.broker.request = None
         await self.show()
 
     async def show(self) -> None:
@@ -137,7 +137,7 @@ class AtWorkflow(Person):
     def decisions(self) -> list[tuple[str, str | None]]:
         screen = next(each for each in self.app.screen_stack if isinstance(each, WorkflowScreen))
         assert screen._runner is not None
-        answer = screen._runner.desk._answer
+        answer = screen._runner.broker._answer
         return [(answer.choice, answer.words)] if answer is not None else []
 
 
@@ -367,7 +367,7 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
     async with at_run() as person:
         await person.read()
         screen, first = person.screen, person.panel
-        person.desk.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest="d")
+        person.broker.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest="d")
         screen._asking.answer(first, "approve")
         assert person.decisions == []
         await person.show()
@@ -416,7 +416,7 @@ class TypingAtQuestions(RuleBasedStateMachine):
 
     @property
     def is_at_question(self) -> bool:
-        return self.person.desk.request is not None
+        return self.person.broker.request is not None
 
     @precondition(lambda self: self.is_at_question)
     @rule(key=KEYS, gap=GAPS)

@@ -15,9 +15,9 @@ from aeon_core.effects.difference import Difference
 from aeon_core.runs.replay import Replay
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.replay import ReplayScreen
-from aeon_tui.sources.replay import Check, ReplayFeed
+from aeon_tui.sources.replay import ReplayCheck, ReplaySource
 from aeon_widgets.run_header import RunHeader
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, finished_run
 
@@ -28,11 +28,11 @@ SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40"
 class Player:
     """The replay of a run on a screen, on a clock of the test's."""
 
-    def __init__(self, run: Recording, speed: float = 1.0, check: Check | None = None) -> None:
+    def __init__(self, run: Recording, speed: float = 1.0, check: ReplayCheck | None = None) -> None:
         self.now = 0.0
-        self.feed = ReplayFeed(Path("r.jsonl"), speed, lambda: self.now, ListFeed(run.records))
+        self.source = ReplaySource(Path("r.jsonl"), speed, lambda: self.now, ListSource(run.records))
         self.app = AeonApp(Path("runs"))
-        self.screen = ReplayScreen(self.feed, check)
+        self.screen = ReplayScreen(self.source, check)
         self.app.first_screen = self.screen
 
     def after(self, seconds: float) -> int:
@@ -77,7 +77,7 @@ async def test_keys_pause_and_step_and_change_the_speed() -> None:
         await pilot.press("space")
         assert player.after(1) == 9
         await pilot.press("minus", "less_than_sign")
-        assert player.feed.speed == 1.0
+        assert player.source.speed == 1.0
 
 
 async def test_end_jumps_to_the_end_and_the_keys_are_the_panes_again() -> None:
@@ -92,7 +92,7 @@ async def test_end_jumps_to_the_end_and_the_keys_are_the_panes_again() -> None:
         assert player.screen.chosen_run == Path("r.jsonl")
         assert player.screen.check_action("jump_to_end", ()) is False
         await pilot.press("space")
-        assert not player.feed.paused
+        assert not player.source.paused
 
 
 async def test_a_recorded_run_without_an_end_is_interrupted_at_its_end() -> None:
@@ -114,7 +114,7 @@ async def test_what_is_typed_into_a_field_is_no_key_of_the_player() -> None:
         await pilot.pause()
         await pilot.press("a", "space", "plus")
         assert field.value == "a +"
-        assert (player.feed.paused, player.feed.speed) == (False, 1.0)
+        assert (player.source.paused, player.source.speed) == (False, 1.0)
 
 
 @dataclass
@@ -130,7 +130,7 @@ class Differs:
 async def test_the_first_difference_is_said_on_the_screen(tmp_path: Path) -> None:
     journal = tmp_path / "r.jsonl"
     journal.touch()
-    check = Check(journal, Differs())
+    check = ReplayCheck(journal, Differs())
     assert check.wait(20)
     player = Player(finished_run(), check=check)
     async with playing(player) as pilot:

@@ -21,7 +21,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.settings_text import settings_of
 from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
-from aeon_tui.sessions.new_run_form import NewRun
+from aeon_tui.sessions.new_run_form import NewRunForm
 from aeon_widgets.key_guard import KeyGuard
 from tests.sampling import sample
 
@@ -254,7 +254,7 @@ async def test_who_goes_on_without_it_is_told_once_and_asked_no_more(project: Pa
         assert notices(app) == [
             "This folder is not trusted, so its tools, shell do not apply. Ctrl+P: Trust this folder."
         ]
-        draft = NewRun("add 1 and 2", "simulated:default", "20")
+        draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         await until(pilot, lambda: app.runner is not None and app.runner.result is not None)
@@ -276,7 +276,7 @@ async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_ru
     grant_trust(assess_project(project))
     async with app_in(project, asks=False) as (app, pilot):
         (project / ".aeon" / "config.yml").write_text(SETTINGS.replace("timeout: 7", "timeout: 77"))
-        draft = NewRun("add 1 and 2", "simulated:default", "20")
+        draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
         await until(pilot, lambda: "77" in drawn(app))
@@ -289,7 +289,7 @@ async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_ru
 
 async def test_back_from_the_question_starts_nothing(project: Path) -> None:
     async with app_in(project, asks=False) as (app, pilot):
-        app.run_worker(lambda: app.actions.start(NewRun("add", "simulated:default", "20")), thread=True)
+        app.run_worker(lambda: app.actions.start(NewRunForm("add", "simulated:default", "20")), thread=True)
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
         await pilot.press("escape")
         await pilot.pause()

@@ -11,7 +11,7 @@ import pytest
 from aeon_core.approvals.remote_approver import about
 from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
-from aeon_tui.sessions.approval_edits import Edits
+from aeon_tui.sessions.approval_edits import ApprovalEdits
 
 STEPS = [
     {"step_id": "s1", "description": "Add", "status": "complete", "agent": "llm"},
@@ -42,7 +42,7 @@ def seen(folder: Path) -> str:
 
 def test_a_status_that_nobody_wrote_is_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i '/status:/d' \"$1\"")
-    decision = Edits().edit(request())
+    decision = ApprovalEdits().edit(request())
     assert decision is not None
     assert decision.edited is not None
     assert [sorted(step) for step in decision.edited["steps"]] == [["agent", "description", "step_id"]] * 2
@@ -52,7 +52,7 @@ def test_a_status_that_nobody_wrote_is_not_said(tmp_path: Path, monkeypatch: pyt
 def test_a_plan_that_the_run_did_not_take_is_opened_as_it_was_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reviews = Edits()
+    reviews = ApprovalEdits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goal: all sums/' \"$1\"; echo '# mine' >> \"$1\"")
     first = reviews.edit(request())
     editor(tmp_path, monkeypatch, "sed -i 's/Say it/Sing it/' \"$1\"")
@@ -76,7 +76,7 @@ def first(**more: Any) -> ApprovalRequest:
 
 def test_requirements_are_edited_beside_the_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/It is short/It is long/' \"$1\"")
-    decision = Edits().edit(first())
+    decision = ApprovalEdits().edit(first())
     assert decision is not None
     assert decision.edited is not None
     assert decision.edited["requirements"] == ["The sum is given.", "It is long."]
@@ -86,7 +86,7 @@ def test_requirements_are_edited_beside_the_first_plan(tmp_path: Path, monkeypat
 
 
 def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edits, asked = Edits(), first()
+    edits, asked = ApprovalEdits(), first()
     editor(tmp_path, monkeypatch, "sed -i 's/^- It is short.$/- [mine]/' \"$1\"")
     with pytest.raises(UsageError, match=r"requirements\[1\]: expected a sentence, got an array of 1; edit it again"):
         edits.edit(asked)
@@ -100,12 +100,12 @@ def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatc
 def test_behind_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "echo 'requirements: [mine]' >> \"$1\"")
     with pytest.raises(UsageError, match="the requirements were settled with the first plan; leave them out"):
-        Edits().edit(request(requirements=WANTED))
+        ApprovalEdits().edit(request(requirements=WANTED))
     assert "equirements" not in seen(tmp_path)
 
 
 def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reviews = Edits()
+    reviews = ApprovalEdits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goals: sums/' \"$1\"")
     with pytest.raises(UsageError, match=r'unknown key "goals".*; edit it again to mend it'):
         reviews.edit(request())
@@ -116,7 +116,7 @@ def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: 
 
 
 def test_a_draft_that_was_emptied_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reviews, asked = Edits(), request()
+    reviews, asked = ApprovalEdits(), request()
     editor(tmp_path, monkeypatch, ': > "$1"')
     with pytest.raises(UsageError, match="was emptied in the editor; nothing was done"):
         reviews.edit(asked)
@@ -165,7 +165,7 @@ def call(point: Any = "tool", **more: Any) -> ApprovalRequest:
 
 def test_the_arguments_of_a_call_are_edited_as_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/times: 1/times: 3/' \"$1\"")
-    decision = Edits(TOOLS).edit(call())
+    decision = ApprovalEdits(TOOLS).edit(call())
     assert decision is not None
     assert (decision.decision, decision.edited) == ("edit", {**ARGUMENTS, "times": 3})
     assert seen(tmp_path).startswith("# The arguments of the call of erase.\n")
@@ -176,7 +176,7 @@ def test_the_arguments_of_a_call_are_edited_as_yaml(tmp_path: Path, monkeypatch:
 def test_arguments_that_do_not_fit_are_opened_again_as_they_were_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edits, asked = Edits(TOOLS), call()
+    edits, asked = ApprovalEdits(TOOLS), call()
     editor(tmp_path, monkeypatch, "sed -i 's/times: 1/times: often/' \"$1\"")
     with pytest.raises(UsageError, match=r"does not fit 'erase': .*times.*; edit it again to mend it"):
         edits.edit(asked)
@@ -190,7 +190,7 @@ def test_arguments_that_do_not_fit_are_opened_again_as_they_were_typed(
 def test_a_tool_cannot_be_put_in_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'echo "tool_name: Bash" >> "$1"')
     with pytest.raises(UsageError, match=r"does not fit 'erase': .*tool_name"):
-        Edits(TOOLS).edit(call())
+        ApprovalEdits(TOOLS).edit(call())
 
 
 @pytest.mark.parametrize("tools", [[], [{"name": "erase"}], [{"name": "erase", "input_schema": {"type": 1}}]])
@@ -198,7 +198,7 @@ def test_arguments_of_a_tool_that_is_not_known_are_for_the_run_to_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: list[dict[str, Any]]
 ) -> None:
     editor(tmp_path, monkeypatch, 'echo "more: 1" >> "$1"')
-    decision = Edits(tools).edit(call())
+    decision = ApprovalEdits(tools).edit(call())
     assert decision is not None
     assert decision.edited == {**ARGUMENTS, "more": 1}
 
@@ -210,9 +210,9 @@ def test_a_budget_is_edited_to_a_larger_one(
     editor(tmp_path, monkeypatch, f"sed -i 's/limit_usd: .*/limit_usd: {typed}/' \"$1\"")
     asked = ApprovalRequest(point="budget", pass_number=1, subject={"limit_usd": 2.0, "proposed_usd": 4.0}, digest="d")
     if taken:
-        decision = Edits().edit(asked)
+        decision = ApprovalEdits().edit(asked)
         assert decision is not None
         assert decision.edited == {"limit_usd": 3.5}
     else:
         with pytest.raises(UsageError, match=r"expected `limit_usd: USD`, more than 2.0"):
-            Edits().edit(asked)
+            ApprovalEdits().edit(asked)

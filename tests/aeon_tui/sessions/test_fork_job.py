@@ -14,8 +14,8 @@ from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import recorded_config
-from aeon_tui.sessions.fork_job import ForkRun, forked
-from aeon_tui.sessions.option_overrides import options_anew, started_of
+from aeon_tui.sessions.fork_job import ForkJob, fork_job
+from aeon_tui.sessions.option_overrides import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 
@@ -39,9 +39,9 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Path) -> None:
     before = parent.read_bytes()
-    work = forked(parent, 2, TODAY, {"ttl": 40}, in_app=True)
-    work.prepare()
-    runner = Runner(work, work.journal_in(parent.parent / "forks"))
+    job = fork_job(parent, 2, TODAY, {"ttl": 40}, in_app=True)
+    job.prepare()
+    runner = Runner(job, job.journal_in(parent.parent / "forks"))
     runner.start()
     assert runner.wait(20)
     assert runner.result is not None
@@ -50,7 +50,7 @@ def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Pat
     assert (started["parent"]["run_id"], started["parent"]["pass"]) == ("parent", 2)
     assert runner.journal.parent == parent.parent / "forks"
     assert parent.read_bytes() == before
-    assert work.task == TASK
+    assert job.task == TASK
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_cannot_be_forked_is_said_before_it_starts(
     parent: Path, number: int, said: dict[str, int], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        forked(parent, number, TODAY, said, in_app=True).prepare()
+        fork_job(parent, number, TODAY, said, in_app=True).prepare()
 
 
 def test_a_model_that_cannot_be_used_is_said_before_it_starts(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_a_model_that_cannot_be_used_is_said_before_it_starts(parent: Path, monk
     keyless = Keyless()
     monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: keyless)
     with pytest.raises(ModelUnavailableError):
-        forked(parent, 2, TODAY, {}, in_app=True).prepare()
+        fork_job(parent, 2, TODAY, {}, in_app=True).prepare()
     assert keyless.closed
 
 
@@ -91,15 +91,15 @@ def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch
     registry.closes_with(lambda: closed.append(True))
     monkeypatch.setattr("aeon_core.runs.factory.build_tools", lambda _: registry)
     with pytest.raises(UsageError):
-        forked(parent, 9, TODAY, {}, in_app=True).prepare()
+        fork_job(parent, 9, TODAY, {}, in_app=True).prepare()
     assert closed == [True]
 
 
 def test_the_parents_options_hold_but_for_those_said_anew(parent: Path) -> None:
-    work = forked(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
-    assert isinstance(work, ForkRun)
-    assert (work.config.ttl, work.config.budget, work.config.durability) == (30, 2.0, "off")
-    assert work.config.policy == PolicyRules(allow=("Read",), deny=("Bash(rm *)",)), "no rule is taken away"
+    job = fork_job(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
+    assert isinstance(job, ForkJob)
+    assert (job.config.ttl, job.config.budget, job.config.durability) == (30, 2.0, "off")
+    assert job.config.policy == PolicyRules(allow=("Read",), deny=("Bash(rm *)",)), "no rule is taken away"
 
 
 @pytest.mark.parametrize(
@@ -110,29 +110,29 @@ def test_what_is_asked_about_is_as_in_a_new_run(
     parent: Path, in_app: bool, sources: dict[str, str], asked: list[str]
 ) -> None:
     today = LoadedConfig(RunConfig(model="simulated:default", approve=["plan"]), sources)
-    assert forked(parent, 2, today, {}, in_app=in_app).config.approve == asked
+    assert fork_job(parent, 2, today, {}, in_app=in_app).config.approve == asked
 
 
 def test_another_model_is_not_asked_at_the_address_of_the_one_before(parent: Path) -> None:
     started = started_of(parent)
     recorded = recorded_config(started).model_copy(update={"base_url": "http://recorded:1/v1"})
     said = {"model": "anthropic:claude"}
-    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://recorded:1/v1"
-    assert options_anew(recorded, started, TRUSTED, said).base_url == "http://today:1/v1"
+    assert merge_overrides(recorded, started, TRUSTED, {}).base_url == "http://recorded:1/v1"
+    assert merge_overrides(recorded, started, TRUSTED, said).base_url == "http://today:1/v1"
     nearby = recorded.model_copy(update={"model": "openai:small"})
-    assert options_anew(nearby, started, TRUSTED, {"model": "openai:large"}).base_url == "http://recorded:1/v1"
+    assert merge_overrides(nearby, started, TRUSTED, {"model": "openai:large"}).base_url == "http://recorded:1/v1"
     both = {**said, "base_url": "http://said:1/v1"}
-    assert options_anew(recorded, started, TRUSTED, both).base_url == "http://said:1/v1"
+    assert merge_overrides(recorded, started, TRUSTED, both).base_url == "http://said:1/v1"
 
 
 def test_an_address_that_was_kept_out_of_the_journal_is_todays(parent: Path) -> None:
     started = started_of(parent)
     started["config"]["base_url"] = "http://[redacted]@recorded:1/v1"
     recorded = recorded_config({"config": {**started["config"], "base_url": None}})
-    assert options_anew(recorded, started, TRUSTED, {}).base_url == "http://today:1/v1"
+    assert merge_overrides(recorded, started, TRUSTED, {}).base_url == "http://today:1/v1"
 
 
 def test_secrets_are_todays(parent: Path) -> None:
     started = started_of(parent)
     today = LoadedConfig(RunConfig(prices={"m": {"input": 1.0, "output": 2.0}}))
-    assert options_anew(recorded_config(started), started, today, {}).prices == today.config.prices
+    assert merge_overrides(recorded_config(started), started, today, {}).prices == today.config.prices

@@ -15,8 +15,8 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions import remote_approval_broker
-from aeon_tui.sessions.remote_approval_broker import RemoteDesk
-from aeon_tui.sources.followed import WatchFeed
+from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
+from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.decision_panel import ApprovalText
 from tests.aeon_core.questions import Asked
@@ -40,15 +40,15 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
 
 
 @pytest.fixture
-def feed(asked: Asked) -> Iterator[WatchFeed]:
-    made = WatchFeed(Awaited("r", asked.asking.path.parent))
+def source(asked: Asked) -> Iterator[FollowedSource]:
+    made = FollowedSource(Awaited("r", asked.asking.path.parent))
     yield made
     made.close()
 
 
 @pytest.fixture
-def desk(feed: WatchFeed) -> Iterator[RemoteDesk]:
-    made = RemoteDesk(feed)
+def broker(source: FollowedSource) -> Iterator[RemoteApprovalBroker]:
+    made = RemoteApprovalBroker(source)
     yield made
     made.close()
 
@@ -60,9 +60,9 @@ def decide_elsewhere(asked: Asked, decision: ApprovalDecision) -> None:
 
 
 async def watched(asked: Asked, check: Callable[[Any, RunScreen], Any], size: tuple[int, int] = (80, 24)) -> None:
-    feed = WatchFeed(Awaited("r", asked.asking.path.parent))
+    source = FollowedSource(Awaited("r", asked.asking.path.parent))
     app = AeonApp(asked.asking.path.parent)
-    app.first_screen = RunScreen(feed)
+    app.first_screen = RunScreen(source)
     async with app.run_test(size=size) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
@@ -136,49 +136,49 @@ async def test_a_run_of_this_app_is_decided_from_another_terminal(tmp_path: Path
     assert erasing.erased == ["other.txt"]
 
 
-def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, desk: RemoteDesk) -> None:
+def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     asked.ask(request)
-    happens(lambda: desk.waiting is not None)
+    happens(lambda: broker.waiting is not None)
     # Before the run's process hears of it, the one that was first is taken.
     decide_elsewhere(asked, ApprovalDecision(decision="reject"))
-    taken = desk.decide(request.digest, APPROVE)
-    happens(lambda: desk.waiting is None)
+    taken = broker.decide(request.digest, APPROVE)
+    happens(lambda: broker.waiting is None)
     assert asked.heard == [ApprovalDecision(decision="reject")]
     said: list[str] = []
-    happens(lambda: not taken or said.append(desk.news()) or any(said))
+    happens(lambda: not taken or said.append(broker.pop_notice()) or any(said))
     told = ("decided elsewhere first", "takes no decision", "waits for that no longer")
     assert not taken or any(words in each for words in told for each in said)
 
 
-def test_a_decision_about_another_question_is_none(asked: Asked, desk: RemoteDesk) -> None:
-    assert not desk.decide("d", APPROVE)
+def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteApprovalBroker) -> None:
+    assert not broker.decide("d", APPROVE)
     asked.ask(asked.asking.ask("tool"))
-    happens(lambda: desk.waiting is not None)
-    assert not desk.decide("d", APPROVE)
+    happens(lambda: broker.waiting is not None)
+    assert not broker.decide("d", APPROVE)
     assert asked.heard == []
 
 
 def test_a_process_that_does_not_hear_is_asked_again(
-    asked: Asked, desk: RemoteDesk, monkeypatch: pytest.MonkeyPatch
+    asked: Asked, broker: RemoteApprovalBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_approval_broker, "PATIENCE_SECONDS", 0.05)
     request = asked.asking.ask("tool")
     with Inbox(asked.asking.path, request):
-        happens(lambda: desk.waiting is not None)
-        first = desk.waiting
-        assert desk.decide(request.digest, APPROVE)
-        happens(lambda: "has not taken the decision yet" in desk.news())
-        happens(lambda: desk.waiting is not None and desk.waiting is not first)
+        happens(lambda: broker.waiting is not None)
+        first = broker.waiting
+        assert broker.decide(request.digest, APPROVE)
+        happens(lambda: "has not taken the decision yet" in broker.pop_notice())
+        happens(lambda: broker.waiting is not None and broker.waiting is not first)
 
 
-def test_a_process_that_dies_over_the_decision_is_told(asked: Asked, desk: RemoteDesk) -> None:
+def test_a_process_that_dies_over_the_decision_is_told(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     inbox = Inbox(asked.asking.path, request).__enter__()
-    happens(lambda: desk.waiting is not None)
-    assert desk.decide(request.digest, APPROVE)
+    happens(lambda: broker.waiting is not None)
+    assert broker.decide(request.digest, APPROVE)
     happens(lambda: inbox.take() is not None)
     asked.asking.end()
-    happens(lambda: "ended before it took the decision" in desk.news())
-    happens(lambda: desk.waiting is None)
+    happens(lambda: "ended before it took the decision" in broker.pop_notice())
+    happens(lambda: broker.waiting is None)
     inbox.__exit__(None, None, None)

@@ -20,7 +20,7 @@ from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view.model import fold
 from aeon_core.runs.replay import replay
-from aeon_tui.sessions.resume_job import Ended, check_said, ended_for_good, resumed, resumed_feed, what_holds
+from aeon_tui.sessions.resume_job import Ended, check_said, ended_for_good, resume_job, resumed_source, retained_records
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, add, steps
@@ -60,9 +60,9 @@ class Paying:
         self.path.write_text("".join(lines[:count]))
 
     def go_on(self, said: dict[str, Any] | None = None, today: LoadedConfig = TODAY) -> Runner:
-        work = resumed(self.path, today, said or {}, in_app=True)
-        work.tools = self.registry
-        runner = Runner(work, work.journal_in(Path("elsewhere")))
+        job = resume_job(self.path, today, said or {}, in_app=True)
+        job.tools = self.registry
+        runner = Runner(job, job.journal_in(Path("elsewhere")))
         runner.start()
         return runner
 
@@ -73,18 +73,18 @@ def in_the_call(line: str) -> bool:
 
 def question(runner: Runner) -> Any:
     deadline = time.monotonic() + 20
-    while runner.desk.waiting is None:
+    while runner.broker.waiting is None:
         assert time.monotonic() < deadline
         assert runner.running, runner.outcome()
-    return runner.desk.waiting
+    return runner.broker.waiting
 
 
 def shown(runner: Runner) -> list[dict[str, Any]]:
     """Return the records that the screen gets."""
     records: list[dict[str, Any]] = []
     deadline = time.monotonic() + 20
-    while not runner.feed.ended and time.monotonic() < deadline:
-        records += runner.feed.take(0.05)
+    while not runner.source.ended and time.monotonic() < deadline:
+        records += runner.source.take(0.05)
     return records
 
 
@@ -97,7 +97,7 @@ def test_a_call_whose_outcome_is_unknown_is_asked(
     runner = run.go_on()
     asked = question(runner)
     assert (asked.point, asked.subject["tool_name"], asked.subject["arguments"]) == ("unknown", "pay", {"amount": 12.5})
-    assert runner.desk.decide(asked.digest, ApprovalDecision(decision=answer))
+    assert runner.broker.decide(asked.digest, ApprovalDecision(decision=answer))
     assert runner.wait(20)
     assert run.paid == paid
     assert replay(run.path).difference is None
@@ -131,7 +131,7 @@ def test_an_abort_leaves_a_run_that_can_be_gone_on_with_and_its_ending_is_not_sh
     assert runner.result is not None
     assert (runner.result.status, runner.exit_code, run.paid) == ("aborted", 1, [])
     assert ended_for_good(run.path) is None
-    held = list(what_holds(run.path, []))
+    held = list(retained_records(run.path, []))
     assert "run_finished" not in [record["type"] for record in held]
     again = run.go_on({"on_unknown": "fail"})
     records = shown(again)
@@ -149,8 +149,8 @@ def test_in_the_app_the_unknown_is_asked_unless_somebody_says_otherwise(
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
     today = LoadedConfig(TODAY.config, sources)
-    assert resumed(run.path, today, said, in_app=True).options["on_unknown"] == how
-    headless = resumed(run.path, today, said, in_app=False).options
+    assert resume_job(run.path, today, said, in_app=True).options["on_unknown"] == how
+    headless = resume_job(run.path, today, said, in_app=False).options
     assert headless == {**said, "approve": ["none"]}
 
 
@@ -163,7 +163,7 @@ def test_what_is_asked_about_is_said_anew(
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
     today = LoadedConfig(RunConfig(model="simulated:default", approve=["plan"]), sources)
-    assert resumed(run.path, today, {}, in_app=in_app).options["approve"] == asked
+    assert resume_job(run.path, today, {}, in_app=in_app).options["approve"] == asked
 
 
 def test_who_wants_no_questions_about_tools_is_asked_about_the_unknown_alone(
@@ -247,12 +247,12 @@ def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) ->
     config = RunConfig(single_pass=True, durability="off", ttl=2)
     model = ScriptedModel(plan=steps(add(1, 2), {"agent": "llm"}), reason="x", answer="3")
     assert Orchestrator(model, journal=path, config=config).run("add").status == "ttl_expired"
-    feed = resumed_feed(path)
-    feed.finish()
+    source = resumed_source(path)
+    source.finish()
     records: list[dict[str, Any]] = []
     deadline = time.monotonic() + 20
-    while not feed.ended and time.monotonic() < deadline:
-        records += feed.take(0.05)
+    while not source.ended and time.monotonic() < deadline:
+        records += source.take(0.05)
     last = list(read_records(path))[-1]
     assert records[-1]["seq"] == last["resumes_at"] - 1
 
@@ -281,15 +281,15 @@ def test_what_a_run_stopped_over_is_asked_about_again(
         asking.end()
     else:
         ended_over(path, point, ApprovalDecision(decision="abort"), padding)
-    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == [asked]
-    assert asked in resumed(path, TODAY, {}, in_app=True).options["approve"]
-    assert resumed(path, TODAY, {"approve": ["none"]}, in_app=False).options["approve"] == ["none"]
+    assert resume_job(path, TODAY, {}, in_app=False).options["approve"] == [asked]
+    assert asked in resume_job(path, TODAY, {}, in_app=True).options["approve"]
+    assert resume_job(path, TODAY, {"approve": ["none"]}, in_app=False).options["approve"] == ["none"]
 
 
 def test_what_nobody_could_be_asked_about_is_asked_about_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     ended_over(path, "plan", ApprovalDecision(decision="reject", feedback=NOBODY), 10)
-    assert resumed(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
+    assert resume_job(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
 
 
 def test_the_inbox_that_a_process_left_goes_when_the_run_goes_on(
@@ -307,4 +307,4 @@ def test_what_was_decided_is_not_asked_about_again(tmp_path: Path) -> None:
     asking.ask("plan")
     asking.decide(ApprovalDecision(decision="approve"))
     asking.end()
-    assert resumed(asking.path, TODAY, {}, in_app=False).options["approve"] == ["none"]
+    assert resume_job(asking.path, TODAY, {}, in_app=False).options["approve"] == ["none"]

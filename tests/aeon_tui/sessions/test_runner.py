@@ -6,12 +6,12 @@ import pytest
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, ModelUnavailableError
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, StartRun, Work
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import STREAM_LIMIT, Runner, Stream
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
 
-START = StartRun("add 5 and 10", RunConfig(model="simulated:default"))
+START = NewRunJob("add 5 and 10", RunConfig(model="simulated:default"))
 JOURNAL = Path("runs/r1.jsonl")
 
 
@@ -26,7 +26,7 @@ def test_a_run_ends_with_its_result_and_its_records() -> None:
     assert runner.wait(5)
     assert runner.result is not None
     assert (runner.result.status, runner.exit_code) == ("completed", 0)
-    assert [record["seq"] for record in runner.feed.take(1)] == list(range(len(records) + 1))
+    assert [record["seq"] for record in runner.source.take(1)] == list(range(len(records) + 1))
     assert runner.outcome() == "run r1 (simulated): completed · see `aeon-tui show r1`"
 
 
@@ -61,7 +61,7 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
     ],
 )
 def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
-    def build(work: Work, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+    def build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
         raise raised
 
     runner = Runner(START, JOURNAL, build)
@@ -73,7 +73,7 @@ def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code
     assert ending.error is not None
     assert (ending.status, ending.model) == ("failed", "simulated:default")
     assert str(ending.error["message"]).endswith(str(raised))
-    assert runner.feed.ended
+    assert runner.source.ended
 
 
 def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from aeon_core.llm.base import LLMRequest
-from aeon_tui.sessions.slowed_model import PIECES, PacedModel
+from aeon_tui.sessions.slowed_model import PIECES, SlowedModel
 from tests.fakes import ScriptedModel
 
 
@@ -16,7 +16,7 @@ def request(pieces: list[str]) -> LLMRequest:
 def test_a_reply_comes_in_pieces_that_add_up_to_it() -> None:
     text = "a reply of some length, in words"
     pieces: list[str] = []
-    model = PacedModel(ScriptedModel(answer=text), seconds=0.012)
+    model = SlowedModel(ScriptedModel(answer=text), seconds=0.012)
     assert model.complete(request(pieces)).text == text
     assert "".join(pieces) == text
     assert 1 < len(pieces) <= PIECES
@@ -24,7 +24,7 @@ def test_a_reply_comes_in_pieces_that_add_up_to_it() -> None:
 
 
 def test_closing_ends_the_pauses_at_once() -> None:
-    model = PacedModel(ScriptedModel(answer="x"), seconds=3600)
+    model = SlowedModel(ScriptedModel(answer="x"), seconds=3600)
     replies: list[str] = []
     thread = threading.Thread(target=lambda: replies.append(model.complete(request([])).text))
     thread.start()

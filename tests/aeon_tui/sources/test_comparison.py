@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aeon_tui.sources import comparison
-from aeon_tui.sources.comparison import FROM_ITS_END, Comparing, read
+from aeon_tui.sources.comparison import FROM_ITS_END, ComparisonReader, read
 from tests.aeon_tui.compared import LEFT, RIGHT, written
 from tests.aeon_tui.passes import converged_run, given_up_run
 from tests.aeon_tui.recordings import finished_run, live_run
@@ -89,7 +89,7 @@ def test_a_comparison_comes_anew_when_a_journal_has_grown_and_only_then(
 ) -> None:
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, live_run()), written(tmp_path, RIGHT, finished_run())
-    work = Comparing(left, right)
+    work = ComparisonReader(left, right)
     first = work.again()
     assert first is not None
     assert first.comparison.differences
@@ -108,7 +108,7 @@ def test_a_journal_that_took_long_to_read_is_left_alone_for_longer(
 ) -> None:
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, live_run()), written(tmp_path, RIGHT, finished_run())
-    work = Comparing(left, right)
+    work = ComparisonReader(left, right)
     monkeypatch.setattr(comparison, "RESTING", 1_000_000)
     assert work.again() is not None
     written(tmp_path, LEFT, finished_run())
@@ -119,7 +119,7 @@ def test_a_journal_that_took_long_to_read_is_left_alone_for_longer(
 def test_the_runs_are_exchanged_without_being_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), written(tmp_path, RIGHT, given_up_run())
-    work = Comparing(left, right)
+    work = ComparisonReader(left, right)
     assert work.again() is not None
     work.swap()
     swapped = work.again()
@@ -131,7 +131,7 @@ def test_the_runs_are_exchanged_without_being_read_again(tmp_path: Path, monkeyp
 def test_a_journal_that_comes_to_be_there_or_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), tmp_path / f"{RIGHT}.jsonl"
-    work = Comparing(left, right)
+    work = ComparisonReader(left, right)
     first = work.again()
     assert first is not None
     assert first.right.problem
@@ -148,7 +148,7 @@ def test_a_journal_that_comes_to_be_there_or_goes_is_told(tmp_path: Path, monkey
 
 def test_while_one_thread_reads_another_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = written(tmp_path, LEFT, converged_run()), written(tmp_path, RIGHT, given_up_run())
-    work = Comparing(left, right)
+    work = ComparisonReader(left, right)
     nested: list[object] = []
     monkeypatch.setattr(comparison, "read", lambda path: nested.append(work.again()) or read(path))
     assert work.again() is not None

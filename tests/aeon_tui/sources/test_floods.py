@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.model import RunView, fold
 from aeon_tui.sources import catch_up, followed, journal, rate_meter
-from aeon_tui.sources.catch_up import Behind
-from aeon_tui.sources.followed import WatchFeed
-from aeon_tui.sources.live import Feed, LiveFeed
+from aeon_tui.sources.catch_up import CatchUpReader
+from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.live import LiveSource, RecordSource
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens
 from tests.aeon_tui.sources.test_journal import LONG
@@ -37,21 +37,21 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Shown:
-    """What a screen makes of a feed."""
+    """What a screen makes of a source."""
 
-    def __init__(self, feed: Feed) -> None:
-        self.feed, self.view = feed, RunView()
+    def __init__(self, source: RecordSource) -> None:
+        self.source, self.view = source, RunView()
 
     def frame(self) -> None:
-        if (view := self.feed.take_view()) is not None:
+        if (view := self.source.take_view()) is not None:
             self.view = view
-        for record in self.feed.take(1):
+        for record in self.source.take(1):
             self.view.apply(record)
 
     def until_ended(self) -> None:
         def ended() -> bool:
             self.frame()
-            return self.feed.ended
+            return self.source.ended
 
         happens(ended)
 
@@ -68,13 +68,13 @@ def test_no_interleaving_of_writing_and_showing_loses_a_record(
     with TemporaryDirectory() as name:
         writer = Writer(Path(name) / f"{RUN_ID}.jsonl")
         writer.begin()
-        feed = LiveFeed(writer.path, capacity=capacity)
-        shown, rest = Shown(feed), list(LONG)
+        source = LiveSource(writer.path, capacity=capacity)
+        shown, rest = Shown(source), list(LONG)
 
         def write(count: int) -> None:
             for record in rest[:count]:
                 writer.write(record)
-                feed.put(json.dumps(record).encode())
+                source.put(json.dumps(record).encode())
             del rest[:count]
 
         for count, framed in moves:
@@ -83,9 +83,9 @@ def test_no_interleaving_of_writing_and_showing_loses_a_record(
                 shown.frame()
         write(len(rest))
         writer.die()
-        feed.finish()
+        source.finish()
         shown.until_ended()
-        feed.close()
+        source.close()
         assert lines(shown.view) == lines(fold(LONG))
         assert shown.view.last_seq == LONG[-1]["seq"]
         assert shown.view.steps.keys() == fold(LONG).steps.keys()
@@ -96,17 +96,17 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     hurried: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = threading.Event()
-    held = journal.PastFeed._read_all
+    held = journal.JournalSource._read_all
 
-    def when_let(feed: journal.PastFeed) -> None:
+    def when_let(source: journal.JournalSource) -> None:
         reading.wait(20)
-        held(feed)
+        held(source)
 
-    monkeypatch.setattr(journal.PastFeed, "_read_all", when_let)
+    monkeypatch.setattr(journal.JournalSource, "_read_all", when_let)
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
     writer.begin()
     writer.write(*RUNNING)
-    watcher = Watcher(WatchFeed(Awaited(writer.path, tmp_path)))
+    watcher = Watcher(FollowedSource(Awaited(writer.path, tmp_path)))
     watcher.until(lambda: watcher.view.last_seq == RUNNING[-1]["seq"])
     assert watcher.view.whole_from > 0
     whole = fold(RUNNING)
@@ -115,21 +115,21 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     }
     assert (watcher.view.ttl_spent, watcher.view.status) == (whole.ttl_spent, "running")
     reading.set()
-    watcher.until(lambda: watcher.view.whole_from == 0 and watcher.feed.live)
+    watcher.until(lambda: watcher.view.whole_from == 0 and watcher.source.live)
     new: dict[str, Any] = {**envelope(RUNNING[-1]), "type": "step", "pass": 1, "step_id": "s3", "status": "failed"}
     writer.write(new)
     watcher.until(lambda: watcher.view.last_seq == new["seq"])
     assert lines(watcher.view) == lines(fold([*RUNNING, new]))
     writer.die()
-    watcher.feed.close()
-    happens(watcher.feed._finished.is_set)
+    watcher.source.close()
+    happens(watcher.source._finished.is_set)
 
 
 def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, tmp_path: Path) -> None:
     path, closed = tmp_path / "r.jsonl", threading.Event()
     path.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in RUNNING))
     views: list[RunView] = []
-    reader = Behind(path, views.append, closed, fast=True)
+    reader = CatchUpReader(path, views.append, closed, fast=True)
     looks = iter(range(3))
 
     def tell() -> None:
@@ -145,7 +145,7 @@ def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, t
 def test_a_pace_is_too_fast_from_so_many_records_within_a_while_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(rate_meter.time, "monotonic", lambda: now[0])
-    measured = rate_meter.Pace()
+    measured = rate_meter.RateMeter()
     limit = int(rate_meter.FAST * rate_meter.WINDOW_SECONDS)
     assert not measured.too_fast(limit)
     assert measured.too_fast(1)

@@ -20,8 +20,8 @@ from aeon_core.journal.view.model import RunView, fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources import followed
-from aeon_tui.sources.followed import POLL_SECONDS, WatchFeed, feed_of
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.followed import POLL_SECONDS, FollowedSource, source_of
+from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
 
@@ -70,19 +70,19 @@ def happens(reached: Callable[[], object]) -> None:
 
 
 class Watcher:
-    """What a screen makes of a feed."""
+    """What a screen makes of a source."""
 
-    def __init__(self, feed: WatchFeed) -> None:
-        self.feed = feed
+    def __init__(self, source: FollowedSource) -> None:
+        self.source = source
         self.view = RunView()
         self.views_taken = 0
 
     def until(self, reached: Callable[[], object]) -> None:
         def reached_now() -> object:
-            if (view := self.feed.take_view()) is not None:
+            if (view := self.source.take_view()) is not None:
                 self.view = view
                 self.views_taken += 1
-            for record in self.feed.take(1):
+            for record in self.source.take(1):
                 self.view.apply(record)
             return reached()
 
@@ -98,27 +98,27 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 @pytest.fixture
 def watcher(writer: Writer) -> Iterator[Watcher]:
-    feed = WatchFeed(Awaited(RUN_ID, writer.path.parent))
-    yield Watcher(feed)
-    feed.close()
-    assert feed._finished.wait(10)
+    source = FollowedSource(Awaited(RUN_ID, writer.path.parent))
+    yield Watcher(source)
+    source.close()
+    assert source._finished.wait(10)
 
 
 def test_a_run_is_followed_from_before_its_file_exists_to_its_end(writer: Writer, watcher: Watcher) -> None:
-    watcher.until(lambda: watcher.feed.waiting)
-    assert watcher.feed.reading == f"waiting for the run {RUN_ID!r} in {str(writer.path.parent)!r} …"
-    assert (watcher.feed.live, watcher.feed.ended) == (False, False)
+    watcher.until(lambda: watcher.source.waiting)
+    assert watcher.source.reading == f"waiting for the run {RUN_ID!r} in {str(writer.path.parent)!r} …"
+    assert (watcher.source.live, watcher.source.ended) == (False, False)
     records = finished_run().records
     writer.begin()
     writer.write(*records[:5])
-    watcher.until(lambda: watcher.feed.live)
+    watcher.until(lambda: watcher.source.live)
     assert watcher.view == fold(records[:5])
-    assert (watcher.feed.waiting, watcher.feed.reading, watcher.feed.notice) == (False, "", "")
+    assert (watcher.source.waiting, watcher.source.reading, watcher.source.notice) == (False, "", "")
     writer.write(*records[5:])
     writer.die()
-    watcher.until(lambda: watcher.feed.ended)
+    watcher.until(lambda: watcher.source.ended)
     assert watcher.view == fold(records)
-    assert (watcher.feed.live, watcher.feed.notice, watcher.feed.damage) == (False, "", [])
+    assert (watcher.source.live, watcher.source.notice, watcher.source.damage) == (False, "", [])
 
 
 def test_the_death_of_the_writer_is_told_and_a_resume_goes_on(writer: Writer, watcher: Watcher) -> None:
@@ -126,11 +126,11 @@ def test_the_death_of_the_writer_is_told_and_a_resume_goes_on(writer: Writer, wa
     writer.begin()
     writer.write(*records)
     writer.die()
-    watcher.until(lambda: watcher.feed.ended)
-    assert watcher.feed.notice == DIED
+    watcher.until(lambda: watcher.source.ended)
+    assert watcher.source.notice == DIED
     writer.begin()
-    watcher.until(lambda: watcher.feed.live)
-    assert (watcher.feed.notice, watcher.feed.ended) == ("", False)
+    watcher.until(lambda: watcher.source.live)
+    assert (watcher.source.notice, watcher.source.ended) == ("", False)
     more = resumed(records[-1], continues_at=len(records))
     writer.write(more)
     watcher.until(lambda: watcher.view.last_seq == more["seq"])
@@ -143,7 +143,7 @@ def test_what_a_resume_took_back_leaves_the_view(writer: Writer, watcher: Watche
     writer.begin()
     writer.write(*records)
     writer.die()
-    watcher.until(lambda: watcher.feed.ended)
+    watcher.until(lambda: watcher.source.ended)
     assert watcher.view.result is not None
     writer.begin()
     more = resumed(records[-1], continues_at=6)
@@ -159,25 +159,25 @@ def test_what_comes_before_a_view_is_taken_waits_behind_it(writer: Writer, watch
     asked = approval(more, state="asked")
     writer.begin()
     writer.write(*records)
-    watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"] and watcher.feed.live)
+    watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"] and watcher.source.live)
     writer.write(more)
-    happens(lambda: len(watcher.feed._ready) == 1)
+    happens(lambda: len(watcher.source._ready) == 1)
     writer.write(asked)
-    happens(lambda: len(watcher.feed._ready) == 2)
-    assert watcher.feed.take(1) == []
-    assert watcher.feed.take_view() == fold([*records[:6], more])
-    assert watcher.feed.take(1) == [asked]
+    happens(lambda: len(watcher.source._ready) == 2)
+    assert watcher.source.take(1) == []
+    assert watcher.source.take_view() == fold([*records[:6], more])
+    assert watcher.source.take(1) == [asked]
 
 
 def test_a_journal_that_is_deleted_is_told_and_kept(writer: Writer, watcher: Watcher) -> None:
     records = live_run().records
     writer.begin()
     writer.write(*records)
-    watcher.until(lambda: watcher.feed.live)
+    watcher.until(lambda: watcher.source.live)
     writer.path.unlink()
-    watcher.until(lambda: watcher.feed.notice == followed.GONE)
+    watcher.until(lambda: watcher.source.notice == followed.GONE)
     assert watcher.view == fold(records)
-    assert not watcher.feed.live
+    assert not watcher.source.live
 
 
 def test_a_damaged_line_is_told_once(writer: Writer, watcher: Watcher) -> None:
@@ -190,43 +190,43 @@ def test_a_damaged_line_is_told_once(writer: Writer, watcher: Watcher) -> None:
     watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"])
     writer.write(resumed(records[-1], continues_at=6))
     writer.die()
-    watcher.until(lambda: watcher.feed.ended)
+    watcher.until(lambda: watcher.source.ended)
     assert watcher.views_taken == 1
-    assert [problem[:15] for problem in watcher.feed.damage] == ["line 4: broken "]
+    assert [problem[:15] for problem in watcher.source.damage] == ["line 4: broken "]
 
 
 def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("hello\n")
-    feed = WatchFeed(Awaited(path, tmp_path))
-    assert feed._finished.wait(10)
-    assert feed.error is not None
-    assert "is no journal" in feed.error.message
-    assert (feed.ended, feed.live, feed.waiting, feed.reading) == (True, False, False, "")
+    source = FollowedSource(Awaited(path, tmp_path))
+    assert source._finished.wait(10)
+    assert source.error is not None
+    assert "is no journal" in source.error.message
+    assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
 
 
 def test_runs_of_a_similar_name_are_told_while_one_is_waited_for(writer: Writer) -> None:
     writer.begin()
     writer.write(*live_run().records)
-    feed = WatchFeed(Awaited(f"{RUN_ID[:-1]}x", writer.path.parent))
-    watcher = Watcher(feed)
-    watcher.until(lambda: feed.waiting)
-    assert feed.notice == f"there is no such run yet; of a similar name is {RUN_ID!r}"
-    feed.close()
+    source = FollowedSource(Awaited(f"{RUN_ID[:-1]}x", writer.path.parent))
+    watcher = Watcher(source)
+    watcher.until(lambda: source.waiting)
+    assert source.notice == f"there is no such run yet; of a similar name is {RUN_ID!r}"
+    source.close()
 
 
 def test_a_slow_screen_holds_few_records(writer: Writer) -> None:
     records = finished_run().records
     writer.begin()
     writer.write(*records)
-    feed = WatchFeed(Awaited(writer.path, writer.path.parent), ahead=4)
-    happens(lambda: len(feed._ready) == 4)
+    source = FollowedSource(Awaited(writer.path, writer.path.parent), ahead=4)
+    happens(lambda: len(source._ready) == 4)
     threading.Event().wait(0.1)
-    assert len(feed._ready) == 4
-    watcher = Watcher(feed)
+    assert len(source._ready) == 4
+    watcher = Watcher(source)
     watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"])
     assert watcher.view == fold(records)
-    feed.close()
+    source.close()
 
 
 def test_how_far_a_long_journal_has_been_read_is_told(writer: Writer) -> None:
@@ -235,27 +235,27 @@ def test_how_far_a_long_journal_has_been_read_is_told(writer: Writer) -> None:
     writer.write(*records)
     padding = {**envelope(records[-1]), "type": "unknown", "padding": "x" * 2 * followed.BEHIND}
     writer.write(padding)
-    feed = WatchFeed(Awaited(writer.path, writer.path.parent), ahead=1)
-    happens(lambda: feed.reading)
-    assert feed.reading == "reading 0 %"
-    watcher = Watcher(feed)
-    watcher.until(lambda: feed.live)
-    assert feed.reading == ""
-    feed.close()
+    source = FollowedSource(Awaited(writer.path, writer.path.parent), ahead=1)
+    happens(lambda: source.reading)
+    assert source.reading == "reading 0 %"
+    watcher = Watcher(source)
+    watcher.until(lambda: source.live)
+    assert source.reading == ""
+    source.close()
 
 
 def test_a_journal_is_opened_as_a_past_one_unless_it_is_being_written(writer: Writer) -> None:
     writer.begin()
     writer.write(*finished_run().records)
-    live = feed_of(writer.path, writer.path.parent)
+    live = source_of(writer.path, writer.path.parent)
     writer.die()
-    past = feed_of(writer.path, writer.path.parent)
-    gone = feed_of(writer.path.with_name("gone.jsonl"), writer.path.parent)
-    assert isinstance(live, WatchFeed)
-    assert isinstance(past, PastFeed)
-    assert isinstance(gone, PastFeed)
-    for feed in (live, past, gone):
-        feed.close()
+    past = source_of(writer.path, writer.path.parent)
+    gone = source_of(writer.path.with_name("gone.jsonl"), writer.path.parent)
+    assert isinstance(live, FollowedSource)
+    assert isinstance(past, JournalSource)
+    assert isinstance(gone, JournalSource)
+    for source in (live, past, gone):
+        source.close()
 
 
 @asynccontextmanager

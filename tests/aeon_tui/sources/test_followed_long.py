@@ -11,8 +11,8 @@ import pytest
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.model import RunView, fold
 from aeon_tui.sources import catch_up, followed
-from aeon_tui.sources.followed import WatchFeed
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.journal import JournalSource
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens, resumed
 from tests.aeon_tui.sources.test_journal import LONG
@@ -34,10 +34,10 @@ def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
 @pytest.fixture
 def watcher(writer: Writer) -> Iterator[Watcher]:
     writer.write(*RUNNING)
-    feed = WatchFeed(Awaited(writer.path, writer.path.parent))
-    yield Watcher(feed)
-    feed.close()
-    assert feed._finished.wait(10)
+    source = FollowedSource(Awaited(writer.path, writer.path.parent))
+    yield Watcher(source)
+    source.close()
+    assert source._finished.wait(10)
 
 
 def step(last: dict[str, Any], output: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def lines(view: RunView) -> list[tuple[int, str]]:
 def test_the_whole_takes_the_place_of_the_end_and_goes_on(writer: Writer, watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 1)
     assert watcher.view.whole_from > 0
-    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.source.live)
     assert watcher.view.whole_from == 0
     assert lines(watcher.view) == lines(fold(RUNNING))
     new = step(RUNNING[-1], {"text": "new"})
@@ -59,24 +59,24 @@ def test_the_whole_takes_the_place_of_the_end_and_goes_on(writer: Writer, watche
     watcher.until(lambda: watcher.view.last_seq == new["seq"])
     assert watcher.view.steps["s3"].output == {"text": "new"}
     assert lines(watcher.view) == lines(fold([*RUNNING, new]))
-    assert (watcher.feed.damage, watcher.views_taken) == ([], 2)
+    assert (watcher.source.damage, watcher.views_taken) == ([], 2)
 
 
 def test_what_the_view_leaves_in_the_journal_can_be_read(watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 2)
-    assert watcher.feed.record(9) == RUNNING[9]
+    assert watcher.source.record(9) == RUNNING[9]
 
 
 def test_a_text_of_the_long_beginning_stands_in_what_is_new(writer: Writer) -> None:
     text = {**envelope(RUNNING[-1]), **TEXT}
     writer.write(*RUNNING, text)
-    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
-    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.source.live)
     writer.write(new := step(text, {"text": {"$text": SHA}}))
     watcher.until(lambda: watcher.view.last_seq == new["seq"])
     assert watcher.view.steps["s3"].output == {"text": "a long text"}
-    assert watcher.feed.damage == []
-    watcher.feed.close()
+    assert watcher.source.damage == []
+    watcher.source.close()
 
 
 def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher: Watcher) -> None:
@@ -89,43 +89,43 @@ def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher:
     assert watcher.view.result is None
     assert lines(watcher.view) == lines(fold([*RUNNING, more]))
     writer.write(new := step(more, {"text": "new"}))
-    watcher.until(lambda: watcher.view.last_seq == new["seq"] and watcher.feed.live)
+    watcher.until(lambda: watcher.view.last_seq == new["seq"] and watcher.source.live)
     assert lines(watcher.view) == lines(fold([*RUNNING, more, new]))
 
 
 def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Endless(PastFeed):
+    class Endless(JournalSource):
         """Gets no further than the end."""
 
         def _read_all(self) -> None:
             self.reading = "reading 0 %"
             self._closed.wait(20)
 
-    monkeypatch.setattr(catch_up, "PastFeed", Endless)
+    monkeypatch.setattr(catch_up, "JournalSource", Endless)
     writer.write(*RUNNING)
-    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
-    watcher.until(lambda: watcher.views_taken == 1 and watcher.feed.live)
-    assert watcher.feed.reading == "reading 0 %"
+    watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 1 and watcher.source.live)
+    assert watcher.source.reading == "reading 0 %"
     writer.write(new := step(RUNNING[-1], {"text": "new"}))
     watcher.until(lambda: watcher.view.last_seq == new["seq"])
     assert watcher.view.steps["s3"].output == {"text": "new"}
     assert watcher.view.whole_from > 0
-    watcher.feed.close()
-    happens(watcher.feed._finished.is_set)
+    watcher.source.close()
+    happens(watcher.source._finished.is_set)
 
 
 def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(writer: Writer) -> None:
     few = RUNNING[:20]
     writer.write(*few)
-    watcher = Watcher(WatchFeed(Awaited(writer.path, writer.path.parent)))
-    watcher.until(lambda: watcher.views_taken == 2 and watcher.feed.live)
+    watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
+    watcher.until(lambda: watcher.views_taken == 2 and watcher.source.live)
     writer.write(new := step(few[-1], {"text": "new"}))
     watcher.until(lambda: watcher.view.last_seq == new["seq"])
     assert watcher.view == fold([*few, new])
-    watcher.feed.close()
+    watcher.source.close()
 
 
 def test_a_writer_that_died_is_told_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
     writer.die()
-    watcher.until(lambda: watcher.feed.ended)
-    assert watcher.feed.notice.startswith("the process that wrote the run has ended")
+    watcher.until(lambda: watcher.source.ended)
+    assert watcher.source.notice.startswith("the process that wrote the run has ended")

@@ -16,13 +16,13 @@ from aeon_core.journal.view.elided import LEFT_OUT
 from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.journal import PastFeed
+from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import START, Recording, finished_run, steps
 
 
@@ -63,25 +63,25 @@ def awaited(done: Callable[[], Any]) -> Any:
     raise AssertionError("nothing came")
 
 
-def views(feed: PastFeed) -> list[RunView]:
+def views(source: JournalSource) -> list[RunView]:
     found: list[RunView] = []
 
     def all_there() -> bool:
-        if (view := feed.take_view()) is not None:
+        if (view := source.take_view()) is not None:
             found.append(view)
-        return feed.ended
+        return source.ended
 
     awaited(all_there)
     return found
 
 
 def test_a_short_journal_is_one_view_with_all_it_holds(tmp_path: Path) -> None:
-    feed = PastFeed(journal(tmp_path, SHORT))
-    (view,) = views(feed)
+    source = JournalSource(journal(tmp_path, SHORT))
+    (view,) = views(source)
     assert (view.status, view.last_seq, view.whole_from) == ("completed", len(SHORT) - 1, 0)
     assert view.steps["s1"].output not in (LEFT_OUT, None)
-    assert (feed.take(0.01), feed.reading, feed.error, feed.live) == ([], "", None, False)
-    feed.close()
+    assert (source.take(0.01), source.reading, source.error, source.live) == ([], "", None, False)
+    source.close()
 
 
 @pytest.mark.parametrize(
@@ -90,34 +90,34 @@ def test_a_short_journal_is_one_view_with_all_it_holds(tmp_path: Path) -> None:
 def test_where_a_journal_is_damaged_is_told_by_the_line(
     tmp_path: Path, records: list[dict[str, Any]], line: int
 ) -> None:
-    feed = PastFeed(journal(tmp_path, records))
-    assert views(feed)[-1].damage == [f"line {line}: seq {line} where {line - 1} was expected; lines are missing"]
-    feed.close()
+    source = JournalSource(journal(tmp_path, records))
+    assert views(source)[-1].damage == [f"line {line}: seq {line} where {line - 1} was expected; lines are missing"]
+    source.close()
 
 
 def test_a_long_journal_is_its_end_and_then_the_whole(tmp_path: Path) -> None:
-    feed = PastFeed(journal(tmp_path, LONG))
-    end, whole = views(feed)
+    source = JournalSource(journal(tmp_path, LONG))
+    end, whole = views(source)
     assert end.whole_from == len(LONG) - 200
     assert (whole.whole_from, whole.last_seq, end.last_seq) == (0, len(LONG) - 1, len(LONG) - 1)
     assert {name: step.status for name, step in end.steps.items()} == {
         name: step.status for name, step in whole.steps.items()
     }
     assert len(whole.phases) > len(end.phases)
-    assert (feed.take_view(), feed.ended) == (None, True)
-    assert feed.record(0) == LONG[0]
-    assert feed.record(len(LONG)) is None
-    feed.close()
+    assert (source.take_view(), source.ended) == (None, True)
+    assert source.record(0) == LONG[0]
+    assert source.record(len(LONG)) is None
+    source.close()
 
 
 def test_what_the_whole_leaves_in_the_journal_is_read_by_seq(tmp_path: Path) -> None:
-    feed = PastFeed(journal(tmp_path, LONG))
-    whole = views(feed)[-1]
+    source = JournalSource(journal(tmp_path, LONG))
+    whole = views(source)[-1]
     call = next(attempts[0] for attempts in whole.calls.values() if attempts[0].finished)
     assert call.request is LEFT_OUT
-    assert (feed.record(call.seq) or {})["request"] == LONG[call.seq]["request"]
-    feed.close()
-    assert feed.record(call.seq) is None
+    assert (source.record(call.seq) or {})["request"] == LONG[call.seq]["request"]
+    source.close()
+    assert source.record(call.seq) is None
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_a_file_that_is_no_journal_is_an_error_and_no_view(
     path = tmp_path / "r1.jsonl"
     if content is not None:
         path.write_bytes(content)
-    feed = PastFeed(path)
-    assert views(feed) == []
-    assert isinstance(feed.error, error)
-    assert not isinstance(feed.error, JournalError)
+    source = JournalSource(path)
+    assert views(source) == []
+    assert isinstance(source.error, error)
+    assert not isinstance(source.error, JournalError)
 
 
-class TwoViews(ListFeed):
+class TwoViews(ListSource):
     """Gives its views when told to, and records as they stand in the run."""
 
     def __init__(self, views: list[RunView], records: list[dict[str, Any]]) -> None:
@@ -158,14 +158,14 @@ class TwoViews(ListFeed):
 
 
 class Shown:
-    def __init__(self, screen: RunScreen, feed: TwoViews, pilot: Pilot[None]) -> None:
-        self.screen, self.feed, self.pilot = screen, feed, pilot
+    def __init__(self, screen: RunScreen, source: TwoViews, pilot: Pilot[None]) -> None:
+        self.screen, self.source, self.pilot = screen, source, pilot
         self.tree, self.log = screen.query_one(PlanTree), screen.query_one(LogPane)
 
     async def show(self, number: int) -> None:
-        self.feed.views.append(self.feed.all_views[number])
+        self.source.views.append(self.source.all_views[number])
         if number:
-            self.feed.reading, self.feed.ended = "", True
+            self.source.reading, self.source.ended = "", True
         self.screen.tick()
         await self.pilot.pause()
 
@@ -187,16 +187,16 @@ class Shown:
 
 @asynccontextmanager
 async def shown(folder: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Shown]:
-    past = PastFeed(journal(folder, LONG))
-    feed = TwoViews(views(past), LONG)
+    past = JournalSource(journal(folder, LONG))
+    source = TwoViews(views(past), LONG)
     past.close()
-    feed.reading = "reading 37 %"
+    source.reading = "reading 37 %"
     app = AeonApp(folder)
-    app.first_screen = screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    app.first_screen = screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        yield Shown(screen, feed, pilot)
-        feed.may_read.set()
+        yield Shown(screen, source, pilot)
+        source.may_read.set()
 
 
 async def test_the_end_says_how_the_run_stands_and_what_is_still_being_read(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_the_end_says_how_the_run_stands_and_what_is_still_being_read(tmp_
 
 async def test_the_whole_takes_the_place_of_the_end_where_the_person_is(tmp_path: Path) -> None:
     async with shown(tmp_path) as on:
-        on.feed.may_read.set()
+        on.source.may_read.set()
         await on.show(0)
         key = RowKey("step", "s3")
         on.tree.select(key)
@@ -234,11 +234,11 @@ async def test_an_opened_step_is_read_from_the_journal_and_no_key_waits_for_it(t
     async with shown(tmp_path) as on:
         await on.show(1)
         on.tree.select(RowKey("calls", "answer", 1))
-        await on.until(lambda: bool(on.feed.asked))
+        await on.until(lambda: bool(on.source.asked))
         assert on.text == "Being read from the journal …"
         await on.pilot.press("2", "right")
         assert on.screen.query_one(StepPane).tab == 1
-        on.feed.may_read.set()
+        on.source.may_read.set()
         await on.until(lambda: "Being read" not in on.text)
         assert "Write the answer, 39." in on.text
         assert "answer 39" in on.text

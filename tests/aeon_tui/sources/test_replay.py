@@ -17,8 +17,8 @@ from aeon_core.effects.difference import Difference
 from aeon_core.errors import UsageError
 from aeon_core.runs.replay import Replay
 from aeon_tui.sources import replay
-from aeon_tui.sources.replay import AT_ONCE, PAUSE_SECONDS, SPEEDS, Check, ReplayFeed, speed_of, speed_words
-from tests.aeon_tui.fakes import ListFeed
+from aeon_tui.sources.replay import AT_ONCE, PAUSE_SECONDS, SPEEDS, ReplayCheck, ReplaySource, speed_of, speed_words
+from tests.aeon_tui.fakes import ListSource
 from tests.fakes import ScriptedModel, add, steps
 
 SLOW = 1_000.0
@@ -44,16 +44,16 @@ def recorded(*gaps: float, types: dict[int, str] | None = None) -> list[dict[str
 
 
 class Player:
-    """A feed whose time passes as the test says."""
+    """A source whose time passes as the test says."""
 
     def __init__(self, *gaps: float, speed: float = 1.0, types: dict[int, str] | None = None) -> None:
         self.clock = Clock()
-        self.source = ListFeed(recorded(*gaps, types=types))
-        self.feed = ReplayFeed(Path("r.jsonl"), speed, self.clock, self.source)
+        self.recorded_source = ListSource(recorded(*gaps, types=types))
+        self.source = ReplaySource(Path("r.jsonl"), speed, self.clock, self.recorded_source)
 
     def after(self, seconds: float) -> list[int]:
         self.clock.now += seconds
-        return [record["seq"] for record in self.feed.take(SLOW)]
+        return [record["seq"] for record in self.source.take(SLOW)]
 
 
 def test_a_record_is_shown_as_long_after_the_one_before_as_it_was() -> None:
@@ -63,9 +63,9 @@ def test_a_record_is_shown_as_long_after_the_one_before_as_it_was() -> None:
     assert player.after(0.25) == [1]
     assert player.after(0.75) == [2]
     assert player.after(1.5) == []
-    assert not player.feed.ended
+    assert not player.source.ended
     assert player.after(0.25) == [3]
-    assert player.feed.ended
+    assert player.source.ended
 
 
 def test_ten_times_as_fast_is_a_tenth_of_the_time() -> None:
@@ -81,7 +81,7 @@ def test_a_long_wait_is_cut_short_at_any_speed() -> None:
     assert player.after(0) == [0]
     assert player.after(PAUSE_SECONDS - 0.25) == []
     assert player.after(0.25) == [1]
-    player.feed.faster()
+    player.source.faster()
     assert player.after(PAUSE_SECONDS) == [2]
 
 
@@ -94,9 +94,9 @@ def test_a_pause_keeps_the_place_and_the_time_to_the_next_record() -> None:
     player = Player(1.0, 1.0)
     assert player.after(0) == [0]
     assert player.after(0.5) == []
-    player.feed.toggle()
+    player.source.toggle()
     assert player.after(500) == []
-    player.feed.toggle()
+    player.source.toggle()
     assert player.after(0.25) == []
     assert player.after(0.25) == [1]
 
@@ -104,61 +104,61 @@ def test_a_pause_keeps_the_place_and_the_time_to_the_next_record() -> None:
 def test_a_step_shows_one_record_and_pauses_a_long_text_is_none() -> None:
     player = Player(5.0, 5.0, 5.0, types={1: "text"})
     assert player.after(0) == [0]
-    player.feed.step()
+    player.source.step()
     assert player.after(0) == [1, 2]
-    assert player.feed.paused
+    assert player.source.paused
     assert player.after(100) == []
-    player.feed.step()
-    player.feed.step()
+    player.source.step()
+    player.source.step()
     assert player.after(0) == [3]
-    assert player.feed.ended
+    assert player.source.ended
 
 
 def test_the_end_is_jumped_to_from_a_pause() -> None:
     player = Player(*[9.0] * 5)
-    player.feed.toggle()
+    player.source.toggle()
     assert player.after(1) == []
-    player.feed.jump_to_end()
+    player.source.jump_to_end()
     assert player.after(0) == [0, 1, 2, 3, 4, 5]
-    assert player.feed.ended
+    assert player.source.ended
 
 
 def test_the_speed_goes_up_and_down_in_steps_that_end() -> None:
-    feed = Player(speed=3.0).feed
-    feed.faster()
-    assert feed.speed == 5.0
-    feed.slower()
-    assert feed.speed == 2.0
+    source = Player(speed=3.0).source
+    source.faster()
+    assert source.speed == 5.0
+    source.slower()
+    assert source.speed == 2.0
     for _ in SPEEDS:
-        feed.slower()
-    assert feed.speed == SPEEDS[0]
+        source.slower()
+    assert source.speed == SPEEDS[0]
     for _ in SPEEDS:
-        feed.faster()
-    assert feed.speed == AT_ONCE
+        source.faster()
+    assert source.speed == AT_ONCE
 
 
 def test_a_journal_that_is_read_late_is_not_shown_in_a_rush_afterwards() -> None:
     player = Player(1.0, 1.0)
-    late, player.source.waiting = player.source.waiting, []
-    player.source.ended = False
+    late, player.recorded_source.waiting = player.recorded_source.waiting, []
+    player.recorded_source.ended = False
     assert player.after(60) == []
-    player.source.waiting = [*late, *recorded(*[1.0] * 9)[3:]]
+    player.recorded_source.waiting = [*late, *recorded(*[1.0] * 9)[3:]]
     assert len(player.after(0)) <= 1 + PAUSE_SECONDS
 
 
 def test_damage_and_errors_of_the_journal_are_its_own() -> None:
     player = Player(1.0)
-    player.source.damage, player.source.error = ["line 2: broken"], UsageError("no journal")
+    player.recorded_source.damage, player.recorded_source.error = ["line 2: broken"], UsageError("no journal")
     player.after(0)
-    assert (player.feed.damage, player.feed.error) == (["line 2: broken"], player.source.error)
-    player.feed.close()
-    assert player.source.closed
+    assert (player.source.damage, player.source.error) == (["line 2: broken"], player.recorded_source.error)
+    player.source.close()
+    assert player.recorded_source.closed
 
 
 @pytest.mark.parametrize("stamp", ["", "yesterday", None, 5])
 def test_a_record_without_a_time_is_due_at_once(stamp: Any) -> None:
     player = Player(7.0, 7.0)
-    player.source.waiting[1]["ts"] = stamp
+    player.recorded_source.waiting[1]["ts"] = stamp
     assert player.after(0) == [0, 1, 2]
 
 
@@ -174,9 +174,9 @@ def test_whatever_a_person_presses_every_record_comes_once_and_in_order(
     seen = []
     for act in acts:
         if act != "wait":
-            getattr(player.feed, act)()
+            getattr(player.source, act)()
         seen += player.after(0.4)
-    player.feed.jump_to_end()
+    player.source.jump_to_end()
     seen += player.after(0)
     assert seen == list(range(len(gaps) + 1))
 
@@ -187,12 +187,12 @@ def test_a_feed_reads_a_journal(tmp_path: Path) -> None:
     lines[0]["type"] = "run_started"
     order = ("v", "seq", "ts", "run", "type")
     path.write_text("".join(json.dumps({key: line[key] for key in order}) + "\n" for line in lines))
-    feed = ReplayFeed(path, AT_ONCE)
+    source = ReplaySource(path, AT_ONCE)
     seen: list[int] = []
     deadline = time.monotonic() + 20
-    while not feed.ended and time.monotonic() < deadline:
-        seen += [record["seq"] for record in feed.take(0.01)]
-    assert (seen, feed.error, feed.journal) == ([0, 1, 2], None, path)
+    while not source.ended and time.monotonic() < deadline:
+        seen += [record["seq"] for record in source.take(0.01)]
+    assert (seen, source.error, source.journal) == ([0, 1, 2], None, path)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def run_of_two_steps(path: Path) -> Path:
 
 
 def test_a_run_of_which_all_is_the_same_today_has_no_finding(tmp_path: Path) -> None:
-    check = Check(run_of_two_steps(tmp_path / "r.jsonl"))
+    check = ReplayCheck(run_of_two_steps(tmp_path / "r.jsonl"))
     assert check.wait(20)
     assert (check.finding, check.differs_at) == (None, None)
 
@@ -225,7 +225,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace('"step_id":"s1","status":"complete"', '"step_id":"s1","status":"failed"'))
     seq = next(json.loads(line)["seq"] for line in path.read_text().splitlines() if '"s1","status":"failed"' in line)
-    check = Check(path)
+    check = ReplayCheck(path)
     assert check.wait(20)
     assert check.differs_at == seq
     assert check.finding is not None
@@ -239,12 +239,12 @@ def test_what_cannot_be_checked_is_said(tmp_path: Path, monkeypatch: pytest.Monk
 
     path = run_of_two_steps(tmp_path / "r.jsonl")
     for check, said in [
-        (Check(path, unsound), "not checked: line 3 is broken"),
-        (Check(tmp_path / "none.jsonl"), "not checked: the journal cannot be read: No such file or directory"),
+        (ReplayCheck(path, unsound), "not checked: line 3 is broken"),
+        (ReplayCheck(tmp_path / "none.jsonl"), "not checked: the journal cannot be read: No such file or directory"),
     ]:
         assert check.wait(20)
         assert (check.finding, check.differs_at) == (said, None)
     monkeypatch.setattr(replay, "CHECKED_BYTES", 10)
-    check = Check(path, lambda _: Replay("r", 1, None, Difference(1, "", "", "")))
+    check = ReplayCheck(path, lambda _: Replay("r", 1, None, Difference(1, "", "", "")))
     assert check.wait(20)
     assert check.finding == "the journal is too large to be checked meanwhile; `aeon-tui replay RUN --check` does"

@@ -17,7 +17,7 @@ from aeon_core.journal.view.model import RunView, fold
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui.sources import snapshots as moments_module
-from aeon_tui.sources.snapshots import Moment, Moments
+from aeon_tui.sources.snapshots import Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from tests import recorded_runs
 from tests.aeon_core.journal.view.test_incremental import filled
@@ -49,7 +49,7 @@ def freshly(path: Path, seq: int) -> RunView:
     return fold(record for record in read_records(path, plans=False) if record["seq"] <= seq)
 
 
-def same(found: Moment | None, path: Path) -> bool:
+def same(found: Snapshot | None, path: Path) -> bool:
     """Return whether a moment, with what it left in the journal, is what a fold of it up to there gives."""
     assert found is not None
     shown, expected = filled(found.view, path), freshly(path, found.seq)
@@ -67,30 +67,30 @@ def test_every_moment_of_a_run_is_a_fold_of_its_journal_up_to_there(
     run: Callable[[], Recording], tmp_path: Path
 ) -> None:
     path = written(tmp_path / "r1.jsonl", run().records)
-    moments = Moments(path)
+    snapshots = SnapshotStore(path)
     seqs = [record["seq"] for record in run().records if record["type"] != "text"]
     for seq in [*seqs, *reversed(seqs)]:
-        assert same(moments.moment(None, [to_seq(seq)]), path), f"at seq {seq}"
-    moments.close()
+        assert same(snapshots.snapshot(None, [to_seq(seq)]), path), f"at seq {seq}"
+    snapshots.close()
 
 
-def walked(moments: Moments, base: int | None, *moves: Any) -> int | None:
-    found = moments.moment(base, list(moves))
+def walked(snapshots: SnapshotStore, base: int | None, *moves: Any) -> int | None:
+    found = snapshots.snapshot(base, list(moves))
     return found.seq if found is not None else None
 
 
 def test_passes_are_left_at_their_ends_and_now_lies_behind_the_last(tmp_path: Path) -> None:
     records = converged_run().records
-    moments = Moments(written(tmp_path / "r1.jsonl", records))
+    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
     first, second = (record["seq"] for record in records if record["type"] == "pass")
-    assert walked(moments, None, back_a_pass) == second
-    assert walked(moments, None, back_a_pass, back_a_pass) == first
-    assert walked(moments, first, back_a_pass) == 0
-    assert walked(moments, 0, back_a_pass) == 0
-    assert walked(moments, 0, on_a_pass) == first
-    assert walked(moments, first + 1, on_a_pass) == second
-    assert walked(moments, second, on_a_pass) is None
-    assert walked(moments, None, to_pass(1)) == first
+    assert walked(snapshots, None, back_a_pass) == second
+    assert walked(snapshots, None, back_a_pass, back_a_pass) == first
+    assert walked(snapshots, first, back_a_pass) == 0
+    assert walked(snapshots, 0, back_a_pass) == 0
+    assert walked(snapshots, 0, on_a_pass) == first
+    assert walked(snapshots, first + 1, on_a_pass) == second
+    assert walked(snapshots, second, on_a_pass) is None
+    assert walked(snapshots, None, to_pass(1)) == first
 
 
 def test_a_phase_is_left_at_its_end(tmp_path: Path) -> None:
@@ -100,60 +100,60 @@ def test_a_phase_is_left_at_its_end(tmp_path: Path) -> None:
         for each in records
         if each["type"] == "phase" and each["state"] == "finished"
     }
-    moments = Moments(written(tmp_path / "r1.jsonl", records))
+    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
     assert len(ends) >= 6
-    assert {place: walked(moments, None, to_phase(*place)) for place in ends} == ends
-    assert walked(moments, None, to_phase(9, "plan")) is None
+    assert {place: walked(snapshots, None, to_phase(*place)) for place in ends} == ends
+    assert walked(snapshots, None, to_phase(9, "plan")) is None
 
 
 def test_records_are_stepped_through_one_by_one_and_long_texts_are_no_step(tmp_path: Path) -> None:
     records = finished_run().records[:6]
     text = {**records[3], "type": "text", "sha256": "0" * 64, "text": "long"}
     records = [*records[:3], text, *({**each, "seq": each["seq"] + 1} for each in records[3:])]
-    moments = Moments(written(tmp_path / "r1.jsonl", records))
-    assert [walked(moments, seq, by_records(1)) for seq in (0, 1, 2, 4, 5)] == [1, 2, 4, 5, None]
-    assert [walked(moments, seq, by_records(-1)) for seq in (6, 5, 4, 2, 0)] == [5, 4, 2, 1, 0]
-    assert walked(moments, None, by_records(-1), by_records(-1)) == 4
-    assert [walked(moments, None, to_share(share)) for share in (0, 0.5, 1)] == [0, 2, None]
-    assert walked(moments, None, to_seq(6)) == 6, "one may stay at the last record"
+    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
+    assert [walked(snapshots, seq, by_records(1)) for seq in (0, 1, 2, 4, 5)] == [1, 2, 4, 5, None]
+    assert [walked(snapshots, seq, by_records(-1)) for seq in (6, 5, 4, 2, 0)] == [5, 4, 2, 1, 0]
+    assert walked(snapshots, None, by_records(-1), by_records(-1)) == 4
+    assert [walked(snapshots, None, to_share(share)) for share in (0, 0.5, 1)] == [0, 2, None]
+    assert walked(snapshots, None, to_seq(6)) == 6, "one may stay at the last record"
 
 
 def test_a_run_that_goes_on_has_more_moments(tmp_path: Path) -> None:
     records = converged_run().records
     path = written(tmp_path / "r1.jsonl", records[:20])
-    moments = Moments(path)
-    assert walked(moments, None, by_records(-1)) == 18
+    snapshots = SnapshotStore(path)
+    assert walked(snapshots, None, by_records(-1)) == 18
     with path.open("a") as file:
         file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records[20:])
         file.write('{"v":1,"seq":')
-    assert walked(moments, 18, by_records(2)) == 20
+    assert walked(snapshots, 18, by_records(2)) == 20
     for seq in range(len(records)):
-        assert same(moments.moment(None, [to_seq(seq)]), path)
+        assert same(snapshots.snapshot(None, [to_seq(seq)]), path)
 
 
 def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
-    moments = Moments(path)
+    snapshots = SnapshotStore(path)
     last = records[-1]["seq"]
-    assert walked(moments, None, to_seq(last)) == last
+    assert walked(snapshots, None, to_seq(last)) == last
     resumed = {**records[-1], "seq": last + 1, "type": "run_resumed", "continues_at": last - 1, "result": None}
     with path.open("a") as file:
         file.write(json.dumps(resumed, separators=(",", ":")) + "\n")
-    assert walked(moments, None, to_seq(last)) == last - 2
-    assert walked(moments, last + 1, by_records(-1)) == last - 2
+    assert walked(snapshots, None, to_seq(last)) == last - 2
+    assert walked(snapshots, last + 1, by_records(-1)) == last - 2
     for seq in (last - 2, last + 1):
-        assert same(moments.moment(None, [to_seq(seq)]), path)
+        assert same(snapshots.snapshot(None, [to_seq(seq)]), path)
 
 
 def test_another_file_in_the_place_of_the_journal_is_read_anew(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", converged_run().records)
-    moments = Moments(path)
-    assert walked(moments, None, by_records(-1)) == len(converged_run().records) - 2
+    snapshots = SnapshotStore(path)
+    assert walked(snapshots, None, by_records(-1)) == len(converged_run().records) - 2
     path.unlink()
     written(path, failed_run().records)
-    assert same(moments.moment(None, [to_seq(9)]), path)
-    assert walked(moments, None, by_records(-1)) == len(failed_run().records) - 2
+    assert same(snapshots.snapshot(None, [to_seq(9)]), path)
+    assert walked(snapshots, None, by_records(-1)) == len(failed_run().records) - 2
 
 
 @pytest.fixture(scope="module")
@@ -169,22 +169,22 @@ def test_whatever_way_one_comes_a_moment_is_the_same(
     """What is kept of one moment is not changed by the way to another."""
     for name, value in (("SPACING", 100), ("NEAR", 8), ("NEARBY", 24)):
         monkeypatch.setattr(moments_module, name, value)
-    moments = Moments(journal)
-    found = [moments.moment(None, [to_seq(seq)]) for seq in journey]
-    assert all(same(moment, journal) for moment in found)
-    moments.close()
+    snapshots = SnapshotStore(journal)
+    found = [snapshots.snapshot(None, [to_seq(seq)]) for seq in journey]
+    assert all(same(snapshot, journal) for snapshot in found)
+    snapshots.close()
 
 
 def test_states_are_given_up_before_they_take_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments_module, "SPACING", 50)
     monkeypatch.setattr(moments_module, "WEIGHT", 200_000)
     path = written(tmp_path / "r1.jsonl", long_run(2_000))
-    moments = Moments(path)
-    assert walked(moments, None, by_records(-1)) is not None
-    kept = [state.line for state in moments._states]
+    snapshots = SnapshotStore(path)
+    assert walked(snapshots, None, by_records(-1)) is not None
+    kept = [state.line for state in snapshots._states]
     assert 1 <= len(kept) < 20
     assert len({after - before for before, after in pairwise(kept)}) <= 1, "evenly spaced"
-    assert same(moments.moment(None, [to_seq(333)]), path)
+    assert same(snapshots.snapshot(None, [to_seq(333)]), path)
 
 
 def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", records)
     first, second = (record["seq"] for record in records if record["type"] == "pass")
     plan = next(record["seq"] for record in records if record["type"] == "plan")
-    assert [each.seq for each in Moments(path).at_pass_ends([0, 1, 2])] == [plan, first, second]
+    assert [each.seq for each in SnapshotStore(path).at_pass_ends([0, 1, 2])] == [plan, first, second]
 
 
 @pytest.mark.parametrize("name", ["one-pass", "passes", "gated", "chain"])
@@ -217,8 +217,8 @@ def test_every_moment_of_a_fork_and_of_a_resumed_run_is_a_fold_of_its_journal(tm
 
 def assert_every_moment_is_a_fold(path: Path) -> None:
     """Go through all records of a journal, forth and back."""
-    moments = Moments(path)
+    snapshots = SnapshotStore(path)
     seqs = [each["seq"] for each in read_records(path, plans=False) if each["type"] != "text"]
     assert len(seqs) > 10
-    assert all(same(moments.moment(None, [to_seq(seq)]), path) for seq in [*seqs, *reversed(seqs)])
-    moments.close()
+    assert all(same(snapshots.snapshot(None, [to_seq(seq)]), path) for seq in [*seqs, *reversed(seqs)])
+    snapshots.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aeon_tui.screens.workflow.questions import question_of
-from aeon_tui.sessions.workflow_broker import Answer, WorkflowDesk, read_artifact
-from aeon_tui.sources.run_index import Listed
-from aeon_tui.sources.workflow import OwnFeed, Taken, TranscriptFeed
+from aeon_tui.sessions.workflow_broker import QuestionAnswer, WorkflowBroker, read_artifact
+from aeon_tui.sources.run_index import RunIndex
+from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource
 from aeon_tui.sources.workflow_state import WorkflowState
 from system2.policies import GateDecision, GateDecisionType, Question
 from tests.aeon_tui.workflows import at_a_gate, completed
@@ -31,14 +31,14 @@ def waited(holds: Callable[[], Any]) -> Any:
     raise AssertionError("it does not come")
 
 
-def taken_from(feed: TranscriptFeed | OwnFeed, number: int) -> Taken:
+def taken_from(source: TranscriptSource | LiveWorkflowSource, number: int) -> Taken:
     """Take until so many records have come since the last beginning."""
     records: list[dict[str, Any]] = []
     anew = False
 
     def enough() -> bool:
         nonlocal records, anew
-        taken = feed.take(1.0)
+        taken = source.take(1.0)
         if taken.anew:
             records, anew = [], True
         records = [*records, *taken.records]
@@ -51,51 +51,51 @@ def taken_from(feed: TranscriptFeed | OwnFeed, number: int) -> Taken:
 def test_a_transcript_is_followed_as_it_grows(tmp_path: Path) -> None:
     path, all_lines = tmp_path / "w.jsonl", lines(completed().records)
     path.write_bytes(b"".join(all_lines[:3]))
-    feed = TranscriptFeed(path)
-    assert [record["seq"] for record in taken_from(feed, 3).records] == [0, 1, 2]
+    source = TranscriptSource(path)
+    assert [record["seq"] for record in taken_from(source, 3).records] == [0, 1, 2]
     with path.open("ab") as file:
         file.write(b"".join(all_lines[3:]))
-    assert taken_from(feed, len(all_lines) - 3).records[-1]["type"] == "workflow_end"
-    assert not feed.live
-    waited(lambda: not feed.reading)
-    feed.close()
+    assert taken_from(source, len(all_lines) - 3).records[-1]["type"] == "workflow_end"
+    assert not source.live
+    waited(lambda: not source.reading)
+    source.close()
 
 
 def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "w.jsonl"
     path.write_text("not a record\n" * 30)
-    feed = TranscriptFeed(path)
-    error = waited(lambda: feed.error)
+    source = TranscriptSource(path)
+    error = waited(lambda: source.error)
     assert "w.jsonl" in error.message
-    assert not feed.reading
+    assert not source.reading
 
 
 def test_own_lines_come_in_order_once_and_the_feed_ends_with_the_last(tmp_path: Path) -> None:
     records = completed().records
-    feed = OwnFeed()
+    source = LiveWorkflowSource()
     for record in records[:4]:
-        feed.put(record)
+        source.put(record)
     for line in lines(records[2:]):
-        feed.put(line)
-    feed.finish()
-    assert feed.live
-    assert [record["seq"] for record in feed.take(1.0).records] == list(range(len(records)))
-    assert not feed.live
+        source.put(line)
+    source.finish()
+    assert source.live
+    assert [record["seq"] for record in source.take(1.0).records] == list(range(len(records)))
+    assert not source.live
 
 
 def test_where_more_lines_wait_than_there_is_room_for_the_transcript_is_read(tmp_path: Path) -> None:
     records = completed().records
     path = tmp_path / "w.jsonl"
     path.write_bytes(b"".join(lines(records)))
-    feed = OwnFeed(capacity=3)
-    feed.path = path
+    source = LiveWorkflowSource(capacity=3)
+    source.path = path
     for line in lines(records):
-        feed.put(line)
-    feed.finish()
-    taken = taken_from(feed, len(records))
+        source.put(line)
+    source.finish()
+    taken = taken_from(source, len(records))
     assert taken.anew
     assert [record["seq"] for record in taken.records] == list(range(len(records)))
-    feed.close()
+    source.close()
 
 
 def asked_on_a_thread(ask: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -108,36 +108,36 @@ def asked_on_a_thread(ask: Callable[[], Any]) -> tuple[threading.Thread, list[An
 def test_a_gate_waits_with_its_artifact_and_takes_one_answer(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "scope.md").write_text("# The scope")
-    desk = WorkflowDesk(tmp_path)
-    thread, said = asked_on_a_thread(lambda: desk.decide(0, "spec/scope.md", "done"))
-    asked = waited(lambda: desk.waiting)
+    broker = WorkflowBroker(tmp_path)
+    thread, said = asked_on_a_thread(lambda: broker.decide(0, "spec/scope.md", "done"))
+    asked = waited(lambda: broker.waiting)
     assert (asked.kind, asked.content) == ("gate", "# The scope")
-    assert not desk.answer(asked.number + 1, Answer("approve"))
-    assert desk.answer(asked.number, Answer("reject", "name it"))
+    assert not broker.answer(asked.number + 1, QuestionAnswer("approve"))
+    assert broker.answer(asked.number, QuestionAnswer("reject", "name it"))
     thread.join(10)
     assert said == [GateDecision(0, GateDecisionType.REJECT, "name it")]
-    assert not desk.answer(asked.number, Answer("approve"))
+    assert not broker.answer(asked.number, QuestionAnswer("approve"))
 
 
 def test_a_closed_desk_says_what_is_safe(tmp_path: Path) -> None:
-    desk = WorkflowDesk(tmp_path)
-    thread, said = asked_on_a_thread(lambda: desk.confirm("rm -rf x", True))
-    waited(lambda: desk.waiting)
-    desk.close()
+    broker = WorkflowBroker(tmp_path)
+    thread, said = asked_on_a_thread(lambda: broker.confirm("rm -rf x", True))
+    waited(lambda: broker.waiting)
+    broker.close()
     thread.join(10)
     assert said == [False]
-    assert desk.decide(0, "spec/scope.md", "").decision is GateDecisionType.ABORT
-    assert desk.choose(Question("api_error", "a", "t", ("abort", "retry"), "abort")) == "abort"
+    assert broker.decide(0, "spec/scope.md", "").decision is GateDecisionType.ABORT
+    assert broker.choose(Question("api_error", "a", "t", ("abort", "retry"), "abort")) == "abort"
 
 
 def test_a_question_is_never_mistaken_for_the_next_of_the_same_words(tmp_path: Path) -> None:
-    desk = WorkflowDesk(tmp_path)
-    thread, said = asked_on_a_thread(lambda: [desk.confirm("ls", False), desk.confirm("ls", False)])
-    first = waited(lambda: desk.waiting)
-    desk.answer(first.number, Answer("run"))
-    second = waited(lambda: desk.waiting if desk.waiting is not None and desk.waiting is not first else None)
-    assert not desk.answer(first.number, Answer("run"))
-    desk.answer(second.number, Answer("refuse"))
+    broker = WorkflowBroker(tmp_path)
+    thread, said = asked_on_a_thread(lambda: [broker.confirm("ls", False), broker.confirm("ls", False)])
+    first = waited(lambda: broker.waiting)
+    broker.answer(first.number, QuestionAnswer("run"))
+    second = waited(lambda: broker.waiting if broker.waiting is not None and broker.waiting is not first else None)
+    assert not broker.answer(first.number, QuestionAnswer("run"))
+    broker.answer(second.number, QuestionAnswer("refuse"))
     thread.join(10)
     assert said == [[True, False]]
 
@@ -148,13 +148,13 @@ def test_an_artifact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 
 def test_a_blocklisted_command_is_shown_whole_and_marked(tmp_path: Path) -> None:
-    desk = WorkflowDesk(tmp_path)
+    broker = WorkflowBroker(tmp_path)
     command = "cd src && \\\nrm -rf build" + " x" * 3_000
-    thread, _ = asked_on_a_thread(lambda: desk.confirm(command, True))
-    question = question_of(waited(lambda: desk.waiting), "executor")
+    thread, _ = asked_on_a_thread(lambda: broker.confirm(command, True))
+    question = question_of(waited(lambda: broker.waiting), "executor")
     assert (question.form, question.blocks[-1][1]) == ("blocklisted", command)
     assert "destructive" in question.blocks[0][1]
-    desk.close()
+    broker.close()
     thread.join(10)
 
 
@@ -178,6 +178,6 @@ def test_runs_and_workflows_are_one_list(tmp_path: Path, monkeypatch: Any) -> No
     folder.mkdir(parents=True)
     (folder / "20260102-030405.jsonl").write_bytes(b"".join(lines(completed().records)))
     monkeypatch.chdir(tmp_path)
-    (run,) = Listed(tmp_path / "kept").runs()
+    (run,) = RunIndex(tmp_path / "kept").runs()
     assert (run.kind, run.run_id, run.status) == ("workflow", "20260102-030405", "completed")
-    assert [each.path for each in Listed(folder).runs()] == [run.path]
+    assert [each.path for each in RunIndex(folder).runs()] == [run.path]

@@ -19,7 +19,7 @@ from aeon_core.journal.summary import RunSummary
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.browser.widgets import ListRuns, RunsText
-from aeon_tui.screens.onboarding import FirstStart
+from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.plan_tree import PlanTree
@@ -94,18 +94,18 @@ async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> Non
 async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> None:
     runs: list[RunSummary] = []
     async with browsing(lambda directory: list(runs)) as (pilot, screen):
-        assert isinstance(screen.focused, FirstStart)
+        assert isinstance(screen.focused, Onboarding)
         assert "No runs yet." in str(screen.query_one("#welcome", Static).render())
         assert not screen.query_one(RunList).region
         runs.append(summary(1))
         await pilot.press("r")
         await settle(pilot)
-        assert not screen.query(FirstStart)
+        assert not screen.query(Onboarding)
         assert screen.focused is screen.query_one(RunList)
         runs.clear()
         await pilot.press("r")
         await settle(pilot)
-        assert isinstance(screen.focused, FirstStart)
+        assert isinstance(screen.focused, Onboarding)
 
 
 async def test_a_directory_that_cannot_be_read_is_one_clear_line() -> None:

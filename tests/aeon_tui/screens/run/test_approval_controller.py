@@ -14,8 +14,8 @@ from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig
 from aeon_core.approvals.request import Approver
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.approval_broker import Desk
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Started, StartRun, Work
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import approval_blocks
@@ -44,17 +44,17 @@ class Erasing:
             self.erased.append(path)
             return "gone"
 
-        def build(work: Work, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+        def build(job: RunJob, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
             registry = ToolRegistry()
             registry.register(erase)
             model = ScriptedModel(plan=plan, answer="done")
             orchestrator = Orchestrator(
-                model, tools=registry, config=work.config, approver=approver, journal=journal, on_line=line
+                model, tools=registry, config=job.config, approver=approver, journal=journal, on_line=line
             )
-            return Started(orchestrator, work.task)
+            return StartedRun(orchestrator, job.task)
 
         config = RunConfig(durability="off", single_pass=True)
-        self.runner = Runner(StartRun("clean up", config), folder / "r.jsonl", build)
+        self.runner = Runner(NewRunJob("clean up", config), folder / "r.jsonl", build)
         self.app = AeonApp(folder, self.runner)
 
 
@@ -120,9 +120,9 @@ async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
         await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
         await pilot.press("a", "d", "ctrl+x", "q", "1", "question_mark")
         await pilot.pause()
-        assert erasing.runner.desk.waiting is not None
+        assert erasing.runner.broker.waiting is not None
         await pilot.press("w", "n", "w", "q", "enter")
-        assert erasing.runner.desk.waiting is not None
+        assert erasing.runner.broker.waiting is not None
         assert isinstance(pilot.app.screen, RunScreen)
         assert pilot.app.screen.query_one(Input).value == "nwq"
         erasing.runner.abort()
@@ -137,7 +137,7 @@ async def test_words_that_are_typed_faster_than_the_screen_follows_are_no_answer
         for letter in "wadq":
             erasing.app.post_message(Key(letter, letter))
         await until(pilot, lambda: screen.query_one(Input).value == "adq")
-        assert erasing.runner.desk.waiting is not None
+        assert erasing.runner.broker.waiting is not None
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
 
@@ -163,7 +163,7 @@ async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_ste
         first.action_answer("approve")
         monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
         first.action_answer("approve")
-        await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.desk.waiting is not None)
+        await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.broker.waiting is not None)
         await until(pilot, lambda: screen.query_one(ApprovalPanel) is not first)
         assert screen.query_one(ApprovalPanel).digest == first.digest
         await pilot.press("a", "a")
@@ -222,7 +222,7 @@ async def test_in_another_pane_the_keys_decide_nothing_and_6_leads_back(tmp_path
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         await pilot.press("1", "a", "d", "w", "ctrl+x")
-        assert erasing.runner.desk.waiting is not None
+        assert erasing.runner.broker.waiting is not None
         assert not screen.query_one("ApprovalPanel .keys").display
         assert screen.query_one("ApprovalPanel .away").display
         await pilot.press("6")
@@ -271,11 +271,11 @@ async def test_the_terminal_is_told_that_the_run_waits(tmp_path: Path, monkeypat
 
 
 def test_an_answer_to_another_question_is_none() -> None:
-    desk = Desk()
-    assert not desk.decide("digest", ApprovalDecision(decision="approve"))
-    desk.close()
+    broker = ApprovalBroker()
+    assert not broker.decide("digest", ApprovalDecision(decision="approve"))
+    broker.close()
     request = ApprovalRequest(point="tool", pass_number=1, subject={}, digest="digest")
-    assert desk(request).decision == "abort"
+    assert broker(request).decision == "abort"
 
 
 def test_an_edit_is_shown_as_a_difference() -> None:

@@ -18,8 +18,8 @@ from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.journal import PastFeed
-from aeon_tui.sources.live import Feed, LiveFeed
+from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.live import LiveSource, RecordSource
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
@@ -245,9 +245,9 @@ def readable(output: dict[str, Any]) -> str:
     return json.dumps(output, ensure_ascii=False)
 
 
-async def on_screen(feed: Feed, act: Callable[[Panes], Any], *, live: bool) -> None:
+async def on_screen(source: RecordSource, act: Callable[[Panes], Any], *, live: bool) -> None:
     app = AeonApp(Path("unused"))
-    app.first_screen = RunScreen(feed, clock=lambda: datetime(2026, 11, 21, tzinfo=UTC))
+    app.first_screen = RunScreen(source, clock=lambda: datetime(2026, 11, 21, tzinfo=UTC))
     async with app.run_test(size=SIZE) as pilot:
         await act(Panes(app, pilot, live))
 
@@ -255,19 +255,19 @@ async def on_screen(feed: Feed, act: Callable[[Panes], Any], *, live: bool) -> N
 async def show_past(path: Path) -> None:
     """Compare the screen of a run that is over, or was left, with its journal."""
     run = OwnFold(records_of(path))
-    feed = PastFeed(path)
-    feed.wait(20)
+    source = JournalSource(path)
+    source.wait(20)
 
     async def act(panes: Panes) -> None:
         for _ in range(500):
             panes.screen.tick()
-            if feed.ended:
+            if source.ended:
                 break
             await panes.pilot.pause(0.01)
         await panes.pilot.pause()
         await compare(panes, run)
 
-    await on_screen(feed, act, live=False)
+    await on_screen(source, act, live=False)
 
 
 @pytest.mark.parametrize("name", sample(RUNS, 4))
@@ -285,22 +285,22 @@ async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_writ
     RUNS[name](path)
     records = records_of(path)
     cuts = sorted({*range(7, len(records), max(1, len(records) // 5)), len(records)})
-    run, feed = OwnFold(), LiveFeed(path)
+    run, source = OwnFold(), LiveSource(path)
 
     async def act(panes: Panes) -> None:
         begun = 0
         for cut in cuts:
             for record in records[begun:cut]:
                 run.apply(record)
-                feed.put(json.dumps(record).encode())
+                source.put(json.dumps(record).encode())
             begun = cut
-            while feed._lines:
+            while source._lines:
                 panes.screen.tick()
             panes.screen.tick()
             await panes.pilot.pause()
             await compare(panes, run, opened=cut in (cuts[len(cuts) // 2], cuts[-1]))
 
-    await on_screen(feed, act, live=True)
+    await on_screen(source, act, live=True)
 
 
 @pytest.mark.parametrize("name", sample(["one-pass", "passes", "open-task"], 1))

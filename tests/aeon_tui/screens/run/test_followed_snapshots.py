@@ -11,35 +11,35 @@ import pytest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.followed import said_of
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import RUN_ID, START, live_run
 from tests.aeon_tui.screens.run.test_run_snapshots import SIZES, Compare, then
 from tests.aeon_tui.sources.test_followed import approval
 from tests.sampling import sample
 
 
-def waiting() -> ListFeed:
-    feed = ListFeed([])
-    feed.ended = False
-    feed.waiting = True  # type: ignore[misc]
-    feed.reading = "waiting for the run 'nightly' in '/home/ann/runs' …"
-    return feed
+def waiting() -> ListSource:
+    source = ListSource([])
+    source.ended = False
+    source.waiting = True  # type: ignore[misc]
+    source.reading = "waiting for the run 'nightly' in '/home/ann/runs' …"
+    return source
 
 
-def asking() -> ListFeed:
+def asking() -> ListSource:
     records = live_run().records
-    return ListFeed([*records, approval(records[-1], state="asked")], live=True)
+    return ListSource([*records, approval(records[-1], state="asked")], live=True)
 
 
-def died() -> ListFeed:
-    feed = ListFeed(live_run().records)
-    feed.notice = said_of("interrupted", RUN_ID)
-    return feed
+def died() -> ListSource:
+    source = ListSource(live_run().records)
+    source.notice = said_of("interrupted", RUN_ID)
+    return source
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
-@pytest.mark.parametrize("feed", [waiting, asking, died])
-def test_watching(snap_compare: Compare, feed: Callable[[], ListFeed], size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("source", [waiting, asking, died])
+def test_watching(snap_compare: Compare, source: Callable[[], ListSource], size: tuple[int, int]) -> None:
     app = AeonApp(Path("runs"))
-    app.first_screen = RunScreen(feed(), clock=lambda: START + timedelta(seconds=41))
+    app.first_screen = RunScreen(source(), clock=lambda: START + timedelta(seconds=41))
     assert snap_compare(app, terminal_size=size, run_before=then())

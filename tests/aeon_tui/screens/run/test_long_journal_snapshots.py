@@ -15,7 +15,7 @@ from aeon_core.journal.view.model import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources.live import JournalFeed
+from aeon_tui.sources.live import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText
 from tests.aeon_tui.recordings import START
@@ -31,10 +31,10 @@ def test_the_end_of_a_long_journal(snap_compare: Compare, tmp_path: Path, size: 
     end = tail_state(journal(tmp_path, LONG))
     view = fold(end.records)
     view.whole_from = end.whole_from
-    feed = TwoViews([view], LONG)
-    feed.views, feed.reading = [view], "reading 37 %"
+    source = TwoViews([view], LONG)
+    source.views, source.reading = [view], "reading 37 %"
     app = AeonApp(tmp_path)
-    app.first_screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    app.first_screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
 
     async def read(pilot: Pilot[None]) -> None:
         await pilot.press("3", "home")
@@ -50,7 +50,7 @@ def test_found_in_a_run(snap_compare: Compare, tmp_path: Path, opened: bool, siz
     with path.open("a") as file:
         file.write(json.dumps({"v": 1, "seq": len(LONG), "type": "[b]\x1b[31m", "x": "reply 12 [/]\x1b[0m"}) + "\n")
     app = AeonApp(tmp_path)
-    app.first_screen = RunScreen(JournalFeed(path))
+    app.first_screen = RunScreen(ReadAheadSource(path))
 
     async def search(pilot: Pilot[None]) -> None:
         await pilot.press("slash")

@@ -10,7 +10,7 @@ from textual.geometry import Region
 from aeon_core.config.schema import RunConfig
 from aeon_tui.screens.run.layout import PANES, Body
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
@@ -21,7 +21,7 @@ from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.ttl_gauge import TTLGauge
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
 from tests.aeon_tui.recordings import finished_run
 from tests.aeon_tui.screens.run.test_approval_controller import until
@@ -144,9 +144,9 @@ async def test_what_is_simulated_says_so_on_the_narrowest_screen(width: int) -> 
 
 
 async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
-    runner = Runner(StartRun("design it", RunConfig(), guide="Simulated model. " * 9), Path("runs/r.jsonl"))
+    runner = Runner(NewRunJob("design it", RunConfig(), guide="Simulated model. " * 9), Path("runs/r.jsonl"))
     async with shown(Passes(), size=(60, 20), live=True) as run:
-        screen = RunScreen(ListFeed(first_pass().records, live=True), runner)
+        screen = RunScreen(ListSource(first_pass().records, live=True), runner)
         await run.app.push_screen(screen)
         screen.tick()
         await run.pilot.pause()
@@ -180,9 +180,9 @@ async def test_a_very_low_screen_shows_every_pane_without_scrolling_as_a_whole()
 
 async def test_a_run_that_starts_here_has_its_task_and_the_panes_of_passes_at_once() -> None:
     for single_pass in (False, True):
-        runner = Runner(StartRun("design it", RunConfig(single_pass=single_pass)), Path("runs/r.jsonl"))
+        runner = Runner(NewRunJob("design it", RunConfig(single_pass=single_pass)), Path("runs/r.jsonl"))
         async with shown(Passes(), live=True) as run:
-            screen = RunScreen(ListFeed([], live=True), runner)
+            screen = RunScreen(ListSource([], live=True), runner)
             await run.app.push_screen(screen)
             await run.pilot.pause()
             assert screen.query_one(PassLine).display is not single_pass
@@ -262,7 +262,7 @@ async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run
     sizes = [(60, 20), (300, 10), (40, 12), (120, 36), (20, 6)]
     async with shown(first_pass(), size=(120, 40), live=True) as run:
         for record, size in zip(later, sizes, strict=False):
-            run.feed.waiting.append(record)
+            run.source.waiting.append(record)
             await run.pilot.resize_terminal(*size)
             run.screen.tick()
             await run.press("8", "z", "5", "z")

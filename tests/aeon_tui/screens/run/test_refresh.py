@@ -1,4 +1,4 @@
-"""When a run's screen looks for something new: as soon as its feed says so, and else hardly ever."""
+"""When a run's screen looks for something new: as soon as its source says so, and else hardly ever."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import refresh
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.live import Listener
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import finished_run
 
 RECORDS = finished_run().records
 
 
-class TellingFeed(ListFeed):
+class TellingFeed(ListSource):
     """Says when there is something to take, and counts how often it is asked."""
 
     def __init__(self, records: list[dict[str, Any]], live: bool, tells: bool = True) -> None:
@@ -37,7 +37,7 @@ class TellingFeed(ListFeed):
         return super().take(seconds)
 
     def bring(self, records: list[dict[str, Any]]) -> None:
-        """Have something new, on a thread as feeds do."""
+        """Have something new, on a thread as sources do."""
         self.waiting = records
         if self.listener is not None:
             thread = threading.Thread(target=self.listener)
@@ -65,7 +65,7 @@ async def _until(pilot: Any, reached: Callable[[], bool]) -> None:
         (RECORDS[:30], True, True, refresh.CLOCK_RATE),
         (RECORDS[:30], True, False, refresh.ASKING_RATE),
     ],
-    ids=["past", "live", "a feed that has to be asked"],
+    ids=["past", "live", "a source that has to be asked"],
 )
 async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_be(
     tmp_path: Path, records: list[dict[str, Any]], live: bool, tells: bool, rate: int
@@ -77,26 +77,26 @@ async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_b
 
 
 async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_all_the_same(tmp_path: Path) -> None:
-    app, feed = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=False)
-    feed.ended = True
-    app.first_screen = screen = RunScreen(feed)
+    app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=False)
+    source.ended = True
+    app.first_screen = screen = RunScreen(source)
     async with app.run_test() as pilot:
         await _until(pilot, lambda: screen._frames.rate == refresh.NONE)
-        asked = feed.asked
+        asked = source.asked
         await pilot.pause(0.3)
-        assert feed.asked == asked
-        feed.bring(RECORDS[30:])
+        assert source.asked == asked
+        source.bring(RECORDS[30:])
         await _until(pilot, lambda: screen.view.last_seq == RECORDS[-1]["seq"])
         assert screen.view.result is not None
 
 
 async def test_however_often_a_feed_says_so_the_screen_is_woken_once_a_frame(tmp_path: Path) -> None:
-    app, feed = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=True)
-    app.first_screen = screen = RunScreen(feed)
+    app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=True)
+    app.first_screen = screen = RunScreen(source)
     async with app.run_test() as pilot:
         await _until(pilot, lambda: screen._frames.rate == refresh.CLOCK_RATE)
         for _ in range(1_000):
-            assert feed.listener is not None
-            feed.listener()
+            assert source.listener is not None
+            source.listener()
         await pilot.pause()
         assert screen._frames.wakes == 1

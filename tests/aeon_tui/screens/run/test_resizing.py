@@ -113,7 +113,7 @@ async def test_a_question_keeps_the_focus_and_can_be_answered_after_it(state: st
         await resize(pilot, check)
         await pilot.press("a")
         await pilot.pause()
-        assert [each.decision for each in screen._runner.desk.decisions] == ["approve"]  # type: ignore[union-attr]
+        assert [each.decision for each in screen._runner.broker.decisions] == ["approve"]  # type: ignore[union-attr]
 
     await opened(screen, act)
 
@@ -134,7 +134,7 @@ async def test_words_that_are_being_typed_stay() -> None:
         await resize(pilot, check)
         await pilot.press(*"elds", "enter")
         await pilot.pause()
-        decisions = screen._runner.desk.decisions  # type: ignore[union-attr]
+        decisions = screen._runner.broker.decisions  # type: ignore[union-attr]
         assert [(each.decision, each.feedback) for each in decisions] == [("reject", "name the fields")]
 
     await opened(screen, act)

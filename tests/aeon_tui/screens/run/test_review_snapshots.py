@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_tui.passes import (
     FIRST,
@@ -120,6 +120,6 @@ def test_review(
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     recorded = run()
     recorded.add("approval", **{"pass": recorded.number}, point=point, state="asked", subject=subject, digest="d")
-    runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
+    runner = Runner(NewRunJob("task", RunConfig()), Path("runs/r.jsonl"))
     request = ApprovalRequest(point=point, pass_number=recorded.number, subject=subject, digest="d")
     assert looks_so_when_asked(snap_compare, recorded.records, runner, request, keys, size)

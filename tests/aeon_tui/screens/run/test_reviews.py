@@ -15,10 +15,10 @@ from aeon_core.approvals.request import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.run.approval_controller import NO_EDITOR, Asking
+from aeon_tui.screens.run.approval_controller import NO_EDITOR, ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.approval_broker import Desk
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, Started, StartRun, Work
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.decision_panel import ApprovalText
@@ -50,14 +50,14 @@ class Reviewed:
     def __init__(self, folder: Path, *approve: Any, scripted: ScriptedModel | None = None) -> None:
         self.model = scripted or model(plan=plan(by=0), refine=MENDED)
 
-        def build(work: Work, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+        def build(job: RunJob, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
             orchestrator = Orchestrator(
-                self.model, config=work.config, approver=approver, journal=journal, on_line=line, on_delta=delta
+                self.model, config=job.config, approver=approver, journal=journal, on_line=line, on_delta=delta
             )
-            return Started(orchestrator, work.task)
+            return StartedRun(orchestrator, job.task)
 
         config = RunConfig(durability="off", approve=list(approve))
-        self.runner = Runner(StartRun(TASK, config), folder / "r.jsonl", build)
+        self.runner = Runner(NewRunJob(TASK, config), folder / "r.jsonl", build)
         self.app = AeonApp(folder, self.runner)
 
     @property
@@ -68,17 +68,17 @@ class Reviewed:
 
     async def question(self, pilot: Any, after: ApprovalRequest | None = None) -> ApprovalRequest:
         """Wait for the next question to be on screen and in focus; return it."""
-        desk = self.runner.desk
+        broker = self.runner.broker
 
         def asked() -> bool:
             screen = pilot.app.screen
             there = isinstance(screen, RunScreen) and isinstance(screen.focused, ApprovalText)
-            return there and desk.waiting not in (None, after) and screen._asking._asked is desk.waiting
+            return there and broker.waiting not in (None, after) and screen._asking._asked is broker.waiting
 
         await until(pilot, asked)
         await until(pilot, lambda: bool(pilot.app.screen.query_one(ApprovalText).text))
-        assert desk.waiting is not None
-        return desk.waiting
+        assert broker.waiting is not None
+        return broker.waiting
 
     async def end(self, pilot: Any) -> None:
         self.runner.abort()
@@ -147,7 +147,7 @@ async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) ->
         panel = pilot.app.screen.query_one(ApprovalPanel)
         assert str(panel.border_title) == "6 May this plan run?"
         await pilot.press("r", "6", "c", "6")
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         await pilot.press("a")
         await until(pilot, lambda: reviewed.told[:1] == [("plan", 1, "approve", None)])
         await reviewed.end(pilot)
@@ -160,7 +160,7 @@ async def test_keys_in_the_first_half_second_decide_nothing(tmp_path: Path, monk
         first = await reviewed.question(pilot)
         await pilot.press("r", "c", "e", "a", "d", "w", "ctrl+x")
         await pilot.pause()
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         await reviewed.end(pilot)
 
 
@@ -213,7 +213,7 @@ async def test_a_plan_with_a_mistake_is_opened_again_as_it_was_typed(
         first = await reviewed.question(pilot)
         await pilot.press("e")
         await until(pilot, lambda: 'unknown key "step_idd"' in pilot.app.screen.query_one(ApprovalText).text)
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         assert len(list(tmp_path.glob("aeon-plan-*"))) == 1
         editor(tmp_path, monkeypatch, "sed -i 's/step_idd: s2/step_id: s2/' \"$1\"")
         await pilot.press("e")
@@ -232,9 +232,9 @@ async def test_a_plan_that_was_left_as_it_is_decides_nothing(
         await pilot.press("e")
         text = pilot.app.screen.query_one(ApprovalText)
         await until(pilot, lambda: text.text.startswith("✖ nothing was changed, so nothing is decided\n"))
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         await pilot.press("a")
-        await until(pilot, lambda: reviewed.runner.desk.waiting is not first)
+        await until(pilot, lambda: reviewed.runner.broker.waiting is not first)
         await reviewed.end(pilot)
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
@@ -245,7 +245,7 @@ async def test_where_no_editor_can_be_opened_the_panel_says_so(tmp_path: Path) -
         first = await reviewed.question(pilot)
         await pilot.press("e")
         await until(pilot, lambda: NO_EDITOR in pilot.app.screen.query_one(ApprovalText).text)
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         await reviewed.end(pilot)
 
 
@@ -261,17 +261,17 @@ async def test_a_key_behind_the_edit_decides_nothing(
         panel.action_answer("abort")
         await until(pilot, lambda: pilot.app.screen.query_one(ApprovalText).text.startswith("✖ nothing was changed"))
         await pilot.pause()
-        assert reviewed.runner.desk.waiting is first
+        assert reviewed.runner.broker.waiting is first
         assert reviewed.told == []
         await reviewed.end(pilot)
 
 
 async def test_a_pass_is_shown_when_the_screen_has_read_what_it_is_about(tmp_path: Path) -> None:
-    desk = Desk()
-    desk._waiting = ApprovalRequest(point="pass", pass_number=1, subject={}, digest="d")
+    broker = ApprovalBroker()
+    broker._waiting = ApprovalRequest(point="pass", pass_number=1, subject={}, digest="d")
     app = AeonApp(tmp_path)
     async with app.run_test():
-        asking, home = Asking(app.screen, desk), app.screen.children[0]
+        asking, home = ApprovalController(app.screen, broker), app.screen.children[0]
         show: Callable[[RunView], None] = lambda view: asking.show(view, before=home, home=home)  # noqa: E731
         show(RunView())
         assert not asking.waits

@@ -15,10 +15,10 @@ from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.run_jobs import StartRun
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 from tests.sampling import sample
@@ -31,7 +31,7 @@ def run_app(run: Recording, live: bool = False, theme: str | None = None) -> Aeo
     app = AeonApp(Path("runs"))
     if theme is not None:
         app.theme = theme
-    screen = RunScreen(ListFeed(run.records, live), clock=lambda: START + timedelta(seconds=41))
+    screen = RunScreen(ListSource(run.records, live), clock=lambda: START + timedelta(seconds=41))
     app.first_screen = screen
     return app
 
@@ -59,9 +59,9 @@ def looks_so_when_asked(
     size: tuple[int, int],
 ) -> bool:
     """Return whether the run screen looks as recorded while a person is asked, once they have typed some keys."""
-    waiting = threading.Thread(target=runner.desk, args=(request,), daemon=True)
+    waiting = threading.Thread(target=runner.broker, args=(request,), daemon=True)
     app = AeonApp(Path("runs"))
-    app.first_screen = RunScreen(ListFeed(records, live=True), runner, clock=lambda: START + timedelta(seconds=41))
+    app.first_screen = RunScreen(ListSource(records, live=True), runner, clock=lambda: START + timedelta(seconds=41))
 
     async def decide(pilot: Pilot[None]) -> None:
         waiting.start()
@@ -72,7 +72,7 @@ def looks_so_when_asked(
     try:
         return bool(snap_compare(app, terminal_size=size, run_before=decide))
     finally:
-        runner.desk.close()
+        runner.broker.close()
         waiting.join(5)
 
 
@@ -188,6 +188,6 @@ def test_decision(
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     run = live_run()
     run.records[0]["config"]["budget"] = 1.2
-    runner = Runner(StartRun("task", RunConfig()), Path("runs/r.jsonl"))
+    runner = Runner(NewRunJob("task", RunConfig()), Path("runs/r.jsonl"))
     request = ApprovalRequest(point=point, pass_number=1, subject=subject, digest="d")
     assert looks_so_when_asked(snap_compare, run.records, runner, request, keys, size)

@@ -17,7 +17,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.run_jobs import GUIDE, StartRun
+from aeon_tui.sessions.run_jobs import GUIDE, NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.log_pane import LogPane
@@ -27,20 +27,20 @@ from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.ttl_gauge import TTLGauge
-from tests.aeon_tui.fakes import ListFeed, build_scripted
+from tests.aeon_tui.fakes import ListSource, build_scripted
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 
 
 class Shown:
     """A run screen under test."""
 
-    def __init__(self, app: AeonApp, screen: RunScreen, feed: ListFeed, pilot: Pilot[None]) -> None:
-        self.app, self.screen, self.feed, self.pilot = app, screen, feed, pilot
+    def __init__(self, app: AeonApp, screen: RunScreen, source: ListSource, pilot: Pilot[None]) -> None:
+        self.app, self.screen, self.source, self.pilot = app, screen, source, pilot
         self.tree, self.log = screen.query_one(PlanTree), screen.query_one(LogPane)
         self.step, self.text = screen.query_one(StepPane), screen.query_one(StepText)
 
     async def go_on(self, records: list[dict[str, Any]]) -> None:
-        self.feed.waiting += records
+        self.source.waiting += records
         self.screen.tick()
         await self.pilot.pause()
 
@@ -56,13 +56,13 @@ class Shown:
 @asynccontextmanager
 async def shown(run: Recording, size: tuple[int, int] = (120, 40), live: bool = False) -> AsyncIterator[Shown]:
     app = AeonApp(Path("unused"))
-    feed = ListFeed(run.records, live)
-    screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    source = ListSource(run.records, live)
+    screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
     app.first_screen = screen
     async with app.run_test(size=size) as pilot:
         screen.tick()
         await pilot.pause()
-        yield Shown(app, screen, feed, pilot)
+        yield Shown(app, screen, source, pilot)
 
 
 def row(tree: PlanTree, index: int, width: int = 60) -> str:
@@ -117,12 +117,12 @@ async def test_a_run_without_an_end_that_nobody_writes_is_interrupted() -> None:
 async def test_a_past_run_is_being_read_until_its_feed_has_ended() -> None:
     records = finished_run().records
     async with shown(Recording()) as run:
-        run.feed.ended = False
+        run.source.ended = False
         await run.go_on(records[:20])
         assert run.header[0].endswith("reading …")
         assert "20 records read" in run.header[1]
         assert not any("ended before this was done" in line for line in run.text.text.splitlines())
-        run.feed.ended = True
+        run.source.ended = True
         await run.go_on([])
         assert run.header[0].endswith("… interrupted")
         assert "records read" not in run.header[1]
@@ -132,7 +132,7 @@ async def test_a_file_without_a_readable_record_is_not_called_running() -> None:
     nothing = Recording()
     nothing.records.clear()
     async with shown(nothing) as run:
-        run.feed.error = UsageError("no journal")
+        run.source.error = UsageError("no journal")
         run.screen.tick()
         assert run.screen.status == "unreadable"
 
@@ -167,7 +167,7 @@ class Journalless:
     [("unstarted", "✖ the runs directory is full"), ("unjournaled", "✖ no space left on device")],
 )
 async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, message: str) -> None:
-    start = StartRun("add", RunConfig(model="simulated:default"))
+    start = NewRunJob("add", RunConfig(model="simulated:default"))
     runner = Runner(start, Path("r1.jsonl"), lambda *_: Journalless(status))
     app = AeonApp(Path("unused"), runner)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -184,7 +184,7 @@ async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, 
 @pytest.mark.parametrize("key", ["x", "escape"])
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_the_demo_says_what_to_watch_until_it_is_hidden(key: str, size: tuple[int, int]) -> None:
-    runner = Runner(StartRun("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
+    runner = Runner(NewRunJob("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
     app = AeonApp(Path("unused"), runner)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -546,7 +546,7 @@ async def test_a_refused_repair_does_not_read_as_if_the_plan_had_failed() -> Non
 
 async def test_a_live_run_turns_interrupted_when_its_writer_dies() -> None:
     async with shown(live_run(), live=True) as run:
-        run.feed.live = False
+        run.source.live = False
         run.screen.tick()
         await run.pilot.pause()
         assert run.header[0].endswith("… interrupted")
@@ -561,7 +561,7 @@ async def test_a_key_typed_right_after_a_pane_number_reaches_that_pane() -> None
 
 async def test_damage_is_told_in_header_and_log() -> None:
     async with shown(live_run()) as run:
-        run.feed.damage.append("line 7: not JSON")
+        run.source.damage.append("line 7: not JSON")
         run.screen.tick()
         assert "⚠ 1 problem in the journal" in run.header[1]
         assert run.screen.view.log[-1].text == "line 7: not JSON"
@@ -571,7 +571,7 @@ async def test_damage_is_told_in_header_and_log() -> None:
 
 async def test_a_file_that_is_no_journal_is_said_once_without_markup() -> None:
     async with shown(Recording()) as run:
-        run.feed.error = UsageError("'[bold]x' is no journal")
+        run.source.error = UsageError("'[bold]x' is no journal")
         run.screen.tick()
         run.screen.tick()
         await run.pilot.pause()
@@ -611,11 +611,11 @@ async def test_the_key_help_has_one_line_an_action_in_our_words() -> None:
 
 async def test_leaving_the_screen_closes_its_feed() -> None:
     async with shown(finished_run()) as run:
-        feed = ListFeed(live_run().records)
-        await run.app.push_screen(RunScreen(feed))
+        source = ListSource(live_run().records)
+        await run.app.push_screen(RunScreen(source))
         await run.press("3", "escape")
         assert isinstance(run.app.screen, BrowserScreen)
-        assert feed.closed
+        assert source.closed
 
 
 @pytest.mark.parametrize("theme", ["aeon-light", "textual-dark", "textual-light", "nord", "ansi-dark"])

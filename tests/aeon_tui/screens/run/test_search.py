@@ -16,7 +16,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources import record_search
-from aeon_tui.sources.live import JournalFeed
+from aeon_tui.sources.live import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from tests.aeon_tui.recordings import Recording, finished_run
@@ -56,7 +56,7 @@ async def searching(folder: Path, run: Recording, extra: bytes = b"") -> AsyncIt
     path = folder / "r1.jsonl"
     path.write_bytes("".join(f"{json.dumps(record)}\n" for record in run.records).encode() + extra)
     app = AeonApp(folder)
-    app.first_screen = RunScreen(JournalFeed(path))
+    app.first_screen = RunScreen(ReadAheadSource(path))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.press("slash")

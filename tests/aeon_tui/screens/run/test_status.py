@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aeon_core.journal.view.model import fold
 from aeon_tui.screens.run.status import status_of
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import Recording
 
 
@@ -13,4 +13,4 @@ def test_a_run_whose_result_cannot_be_read_has_ended_all_the_same() -> None:
     recording.finish("converged", answer={"$text": "a" * 64})
     view = fold(recording.records)
     assert view.result is None
-    assert status_of(view, ListFeed([]), None) == "converged"
+    assert status_of(view, ListSource([]), None) == "converged"

@@ -27,7 +27,7 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.verdict_text import Verdict
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import START
 
@@ -35,8 +35,8 @@ from tests.aeon_tui.recordings import START
 class Traveller:
     """A run's screen whose journal holds all records; the screen has some of them."""
 
-    def __init__(self, app: AeonApp, screen: RunScreen, feed: ListFeed, pilot: Pilot[None]) -> None:
-        self.app, self.screen, self.feed, self.pilot = app, screen, feed, pilot
+    def __init__(self, app: AeonApp, screen: RunScreen, source: ListSource, pilot: Pilot[None]) -> None:
+        self.app, self.screen, self.source, self.pilot = app, screen, source, pilot
 
     async def settle(self) -> None:
         await self.pilot.pause()
@@ -53,8 +53,8 @@ class Traveller:
     @property
     def seq(self) -> int | None:
         """The record that is shown, None where it is now."""
-        moment = self.screen.travel.moment
-        return moment.seq if moment is not None else None
+        snapshot = self.screen.travel.snapshot
+        return snapshot.seq if snapshot is not None else None
 
     @property
     def line(self) -> str:
@@ -72,12 +72,12 @@ async def travelling(
 ) -> AsyncIterator[Traveller]:
     """Open the screen on a journal of these records; where `had` is given, the run goes on after so many of them."""
     write(path, records[:had])
-    app, feed = AeonApp(path.parent), ListFeed(records[:had], live=had is not None)
-    feed.journal = path
-    screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    app, source = AeonApp(path.parent), ListSource(records[:had], live=had is not None)
+    source.journal = path
+    screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
     app.first_screen = screen
     async with app.run_test(size=size) as pilot:
-        traveller = Traveller(app, screen, feed, pilot)
+        traveller = Traveller(app, screen, source, pilot)
         await traveller.settle()
         yield traveller
 
@@ -240,7 +240,7 @@ async def test_a_run_goes_on_behind_a_past_moment(path: Path) -> None:
         assert run.seq == FIRST_END
         shown = run.screen.query_one(PlanTree)._view
         write(path, RECORDS[FIRST_END + 3 :])
-        run.feed.waiting += RECORDS[FIRST_END + 3 :]
+        run.source.waiting += RECORDS[FIRST_END + 3 :]
         await run.settle()
         assert run.seq == FIRST_END
         assert run.screen.query_one(PlanTree)._view is shown, "nothing moves under the reader"
@@ -260,7 +260,7 @@ async def test_space_stays_where_it_is_and_space_goes_on(path: Path) -> None:
         assert run.line.startswith("‖ PAUSED · ")
         assert "0 records since · [ ] passes · { } records · space goes on" in run.line
         write(path, RECORDS[had : had + 5])
-        run.feed.waiting += RECORDS[had : had + 5]
+        run.source.waiting += RECORDS[had : had + 5]
         await run.settle()
         assert run.seq == had - 1
         assert "5 records since" in run.line
@@ -278,7 +278,7 @@ async def test_keys_pressed_while_a_moment_is_made_add_up(path: Path) -> None:
 
 async def test_a_run_without_a_journal_has_no_past(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
-        run.feed.journal = None
+        run.source.journal = None
         await run.press("[", "{", "space", "D")
         assert (run.seq, run.line) == (None, "")
 

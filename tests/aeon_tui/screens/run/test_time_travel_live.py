@@ -27,19 +27,19 @@ async def test_a_question_is_shown_in_the_past_and_decided_there_about_now(tmp_p
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         screen.show_moment(1)
-        await until(pilot, lambda: screen.travel.moment is not None)
+        await until(pilot, lambda: screen.travel.snapshot is not None)
         await pilot.press("a")
         second = await reviewed.question(pilot, first)
         assert second.point == "pass"
-        assert screen.travel.moment is not None
-        assert screen.travel.moment.seq == 1, "the reader stays where they are"
+        assert screen.travel.snapshot is not None
+        assert screen.travel.snapshot.seq == 1, "the reader stays where they are"
         line = screen.query_one(PositionLine).render().plain
         assert "the run waits for you" in line
         assert screen.query_one(ApprovalPanel).display
         await pilot.press("escape")
-        await until(pilot, lambda: screen.travel.moment is None)
+        await until(pilot, lambda: screen.travel.snapshot is None)
         screen.show_moment(2)
-        await until(pilot, lambda: screen.travel.moment is not None)
+        await until(pilot, lambda: screen.travel.snapshot is not None)
         await pilot.press("c")
         await until(pilot, lambda: reviewed.runner.result is not None)
         await until(pilot, lambda: screen.view.result is not None)

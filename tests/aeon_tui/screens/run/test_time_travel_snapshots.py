@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from tests.aeon_tui.fakes import ListFeed
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.sources.test_snapshots import written
@@ -26,17 +26,17 @@ STATES = {"past": ("left_square_bracket", "left_square_bracket"), "paused": ("sp
 @pytest.mark.parametrize("state", STATES)
 def test_time_travel_looks_so(snap_compare: Compare, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
     records = converged_run().records
-    feed = ListFeed(records if state != "paused" else records[:40], live=state == "paused")
-    feed.journal = written(tmp_path / "20261120-093000-a1b2c3.jsonl", records)
+    source = ListSource(records if state != "paused" else records[:40], live=state == "paused")
+    source.journal = written(tmp_path / "20261120-093000-a1b2c3.jsonl", records)
     app = AeonApp(tmp_path)
-    screen = app.first_screen = RunScreen(feed, clock=lambda: START + timedelta(seconds=100))
+    screen = app.first_screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
 
     async def travel(pilot: Pilot[None]) -> None:
         for key in STATES[state]:
             await pilot.press(key)
             await app.workers.wait_for_complete()
             await pilot.pause()
-        feed.waiting += records[40:45] if state == "paused" else []
+        source.waiting += records[40:45] if state == "paused" else []
         screen.tick()
         await app.workers.wait_for_complete()
         await pilot.pause()

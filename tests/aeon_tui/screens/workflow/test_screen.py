@@ -10,7 +10,7 @@ import pytest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sources.workflow import TranscriptFeed
+from aeon_tui.sources.workflow import TranscriptSource
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
@@ -66,7 +66,7 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
         panel = await asked(pilot, "gate", panel.question.number)
         await pilot.press("a")
         await until(pilot, lambda: not runner.running and app.screen.status == "completed")  # type: ignore[attr-defined]
-        assert (runner.exit_code, runner.feed.live) == (0, False)
+        assert (runner.exit_code, runner.source.live) == (0, False)
         assert rows(app)["gate 5"] == "approved"
         assert rows(app)["eval-engineer"] == "skipped"
     assert runner.journal is not None
@@ -198,7 +198,7 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
     path = tmp_path / "20260102-030405.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in written.records))
     app = AeonApp(tmp_path)
-    app.first_screen = WorkflowScreen(TranscriptFeed(path))
+    app.first_screen = WorkflowScreen(TranscriptSource(path))
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         assert isinstance(screen, WorkflowScreen)

@@ -1,0 +1,1 @@
+"""The command line (contract: Commands); `main` runs one command."""
