@@ -17,6 +17,8 @@ from system2.policies import GateDecisionType, Question
 from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
 from tests.system2.workflows import TASK, transcript
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 SIMULATED = ("--model", "simulated:default")
 
 

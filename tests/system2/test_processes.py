@@ -19,6 +19,8 @@ from tests.sampling import sample
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import transcript
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 SECONDS = 60
 KILLED = """
 import os, signal, sys

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL, PAID, SCENARIOS, noted
+from tests.sampling import scope
 
 ROOT = Path(__file__).parents[3]
 CALLS = ("write", "fdatasync", "fsync", "ftruncate")
@@ -82,6 +83,11 @@ def different(found: list[Crash]) -> list[Crash]:
     """Return one crash of those that left the same, with at least a whole line."""
     kept = {crash.left(): crash for crash in reversed(found)}
     return [crash for (lines, *_), crash in reversed(kept.items()) if lines]
+
+
+def sampled(found: list[Crash]) -> list[Crash]:
+    """Return different crashes to go on with: all of them with `./dev test --all`, else one of six."""
+    return different(found)[:: 1 if scope["all"] else 6]
 
 
 def never_waits(_line: RecordStream, _seconds: float) -> None:

@@ -27,12 +27,12 @@ from tests.aeon_core.kernel.crash_checks import (
 from tests.aeon_core.kernel.crashes import Crash, crashes, different, never_waits
 from tests.aeon_core.kernel.scenarios import JOURNAL, PAID, noted
 from tests.replays import replayed
-from tests.sampling import sample
 
+pytestmark = pytest.mark.exhaustive
 Crashed = tuple[Whole, list[Crash]]
 
 
-@pytest.fixture(scope="module", params=sample(["launches", "outside"]))
+@pytest.fixture(scope="module", params=["outside", "launches"])
 def crashed(request: pytest.FixtureRequest, memory: Path) -> Crashed:
     """The run that nothing interrupts, and what each crash of it left behind."""
     whole, killed = memory / f"{request.param}-whole", memory / f"{request.param}-killed"

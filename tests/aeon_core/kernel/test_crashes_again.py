@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.crash_checks import Ending, Whole, copied, goes_on_to_the_same, read, torn, whole_lines
-from tests.aeon_core.kernel.crashes import Crash, crashes, different, never_waits
+from tests.aeon_core.kernel.crashes import Crash, crashes, never_waits, sampled
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL
 from tests.sampling import sample
 
@@ -88,6 +88,6 @@ def test_what_was_there_stays_and_what_was_torn_is_kept(again: Again) -> None:
 def test_it_is_gone_on_with_once_more_and_ends_as_if_it_had_been_killed_once(again: Again, folder: Path) -> None:
     whole, left, found = again
     expected = Ending.of(whole, left, folder / "once")
-    for number, crash in enumerate(different(found)):
+    for number, crash in enumerate(sampled(found)):
         left_again, thoroughly = copied(crash.folder, folder), number % 4 == 0
         goes_on_to_the_same(whole, left_again, expected=expected, thoroughly=thoroughly)

@@ -25,6 +25,8 @@ from tests.aeon_core.questions import Asking, until
 from tests.aeon_tui.cli.conftest import Cli, process
 from tests.fakes import steps
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 REQUEST = ApprovalRequest(
     point="tool",
     pass_number=1,

@@ -16,6 +16,8 @@ from aeon_tui.cli.batch_report import BatchReport
 from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 RUNS = Path(".aeon/runs")
 SIMULATED = ("--model", "simulated:default", "--single-pass")
 ADD, DIVIDE = "calculate the sum of 5 and 10", "divide 7 by 0"

@@ -15,6 +15,8 @@ import pytest
 
 from tests.aeon_tui.cli.conftest import environment, process
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 RUNS = Path(".aeon/runs")
 TASK = "calculate the sum of 5 and 10"
 

@@ -16,6 +16,8 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, call, steps
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 RUNS = Path(".aeon/runs")
 UseModel = Callable[[LLMAdapter], None]
 NO_TOOL = {"step_id": "s2", "description": "do part 2", "tool": "calculator"}

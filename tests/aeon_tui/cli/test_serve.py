@@ -25,6 +25,8 @@ from aeon_tui.cli.serve import command
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 SECONDS = 20
 
 

@@ -25,6 +25,8 @@ from tests.aeon_tui.cli.test_processes import slow_run
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
 from tests.aeon_tui.sources.test_followed import Writer, resumed, told, until
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 SIMULATED = "simulated:default (simulated)"
 RUNS = Path(".aeon/runs")
 SUM = ("run", "--headless", "--model", "simulated:default", "calculate 5 + 10")
