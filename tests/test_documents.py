@@ -129,6 +129,12 @@ def test_links_of_the_files_beside_the_docs_lead_somewhere(name: str) -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_every_file_that_the_architecture_names_exists() -> None:
+    named = re.findall(r"`([\w.-]+(?:/[\w.-]+)+/?|\w+\.toml)`", (ROOT / "ARCHITECTURE.md").read_text())
+    assert len(named) > 20
+    assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
+
+
 def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
     site = tmp_path / "docs"
     assemble(site)
