@@ -16,6 +16,7 @@ import pytest
 from aeon_core.config.loading import load_config
 from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
+from system2.settings import load_settings
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
 
@@ -87,11 +88,16 @@ def test_a_page_does_what_it_says(
 
 
 def save(path: Path, text: str) -> None:
-    """Write a file that a page shows; configuration is loaded once, alone, so that it is known to be right."""
+    """Write a file that a page shows; configuration is loaded once, alone, so that what is wrong in it is said."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     if path.parts[-2:] == (".aeon", "config.yml"):
         load_config(config_file=path, environ={}, start=path.parents[1])
+        path.unlink()
+    if path.parts[-2:] == (".system2", "config.yml"):
+        warnings: list[str] = []
+        load_settings(path.parents[1], warn=warnings.append)
+        assert warnings == []
         path.unlink()
 
 

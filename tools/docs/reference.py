@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Iterator
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +23,8 @@ from aeon_core.policy import PolicyRules
 from aeon_core.schemas import Envelope, schema_names
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
-from aeon_tui.keymap import contexts
+from aeon_tui.keymap import known_keys
+from aeon_tui.screens.keys import shown_key
 from aeon_tui.screens.settings_text import MEANINGS
 from system2.settings import WorkflowSettings
 from tools.command_line import Command, commands
@@ -141,13 +145,13 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield plain(value.__doc__ or "")
         yield ", ".join(code(str(member.value)) for member in value)
     elif isinstance(value, type):
-        yield f"```text\n{_signature(name, value)}\n```"
+        yield f"```text\n{_wrapped(_signature(name, value))}\n```"
         yield plain(value.__doc__ or "")
         if docs := field_docs(value):
             yield table(["field", ""], ([code(key), plain(text)] for key, text in docs.items()))
         yield from _methods(value)
     elif callable(value):
-        yield f"```text\n{_signature(name, value)}\n```"
+        yield f"```text\n{_wrapped(_signature(name, value))}\n```"
         yield plain(inspect.getdoc(value) or "")
     else:
         yield plain(inspect.getdoc(value) or "")
@@ -165,10 +169,14 @@ def _methods(kind: type) -> Iterator[str]:
 
 def _signature(name: str, value: Any) -> str:
     try:
-        text = str(inspect.signature(value)).replace("'", "")
+        text = re.sub(r"<function (\w+) at \w+>", r"\1", str(inspect.signature(value)).replace("'", ""))
     except ValueError:
         return name
     return name + text.replace("(self, ", "(").replace("(self)", "()")
+
+
+def _wrapped(signature: str) -> str:
+    return textwrap.fill(signature, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _summary(kind: type) -> str:
@@ -179,9 +187,13 @@ def keys_page() -> str:
     """Return the app's keys, by the part of the app that they work in, with the id that `keys:` binds."""
     parts = [
         "# Keys",
-        "`keys:` in a configuration file binds other keys to an action by its id; `K` does it in the app.",
+        "`keys:` in a configuration file binds other keys to an action by its id, and so does `K` in the app.",
     ]
-    for title, bindings in contexts():
-        rows = ([code(each.key), plain(each.description), code(str(each.id))] for each in bindings)
+    for title, known in groupby(known_keys().values(), key=lambda each: each.title):
+        rows = ([_keys(each.keys), plain(each.description), code(each.id)] for each in known)
         parts += [f"## {title}", table(["keys", "does", "id"], rows)]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _keys(keys: Iterable[str]) -> str:
+    return " ".join(code(shown) for shown in dict.fromkeys(map(shown_key, keys)))
