@@ -21,7 +21,10 @@ def main() -> int:
     """Build the site into `build/site` and return 0, or the builder's exit code where a link leads nowhere."""
     assemble(SOURCE)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(ROOT / "zensical.toml")]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE, text=True)
+    # Where a link is broken, the builder says so and then dies of an exception that adds nothing.
+    sys.stderr.write(done.stderr.partition("Traceback")[0])
+    code = done.returncode
     if code == 0:
         print(f"the site is in {SITE.relative_to(Path.cwd()) if SITE.is_relative_to(Path.cwd()) else SITE}")
     return code
