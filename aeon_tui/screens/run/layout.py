@@ -174,15 +174,27 @@ class Layout:
             self.pane(number).display = number in there
         self.pane(STEP).display = column or not there
         self._screen.query_one("#side").display = bool(there)
-        self._screen.set_class(not all_of_them and len(there) <= 1, "-turns")
-        self._screen.set_class(three, "-three")
-        self._screen.set_class(rows >= _SPACIOUS, "-spacious")
         self._screen.query_one(TTLGauge).short = three and rows < _ROOM_FOR_THREE
-        self._screen.set_class(size.width >= _ROOMY, "-roomy")
-        self._screen.set_class(size.height < _TINY + _GUIDE * guided, "-tiny")
-        self._screen.set_class(view.adaptive, "-adaptive")
-        self._screen.set_class(not view.adaptive, "-plain")
+        self._set_classes(
+            {
+                "-turns": not all_of_them and len(there) <= 1,
+                "-three": three,
+                "-spacious": rows >= _SPACIOUS,
+                "-roomy": size.width >= _ROOMY,
+                "-tiny": size.height < _TINY + _GUIDE * guided,
+                "-adaptive": view.adaptive,
+                "-plain": not view.adaptive,
+            }
+        )
         self._tell(view, there, all_of_them=all_of_them)
+
+    def _set_classes(self, classes: dict[str, bool]) -> None:
+        """Set classes of the screen and style everything on it once, not for each class."""
+        before = self._screen.classes
+        for name, is_set in classes.items():
+            self._screen.set_class(is_set, name, update=False)
+        if self._screen.classes != before:
+            self._screen.update_node_styles()
 
     def _fitting(self, having: list[int], view: RunView, rows: int) -> list[int]:
         """Return the panes that a column of that height has room for; issues and repairs take turns first."""
