@@ -5,20 +5,78 @@ The only module that imports boto3, and only when a connection is made. It needs
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
+import socket
 import threading
+import weakref
 from collections import deque
 from importlib.util import find_spec
 from typing import Any
 
 from aeon_core.errors import AeonError, ModelUnavailableError
-from aeon_core.llm._bedrock_failure import RENEW, code_of, reason, scrubbed
-from aeon_core.llm._bedrock_sockets import Sockets
-from aeon_core.llm._converse_model import ConverseModel
-from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
+from aeon_core.llm.converse import RENEW, ConverseModel, code_of, reason, scrubbed
+from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
 from aeon_core.llm.errors import one_line
 from aeon_core.versions import versions
+
+logger = logging.getLogger("aeon")
+
+
+class Sockets:
+    """What the watched clients have opened. Once cut, whatever they open later is cut at once too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._cut = False
+
+    def watch(self, client: Any) -> Any:
+        """Return the boto3 client, whose connections from now on are known here."""
+        try:
+            pools = client._endpoint.http_session._pool_classes_by_scheme
+            pools.update({scheme: self._watched(pool) for scheme, pool in pools.items()})
+        except AttributeError as error:
+            # The pools are botocore's own business: without them calls work, and end by their time-out alone.
+            logger.warning("bedrock: a call in flight cannot be cut with this botocore: %s", error)
+        return client
+
+    def cut(self) -> None:
+        """Shut every connection; from any thread."""
+        with self._lock:
+            self._cut = True
+            known = list(self._open)
+        for opened in known:
+            _shut(opened)
+
+    def _watched(self, pool: Any) -> Any:
+        base = pool.ConnectionCls
+
+        def connect(connection: Any) -> None:
+            base.connect(connection)
+            # Under TLS within TLS, as behind some proxies, the socket is wrapped once more.
+            self._opened(getattr(connection.sock, "socket", connection.sock))
+
+        watched = type(base.__name__, (base,), {"connect": connect})
+        return type(pool.__name__, (pool,), {"ConnectionCls": watched})
+
+    def _opened(self, opened: Any) -> None:
+        if not isinstance(opened, socket.socket):
+            return
+        with self._lock:
+            self._open.add(opened)
+            too_late = self._cut
+        if too_late:
+            _shut(opened)
+
+
+def _shut(opened: socket.socket) -> None:
+    # The plain socket's method: the TLS one would wait for, or spoil, the read that is to be woken.
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
 
 _SERVICE = "bedrock-runtime"
 _API_KEY = "AWS_BEARER_TOKEN_BEDROCK"

@@ -7,13 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from aeon_core.llm._chat import chat_messages, chat_tool, json_schema_format
-from aeon_core.llm._completion import read_completion
-from aeon_core.llm._endpoint import Endpoint, check_timeout, find_key, find_url, host_of
-from aeon_core.llm._openai_stream import StreamedCompletion, completion_usage
-from aeon_core.llm._thinking import takes_reasoning_effort
-from aeon_core.llm._told_tools import with_read_calls, with_told_tools
 from aeon_core.llm.base import LLMRequest, LLMResponse, Usage
+from aeon_core.llm.catalogue import takes_reasoning_effort
+from aeon_core.llm.chat_completions import (
+    StreamedCompletion,
+    chat_messages,
+    chat_tool,
+    completion_usage,
+    json_schema_format,
+    read_completion,
+    with_read_calls,
+    with_told_tools,
+)
+from aeon_core.llm.endpoint import Endpoint, check_timeout, find_key, find_url, host_of
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
 from aeon_core.llm.wire import Deltas, ToolNames
 

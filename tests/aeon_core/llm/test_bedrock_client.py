@@ -17,8 +17,7 @@ import pytest
 
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.llm import bedrock
-from aeon_core.llm._bedrock_sockets import Sockets
-from aeon_core.llm.bedrock import BedrockClient, BedrockModel, bedrock_status
+from aeon_core.llm.bedrock import BedrockClient, BedrockModel, Sockets, bedrock_status
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
     ROLE_KEY,

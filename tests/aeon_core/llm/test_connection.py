@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.llm._connection import Connection
+from aeon_core.llm.http import Connection
 
 
 class Client:

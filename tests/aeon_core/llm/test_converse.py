@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
-from aeon_core.llm._endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.converse import (
     ConverseTools,
@@ -20,6 +19,7 @@ from aeon_core.llm.converse import (
     read_reply,
     unreadable,
 )
+from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.wire import ToolNames
 
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)

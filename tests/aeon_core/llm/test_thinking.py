@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.llm._thinking import claude_thinking, takes_claude_effort, takes_reasoning_effort
 from aeon_core.llm.base import LLMRequest
+from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort, takes_reasoning_effort
 
 
 def request(**fields: Any) -> LLMRequest:

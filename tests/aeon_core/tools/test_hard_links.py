@@ -7,11 +7,10 @@ import pytest
 
 from aeon_core.errors import ToolError
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.tools import hard_links
+from aeon_core.tools import sandbox
 from aeon_core.tools.base import Tool
 from aeon_core.tools.files.text_files import file_tools
-from aeon_core.tools.hard_links import link_fault
-from aeon_core.tools.sandbox import Sandbox, SandboxError
+from aeon_core.tools.sandbox import Sandbox, SandboxError, link_fault
 
 CALLS = {
     "Read": {"file_path": "link"},
@@ -26,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr(hard_links, "_keeps_all_private", lambda: False)
+    monkeypatch.setattr(sandbox, "_keeps_all_private", lambda: False)
     return home
 
 
@@ -68,7 +67,7 @@ def test_a_link_that_only_its_owner_may_read_is_refused(home: Path) -> None:
 
 
 def test_where_all_files_are_private_that_says_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hard_links, "_keeps_all_private", lambda: True)
+    monkeypatch.setattr(sandbox, "_keeps_all_private", lambda: True)
     os.link(secret(home, "store/package", 0o600), home / "project/link")
     assert Sandbox(home / "project").read_bytes("link", 100) == b"SECRET"
 

@@ -10,8 +10,8 @@ import pytest
 from aeon_core.errors import ToolError
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
-from aeon_core.tools.search import _search_tool, tools
-from aeon_core.tools.search._file_types import FILE_TYPES
+from aeon_core.tools.search import tools
+from aeon_core.tools.search.listing import FILE_TYPES
 from aeon_core.tools.search.regex_program import MAX_LINE, MAX_TOTAL, Query, search
 from aeon_core.tools.search.tools import DEFAULT_FILES, DEFAULT_MATCHES, GlobTool, GrepTool
 
@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_read_is_named(root: Path) -> None:
 
 
 def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_search_tool, "MAX_SECONDS", 0.5)
+    monkeypatch.setattr(tools, "MAX_SECONDS", 0.5)
     monkeypatch.setattr(tools, "CPU_SECONDS", 60.0)
     put(root, {"f": "a" * 60 + "b\n"})
     with pytest.raises(

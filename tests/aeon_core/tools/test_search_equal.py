@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import ripgrep
-from aeon_core.tools.search._child import run
-from aeon_core.tools.search._ripgrep_pattern import loosened
-from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
+from aeon_core.tools.search.process import run
+from aeon_core.tools.search.ripgrep import find_ripgrep, loosened, narrowed
 from aeon_core.tools.search.tools import GrepTool
 from tests.sampling import examples
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.tools.base import Effect, Tool
-from aeon_core.tools.files._file_text import CUT, MAX_LINE, Window, encoded, read_window
-from aeon_core.tools.files._file_tool import FILE_PATH, FileTool
 from aeon_core.tools.files.edit import EditTool
+from aeon_core.tools.files.file_tool import CUT, FILE_PATH, MAX_LINE, FileTool, Window, encoded, read_window
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.tools import GlobTool, GrepTool
 

@@ -3,16 +3,130 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
-from typing import Any, Protocol
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, Protocol, Self, TypeVar
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.mcp._faults import Ended, Refused, SessionLost, Unusable
-from aeon_core.tools.mcp._text import Words
-from aeon_core.tools.mcp.result import Answer, TooLarge, result_of, text_of
+from aeon_core.tools.mcp.result import (
+    Answer,
+    Ended,
+    Refused,
+    SessionLost,
+    TooLarge,
+    Unusable,
+    Words,
+    result_of,
+    text_of,
+)
 from aeon_core.tools.mcp.settings import McpServer, resolved
 from aeon_core.tools.mcp.tool import Listed, McpTool
+
+T = TypeVar("T")
+
+
+class LoopClosed(Exception):  # it says what is, not what went wrong
+    """The loop ended before the work was done."""
+
+
+class LoopThread:
+    """Runs coroutines on its thread. The thread starts with the first one and ends with `close()`."""
+
+    def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """`last` runs on the loop when it is closed, before what is still under way there is cancelled."""
+        self._name = name
+        self._last = last
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._closed = False
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what the coroutine of `work` returns, or raise what it raises. Raises LoopClosed after `close()`.
+
+        Whatever interrupts the waiting thread, such as Ctrl-C, cancels the work.
+        """
+        future = self._submit(work)
+        try:
+            return future.result()
+        except CancelledError:
+            raise LoopClosed from None
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """End the loop and wait for its thread; from any thread, any number of times."""
+        with self._lock:
+            self._closed = True
+            thread, loop, end = self._thread, self._loop, self._end
+            if loop is not None and end is not None:
+                # Under the lock, so that all that was submitted before is on the loop by now.
+                with contextlib.suppress(RuntimeError):  # closed already
+                    loop.call_soon_threadsafe(end.set)
+        # A finalizer may run on the loop's own thread, which cannot wait for itself.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        with self._lock:
+            if self._closed:
+                raise LoopClosed
+            if self._loop is None:
+                self._start()
+            assert self._loop is not None
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def _start(self) -> None:
+        started = threading.Event()
+        # A daemon: an interpreter that ends must reach the finalizer that closes it.
+        self._thread = threading.Thread(target=self._main, args=(started,), name=self._name, daemon=True)
+        self._thread.start()
+        started.wait()
+
+    def _main(self, started: threading.Event) -> None:
+        asyncio.run(self._serve(started))
+
+    async def _serve(self, started: threading.Event) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        started.set()
+        await self._end.wait()
+        await self._last()
+
+
+class Watched:
+    """A stream of the SDK's that sets `ended` when it is read to its end, which the SDK tells to nobody."""
+
+    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
+        self._stream = stream
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        return await self._stream.receive()
+
+    async def aclose(self) -> None:
+        self._ended.set()
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._stream.__anext__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
 
 logger = logging.getLogger("aeon")
 

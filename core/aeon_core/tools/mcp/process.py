@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aeon_core.tools.mcp._faults import Unusable
-from aeon_core.tools.mcp._text import words
+from aeon_core.tools.mcp.result import Unusable, words
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.protected_paths import find_protected, find_repositories
-from aeon_core.tools.shell.access import hidden_and_shown
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.secret_paths import hidden_and_shown
 from aeon_core.tools.shell.settings import ShellSettings
 
 _PASSED_ON = re.compile(

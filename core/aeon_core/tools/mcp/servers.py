@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Self
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp._faults import (
+from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched
+from aeon_core.tools.mcp.process import program
+from aeon_core.tools.mcp.result import (
     CONNECTION_CLOSED,
+    Answer,
+    Block,
     Ended,
+    ErrorOutput,
     Refused,
     SessionLost,
     Unusable,
+    Words,
     innermost,
     why_unusable,
 )
-from aeon_core.tools.mcp._loop import LoopClosed, LoopThread
-from aeon_core.tools.mcp._stream import Watched
-from aeon_core.tools.mcp._text import ErrorOutput, Words
-from aeon_core.tools.mcp.connection import Server
-from aeon_core.tools.mcp.process import program
-from aeon_core.tools.mcp.result import Answer, Block
 from aeon_core.tools.mcp.settings import McpServer, servers_from
 from aeon_core.tools.mcp.tool import Listed, McpTool, tools_from
 from aeon_core.versions import versions

@@ -13,7 +13,7 @@ from typing import Any
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.tools.base import Effect, Tool
-from aeon_core.tools.mcp._text import words
+from aeon_core.tools.mcp.result import words
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
 

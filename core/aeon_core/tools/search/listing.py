@@ -11,6 +11,47 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import FolderEntry, Sandbox
 from aeon_core.tools.search.globs import GlobError, compile_glob
 
+FILE_TYPES: dict[str, str] = {
+    "c": "*.{c,h}",
+    "config": "*.{cfg,conf,config,ini}",
+    "cpp": "*.{cpp,cc,cxx,c++,hpp,hh,hxx,h++,inl,h}",
+    "cs": "*.cs",
+    "css": "*.{css,scss,sass,less}",
+    "csv": "*.{csv,tsv}",
+    "docker": "{Dockerfile,Dockerfile.*,*.dockerfile,Containerfile}",
+    "elixir": "*.{ex,exs,eex,heex}",
+    "go": "*.go",
+    "graphql": "*.{graphql,graphqls}",
+    "haskell": "*.{hs,lhs}",
+    "html": "*.{html,htm}",
+    "java": "*.java",
+    "js": "*.{js,jsx,mjs,cjs,vue}",
+    "json": "*.{json,jsonl,json5}",
+    "kotlin": "*.{kt,kts}",
+    "lua": "*.lua",
+    "make": "{Makefile,makefile,GNUmakefile,*.mk,*.mak}",
+    "md": "*.{md,markdown,mdx}",
+    "php": "*.php",
+    "proto": "*.proto",
+    "py": "*.{py,pyi}",
+    "r": "*.{r,R,Rmd}",
+    "rst": "*.rst",
+    "ruby": "{*.rb,*.rake,*.gemspec,Gemfile,Rakefile}",
+    "rust": "*.rs",
+    "scala": "*.{scala,sbt}",
+    "sh": "*.{sh,bash,zsh,ksh}",
+    "sql": "*.sql",
+    "svelte": "*.svelte",
+    "swift": "*.swift",
+    "terraform": "*.{tf,tfvars}",
+    "toml": "*.toml",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "txt": "*.txt",
+    "xml": "*.{xml,xsd,xsl,xslt}",
+    "yaml": "*.{yaml,yml}",
+}
+
+
 _MAX_IGNORE_FILE = 100_000
 _MAX_RULE = 1_000
 _REPOSITORY = ".git"

@@ -2,18 +2,178 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import sys
 import time
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, get_args
 
 from aeon_core.errors import ToolError
+from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search._file_types import FILE_TYPES
-from aeon_core.tools.search._grep_program import found, search_files
-from aeon_core.tools.search._search_tool import MAX_SHOWN, SearchTool, by_path, shown_path
-from aeon_core.tools.search.listing import is_hidden
-from aeon_core.tools.search.regex_program import Mode, Query
+from aeon_core.tools.search import regex_program
+from aeon_core.tools.search.globs import GlobError, compile_glob
+from aeon_core.tools.search.listing import FILE_TYPES, Listing, is_hidden, list_files
+from aeon_core.tools.search.process import run
+from aeon_core.tools.search.regex_program import MAX_FILE, MAX_TOTAL, Answer, Mode, Query
 from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
+
+MAX_SECONDS = 20.0
+"""How long one search may take."""
+MAX_SHOWN = 200
+"""Characters of an argument that an error shows."""
+
+
+class SearchTool(Tool):
+    """A tool that looks through the files of the sandbox (REQ-110).
+
+    Paths for which `hidden` is true, given relative to the project root, are treated as if they were not there, and
+    so is all below them: deny rules on files reach a search that way.
+    """
+
+    effect: Effect = "pure"
+
+    def __init__(self, sandbox: Sandbox, *, hidden: Callable[[str], bool] | None = None) -> None:
+        self.sandbox = sandbox
+        self.hidden = hidden
+
+    def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Return the arguments with `path` as where it really leads, relative to the project root, `.` for the root.
+
+        None where it leads outside or cannot be followed: no rule can allow that.
+        """
+        try:
+            return [{**arguments, "path": str(self.sandbox.relative(arguments.get("path", ".")))}]
+        except ToolError:
+            return None
+
+    def invoke(self, **arguments: Any) -> dict[str, Any]:
+        """Return what was found. Raises ToolError for all that goes wrong, with the tool's name."""
+        try:
+            return self.run(time.monotonic() + MAX_SECONDS, **arguments)
+        except TimeoutError:
+            raise ToolError(
+                f"{self.name}: the search took longer than {MAX_SECONDS:g} s; name a 'path', or simplify the pattern",
+                tool_name=self.name,
+            ) from None
+        except ToolError as error:
+            error.context.setdefault("tool_name", self.name)
+            raise
+
+    # *args stands here for type checkers alone, as in Tool.invoke.
+    @abstractmethod
+    def run(self, deadline: float, *args: Any, **arguments: Any) -> dict[str, Any]:
+        """Return what was found. Raises ToolError, and TimeoutError at the deadline (monotonic seconds)."""
+
+    def listed(self, path: str, include_ignored: bool, deadline: float) -> Listing:
+        """Return the files below `path` that the tool may see. Raises as `list_files`."""
+        return list_files(self.sandbox, path, hidden=self.hidden, include_ignored=include_ignored, deadline=deadline)
+
+    def matcher(self, argument: str, pattern: str) -> Callable[[str], bool]:
+        """Return whether a path fits a glob pattern. Raises ToolError, which names the argument, for a bad one."""
+        try:
+            regex = compile_glob(pattern)
+        except GlobError as error:
+            raise ToolError(f"{self.name}: {argument} {pattern[:MAX_SHOWN]!r}: {error}") from None
+        return lambda path: regex.fullmatch(path) is not None
+
+
+def by_path(paths: Iterable[str]) -> list[str]:
+    """Return the paths in the order of what is shown of them, by code points."""
+    return sorted(paths, key=lambda path: (shown_path(path), path))
+
+
+def shown_path(path: str) -> str:
+    r"""Return a path as text: bytes that are not UTF-8 as `\xff`."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+# Without site-packages and the user's settings it starts in some 20 ms.
+_PROGRAM = [sys.executable, "-I", "-S", "-X", "utf8", regex_program.__file__]
+_GRACE = 2.0
+_NAMED = 5
+
+
+def search_files(root: Path, query: Query, paths: list[str]) -> Answer:
+    """Return what a search of the files, in their order, finds.
+
+    Raises ToolError for a pattern that is no regular expression, needs too much memory, or takes longer on one file
+    than the query's `cpu_seconds`; TimeoutError where all of it takes longer than its `seconds`.
+    """
+    data = json.dumps(query).encode() + b"\n" + b"".join(os.fsencode(path) + b"\0" for path in paths)
+    if query["seconds"] <= 0:
+        raise TimeoutError
+    try:
+        done = run(_PROGRAM, folder=root, data=data, seconds=query["seconds"] + _GRACE)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise ToolError(f"Grep: the search cannot be started: {error.strerror}; try again") from None
+    if done.code == -signal.SIGALRM:
+        raise TimeoutError
+    if done.code == -signal.SIGPROF:
+        raise ToolError(
+            f"Grep: pattern {query['pattern'][:MAX_SHOWN]!r} takes more than {query['cpu_seconds']:g} s on one file; "
+            "write it without a repeat inside a repeat, such as a+ for (a+)+"
+        )
+    if done.code:
+        reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ToolError(f"Grep: the search broke off, code {done.code}: {reason[:MAX_SHOWN] or 'nothing was said'}")
+    answer: Answer = json.loads(done.stdout)
+    if wrong := answer.get("error"):
+        raise ToolError(f"Grep: pattern {query['pattern'][:MAX_SHOWN]!r} cannot be used: {wrong}")
+    return answer
+
+
+def found(answer: Answer, query: Query, paths: list[str]) -> dict[str, Any]:
+    """Return Grep's result: what was found, how much there is in all, and in `notes` what was left out."""
+    mode = query["mode"]
+    total = answer["lines" if mode == "content" else "files"]
+    names = [shown_path(path) for path in paths]
+    listed: dict[str, Any] = {}
+    if mode == "files_with_matches":
+        listed["files"] = [names[entry["file"]] for entry in answer["entries"]]
+    elif mode == "count":
+        listed["counts"] = [{"path": names[entry["file"]], "count": entry["lines"]} for entry in answer["entries"]]
+    else:
+        listed["matches"] = [
+            {"path": names[entry["file"]], **{key: value for key, value in entry.items() if key != "file"}}
+            for entry in answer["entries"]
+        ]
+    return {
+        **listed,
+        "total_files": answer["files"],
+        "total_lines": answer["lines"],
+        "truncated": answer["cut"],
+        "notes": _notes(answer, query, total, names),
+    }
+
+
+def _notes(answer: Answer, query: Query, total: int, names: list[str]) -> list[str]:
+    notes = []
+    if answer["cut"]:
+        what = "matching lines" if query["mode"] == "content" else "files"
+        limit = "head_limit" if answer["shown"] >= query["limit"] else f"a result holds {MAX_TOTAL // 1000} kB"
+        notes.append(
+            f"Shown are the first {answer['shown']:,} of {total:,} {what} ({limit}); "
+            "use a narrower pattern, path, glob or type."
+        )
+    if answer["large"]:
+        reason = f"larger than {MAX_FILE // 1_000_000} MB"
+        notes.append(f"Not searched, {reason}: {_some(answer['large'], names)}.")
+    if answer["unreadable"]:
+        notes.append(f"Not searched, cannot be read: {_some(answer['unreadable'], names)}.")
+    return notes
+
+
+def _some(places: list[int], names: list[str]) -> str:
+    more = len(places) - _NAMED
+    return ", ".join(names[place] for place in places[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
 
 DEFAULT_MATCHES = 250
 CPU_SECONDS = 2.0

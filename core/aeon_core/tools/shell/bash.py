@@ -19,17 +19,14 @@ from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
-from aeon_core.tools.shell.access import hidden_and_shown
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
+from aeon_core.tools.shell.bubblewrap import placeholders
 from aeon_core.tools.shell.commands import policy_texts, spellings, unknown_program
-from aeon_core.tools.shell.environment import child_environment
-from aeon_core.tools.shell.git_settings import git_settings
+from aeon_core.tools.shell.environment import child_environment, git_settings
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.limits import Limits
-from aeon_core.tools.shell.output import WHOLE_LIMIT, Output
-from aeon_core.tools.shell.placeholders import placeholders
-from aeon_core.tools.shell.process import Ended, Job, run, shell_words
-from aeon_core.tools.shell.secret_paths import homes
+from aeon_core.tools.shell.process import WHOLE_LIMIT, Ended, Job, Output, run, shell_words
+from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes
 from aeon_core.tools.shell.settings import ShellSettings
 
 _NO_NETWORK = re.compile(

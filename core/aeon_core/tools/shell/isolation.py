@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap
+from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap, filter_program
 from aeon_core.tools.shell.limits import Limits
-from aeon_core.tools.shell.output import Output
-from aeon_core.tools.shell.process import Job, run
-from aeon_core.tools.shell.seccomp import filter_program
+from aeon_core.tools.shell.process import Job, Output, run
 from aeon_core.tools.shell.settings import ShellSettings
 
 Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]

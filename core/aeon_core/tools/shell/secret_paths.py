@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from aeon_core.tools.protected_paths import PROTECTED
-from aeon_core.tools.shell.toolchains import TOOLCHAINS
+from aeon_core.tools.shell.toolchains import TOOLCHAINS, visible_paths
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -150,3 +150,14 @@ def _is_there(place: Path) -> bool:
     except OSError:
         return False  # nor can the command, which is the same user, get there
     return True
+
+
+def hidden_and_shown(
+    root: Path, environ: Mapping[str, str], readable: Iterable[Path] = ()
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return `hidden` and `shown` for Limits; `readable` is what a user wants to be seen besides."""
+    hidden = hidden_paths(root, environ)
+    shown, masked = visible_paths(homes(environ), hidden, environ, root)
+    wanted = (path.expanduser() for path in readable)
+    shown += [path for path in wanted if path.is_absolute() and path.exists()]
+    return tuple(outermost((*hidden, *masked), (root, *shown))), tuple(shown)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.bubblewrap import filter_program
 from aeon_core.tools.shell.isolation import Isolation
-from aeon_core.tools.shell.seccomp import filter_program
 from tests.aeon_core.tools.shell.rungs import said, tool_in
 
 REFUSED = {

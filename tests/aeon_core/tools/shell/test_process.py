@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import ToolError
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.limits import Limits
-from aeon_core.tools.shell.output import Output
-from aeon_core.tools.shell.process import Ended, Job, run, shell_words
+from aeon_core.tools.shell.process import Ended, Job, Output, run, shell_words
 
 BASH = shutil.which("bash") or "bash"
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the launcher needs Linux")
@@ -38,7 +37,7 @@ import os, shutil
 from pathlib import Path
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.limits import Limits
-from aeon_core.tools.shell.output import Output
+from aeon_core.tools.shell.process import Output
 from aeon_core.tools.shell.process import Job, run, shell_words
 here = Path.cwd()
 words = shell_words(shutil.which("bash"), "setsid sleep 20 & echo $$ $! > new; mv new pids; wait")

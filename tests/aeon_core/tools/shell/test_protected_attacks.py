@@ -13,7 +13,7 @@ import pytest
 
 from aeon_core.tools.protected_paths import find_protected
 from aeon_core.tools.shell.bash import BashTool
-from aeon_core.tools.shell.placeholders import placeholders
+from aeon_core.tools.shell.bubblewrap import placeholders
 from tests.aeon_core.tools.shell.rungs import said, tool_in, words
 
 FILES = words(
