@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.config.app_settings import THEME_VARIABLE, AppSettings
 from aeon_core.config.editing import KeyPath, change_file
 from aeon_core.config.loading import user_config_file
+from aeon_core.config.values import THEME_VARIABLE, AppSettings
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 

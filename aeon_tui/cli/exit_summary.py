@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aeon_core.entities import RunResult
-from aeon_core.journal.view import adaptive_text
-from aeon_core.journal.view.adaptive_fold import assessment_of
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.adaptive_parts import AssessmentView
 from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.view.reducer import assessment_of
 
 _LONGEST = 300
 """Characters of a cause that are shown."""
@@ -19,7 +19,7 @@ def ending(result: RunResult) -> str:
     status = f"run {result.status.replace('_', ' ')}"
     if result.convergence is None:
         return status
-    return f"{status} · {_count(result.passes, 'pass', 'passes')} · {adaptive_text.scores(_assessed(result))}"
+    return f"{status} · {_count(result.passes, 'pass', 'passes')} · {formatting.scores(_assessed(result))}"
 
 
 def why_not_usable(result: RunResult) -> str | None:
@@ -64,7 +64,7 @@ def _cause(result: RunResult) -> str:
         return f"the answer {how} “{brief(unmet[0].text, _LONGEST)}”{_more(unmet, 'requirement')}"
     if shown.detected_issues:
         return f"{brief(shown.detected_issues[0], _LONGEST)}{_more(shown.detected_issues, 'issue')}"
-    return next(iter(adaptive_text.scored_reasons(shown)), "no reason was recorded")
+    return next(iter(formatting.scored_reasons(shown)), "no reason was recorded")
 
 
 def _failure(result: RunResult) -> str:

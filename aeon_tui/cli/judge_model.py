@@ -11,7 +11,7 @@ from typing import Any
 
 from aeon_core.budget import Budget, request_tokens_at_most
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.model_info import ModelInfo, adapters_of, model_infos
+from aeon_core.effects.model_calls import ModelInfo, adapters_of, model_infos
 from aeon_core.effects.outcomes import call_model
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import brief, route
 from aeon_core.journal.view.model import LogLine, RunView
 from aeon_tui.cli.output import Output
@@ -82,12 +82,12 @@ class Progress:
     def _assessed(self) -> None:
         """Print an assessment; where a pass is assessed once more, as the last one may be, only what is new in it."""
         found = self.view.assessments[-1]
-        reasons = [f"pass {found.pass_number} · {reason}" for reason in adaptive_text.scored_reasons(found)]
+        reasons = [f"pass {found.pass_number} · {reason}" for reason in formatting.scored_reasons(found)]
         new = [reason for reason in reasons if reason not in self._reasons_told]
         self._reasons_told += new
         style = "green" if found.converged else "yellow"
         if len(new) == len(reasons):
-            self._out.line((adaptive_text.convergence(found), style))
+            self._out.line((formatting.convergence(found), style))
         if not found.converged and not self._guided:
             for reason in new:
                 self._out.line((reason, style))
@@ -105,8 +105,8 @@ class Progress:
 
     def _refined(self) -> None:
         refinement = self.view.refinements[-1]
-        self._out.line(f"    because: {adaptive_text.refinement_cause(refinement)}")
-        if change := adaptive_text.refinement_change(refinement):
+        self._out.line(f"    because: {formatting.refinement_cause(refinement)}")
+        if change := formatting.refinement_change(refinement):
             self._out.line(f"    change: {change}")
 
     def _plan(self) -> None:

@@ -7,9 +7,9 @@ from itertools import islice
 
 from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of
-from aeon_core.journal.view.adaptive_fold import issue_of, refinement_of
-from aeon_core.journal.view.adaptive_text import issue, refinement, refinement_cause
+from aeon_core.journal.view.formatting import issue, refinement, refinement_cause
 from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import issue_of, refinement_of
 from aeon_widgets.review_text import cycles_left, follows, problem_blocks, score_blocks, step_blocks
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block

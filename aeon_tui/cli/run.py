@@ -138,7 +138,7 @@ def _live(args: Namespace, start: NewRunJob, directory: Path) -> int:
 
 def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path) -> int:
     from aeon_core.config.journal_trust import remembers_run
-    from aeon_core.journal.subscribers import as_dicts, fan_out
+    from aeon_core.journal.writer import as_dicts, fan_out
     from aeon_core.runs.orchestrator import Orchestrator
 
     guided = args.command == "demo"

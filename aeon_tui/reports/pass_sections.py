@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aeon_core.journal.history import ExecutionHistory
-from aeon_core.journal.patterns import DepthAdjustment
-from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.history import DepthAdjustment, ExecutionHistory
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.adaptive_parts import AssessmentView, RefinementView, ReportView
 from aeon_core.journal.view.formatting import brief
 from aeon_core.journal.view.model import RunView
@@ -57,7 +56,7 @@ def score_trend(assessments: list[AssessmentView]) -> str:
     if not assessments:
         return ""
     completeness, coherence = (
-        " → ".join(map(adaptive_text.score, scores))
+        " → ".join(map(formatting.score, scores))
         for scores in zip(*((each.completeness_score, each.coherence_score) for each in assessments), strict=True)
     )
     return f"completeness {completeness}, coherence {coherence}"
@@ -66,7 +65,7 @@ def score_trend(assessments: list[AssessmentView]) -> str:
 def person_sections(view: RunView) -> list[Section]:
     """Return what is left to a person: questions about the task, and fragments to look at (adaptive FR-011, FR-065)."""
     questions = [Note("text", brief(question, 400)) for question in view.follow_up_questions]
-    fragments = [Note("warning", adaptive_text.intervention(each)) for each in view.manual_interventions]
+    fragments = [Note("warning", formatting.intervention(each)) for each in view.manual_interventions]
     return _filled(Section("Questions about the task", questions), Section("For a person to look at", fragments))
 
 
@@ -77,7 +76,7 @@ def _filled(*sections: Section) -> list[Section]:
 def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
     assessment = _assessment_of(view, number)
     unknown = "not assessed" if begun else "has not begun"
-    head = unknown if assessment is None else adaptive_text.verdict(assessment)
+    head = unknown if assessment is None else formatting.verdict(assessment)
     yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
     if phases := _phases(view, number):
         yield Note("info", phases, 1)
@@ -90,7 +89,7 @@ def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) ->
             yield from _refinement(refinement)
     for advisory in view.advisories:
         if advisory.pass_number == number:
-            yield Note("warning", f"advisory: {adaptive_text.advisory(advisory)}", 1)
+            yield Note("warning", f"advisory: {formatting.advisory(advisory)}", 1)
 
 
 def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
@@ -103,27 +102,27 @@ def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
     for profile in view.profiles:
         new, known = profile.version != known, profile.version
         if alone or profile.pass_number == number:
-            yield Note("info", adaptive_text.profile(profile), 1)
+            yield Note("info", formatting.profile(profile), 1)
             if new and profile.dimensions:
-                yield Note("info", adaptive_text.dimensions(profile), 2)
+                yield Note("info", formatting.dimensions(profile), 2)
 
 
 def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
-    flags = adaptive_text.flags(assessment)
+    flags = formatting.flags(assessment)
     told = ", ".join(text for _, text in flags) or "no consistency was recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
     if flags or assessment.completeness_score is not None:
         yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
     for each in assessment.requirements:
-        yield Note("info" if each.met == "yes" else "warning", f"requirement {adaptive_text.requirement(each)}", 1)
+        yield Note("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
     for suspect in assessment.suspicions:
-        yield Note("warning" if suspect.stands else "info", f"suspicion {adaptive_text.suspicion(suspect)}", 1)
+        yield Note("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
     for check in assessment.checks:
-        yield Note("info" if check.ok else "warning", f"evidence {adaptive_text.check(check)}", 1)
+        yield Note("info" if check.ok else "warning", f"evidence {formatting.check(check)}", 1)
     if assessment.not_judged:
         yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
     if not assessment.converged:
-        for code, reason in zip(assessment.reason_codes, adaptive_text.scored_reasons(assessment), strict=False):
+        for code, reason in zip(assessment.reason_codes, formatting.scored_reasons(assessment), strict=False):
             if code != "not_judged":
                 yield Note("warning", f"because: {reason}", 1)
 
@@ -133,7 +132,7 @@ def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
     earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
     now = (assessment.completeness_score, assessment.coherence_score)
     named = zip(("completeness", "coherence"), now, earlier, strict=True)
-    return ", ".join(f"{name} {adaptive_text.score(score)}{_gained(score, old)}" for name, score, old in named)
+    return ", ".join(f"{name} {formatting.score(score)}{_gained(score, old)}" for name, score, old in named)
 
 
 def _gained(score: float | None, before: float | None) -> str:
@@ -143,15 +142,15 @@ def _gained(score: float | None, before: float | None) -> str:
 def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[Note]:
     for report in reports[:-1]:
         if report.issues:
-            artifact, number = adaptive_text.words(report.artifact_type), len(report.issues)
+            artifact, number = formatting.words(report.artifact_type), len(report.issues)
             yield Note("info", f"before, of the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
-            yield from _shown([adaptive_text.issue(issue) for issue in report.issues], 2)
+            yield from _shown([formatting.issue(issue) for issue in report.issues], 2)
     issues = reports[-1].issues if reports else []
-    found = [adaptive_text.issue(issue) for issue in issues]
+    found = [formatting.issue(issue) for issue in issues]
     if assessment is not None:
         # An assessment tells once more, with its place before it, what validation found.
         known = tuple(issue.description for issue in issues if issue.description)
-        told = adaptive_text.told_by_verdicts(assessment)
+        told = formatting.told_by_verdicts(assessment)
         new = (text for text in assessment.detected_issues if text not in told and not text.endswith(known))
         found += [brief(text, 400) for text in new]
     yield from _shown(found, 1)
@@ -166,9 +165,9 @@ def _shown(issues: list[str], depth: int) -> Iterator[Note]:
 
 def _refinement(refinement: RefinementView) -> Iterator[Note]:
     level = "info" if refinement.accepted else "warning"
-    yield Note(level, f"refinement: {adaptive_text.refinement(refinement)}", 1)
-    yield Note("info", f"because: {adaptive_text.refinement_cause(refinement)}", 2)
-    if change := adaptive_text.refinement_change(refinement):
+    yield Note(level, f"refinement: {formatting.refinement(refinement)}", 1)
+    yield Note("info", f"because: {formatting.refinement_cause(refinement)}", 2)
+    if change := formatting.refinement_change(refinement):
         yield Note("info", f"{'change' if refinement.accepted else 'proposed'}: {change}", 2)
 
 

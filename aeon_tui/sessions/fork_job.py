@@ -70,7 +70,7 @@ class ForkJob:
         """Return what runs the fork."""
         from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.journal.subscribers import fan_out
+        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.fork import Fork
 
         with kernel_parts(self.config, self.tools) as (model, tools, listener):

@@ -90,7 +90,7 @@ class NewRunJob:
         """Return the kernel with the model and the tools that the configuration names."""
         from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.journal.subscribers import fan_out
+        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.orchestrator import Orchestrator
 
         with kernel_parts(self.config, self.tools) as (model, tools, listener):

@@ -133,10 +133,9 @@ class JournalSource:
         return whole
 
     def _read_all(self) -> None:
-        from aeon_core.journal.index import OffsetIndex
+        from aeon_core.journal.index import OffsetIndex, TextPlaces
         from aeon_core.journal.pages import Pages
-        from aeon_core.journal.superseded import superseded_lines
-        from aeon_core.journal.text_places import TextPlaces
+        from aeon_core.journal.reader import superseded_lines
         from aeon_core.journal.view.incremental import IncrementalFold
 
         self.reading = "reading 0 %"

@@ -16,8 +16,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.sources.timeline import Move, Timeline
 
 if TYPE_CHECKING:
-    from aeon_core.journal.index import OffsetIndex
-    from aeon_core.journal.text_places import TextPlaces
+    from aeon_core.journal.index import OffsetIndex, TextPlaces
     from aeon_core.journal.view.incremental import Folded, IncrementalFold
     from aeon_core.journal.view.model import RunView
 
@@ -120,9 +119,8 @@ class SnapshotStore:
 
     def _read_on(self) -> None:
         """Take in what the journal has got, once more from the beginning where that is no longer what it was."""
-        from aeon_core.journal.index import OffsetIndex
+        from aeon_core.journal.index import OffsetIndex, TextPlaces
         from aeon_core.journal.pages import Pages
-        from aeon_core.journal.text_places import TextPlaces
 
         if self._index is None:
             self._index = OffsetIndex(self.journal)

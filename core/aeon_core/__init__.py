@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from aeon_core.llm.base import LLMRequest as LLMRequest
     from aeon_core.llm.base import LLMResponse as LLMResponse
     from aeon_core.llm.connect import connect as connect
-    from aeon_core.memory.base import Memory as Memory
-    from aeon_core.memory.store import InMemoryStore as InMemoryStore
+    from aeon_core.memory import InMemoryStore as InMemoryStore
+    from aeon_core.memory import Memory as Memory
     from aeon_core.plan.models import Plan as Plan
     from aeon_core.plan.models import PlanStep as PlanStep
     from aeon_core.plan.models import Subplan as Subplan
@@ -48,12 +48,12 @@ _PUBLIC = {
     "ConvergenceCriteria": "convergence.criteria",
     "ConvergenceEngine": "convergence.engine",
     "ExecutionHistory": "journal.history",
-    "InMemoryStore": "memory.store",
+    "InMemoryStore": "memory",
     "LLMAdapter": "llm.base",
     "LLMError": "errors",
     "LLMRequest": "llm.base",
     "LLMResponse": "llm.base",
-    "Memory": "memory.base",
+    "Memory": "memory",
     "OrchestrationState": "kernel.state",
     "Orchestrator": "runs.orchestrator",
     "Plan": "plan.models",

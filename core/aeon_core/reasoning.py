@@ -11,7 +11,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import has_visible_text
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
 from aeon_core.loose_json import without_thinking
-from aeon_core.memory.base import Memory
+from aeon_core.memory import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.ownership import refuse_foreign_folders
 from aeon_core.config.trust import (
     ProjectTrust,
     TrustItem,
@@ -24,6 +23,7 @@ from aeon_core.config.trust import (
     plain_value,
     shown_value,
 )
+from aeon_core.config.trust_store import refuse_foreign_folders
 from system2.agents.definition import AgentDefinition
 from system2.agents.library import SHIPPED, AgentLibrary, parse_agent
 from system2.agents.tools import allow

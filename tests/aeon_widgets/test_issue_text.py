@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from aeon_core.convergence.criteria import REASON_CODES
 from aeon_core.journal.records import Record, RunResumed
-from aeon_core.journal.view.adaptive_text import reasons
+from aeon_core.journal.view.formatting import reasons
 from aeon_core.journal.view.model import RunView, fold
 from aeon_themes import fallback_variables
 from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from aeon_core.journal.search import search_journal
-from aeon_core.journal.view.adaptive_text import convergence
+from aeon_core.journal.view.formatting import convergence
 from aeon_core.journal.view.model import RunView, fold
 from aeon_core.timing import seconds_after
 from aeon_widgets.answer_keys import AnswerKeys

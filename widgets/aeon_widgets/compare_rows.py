@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aeon_core.journal.view.adaptive_text import reasons, words
+from aeon_core.journal.view.formatting import reasons, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView
 from aeon_core.journal.view.step_issues import found_issues
 from aeon_core.money import money

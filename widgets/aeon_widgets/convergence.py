@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from typing_extensions import override
 
 from aeon_core.journal.values import number_of
-from aeon_core.journal.view.adaptive_text import score, scored_reasons, told_by_verdicts, verdict, words
+from aeon_core.journal.view.formatting import score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_widgets.icons import SCORE_ICONS
 from aeon_widgets.pane import Pane, pane_css

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import (
     AdvisoryView,
     CallView,
@@ -36,7 +36,7 @@ def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
 def for_a_person(view: RunView, step: StepView) -> list[Block]:
     """Return why a person should look at a step, where the run says so."""
     return [
-        ("medium bold", f"⚠ {adaptive_text.intervention(each)}")
+        ("medium bold", f"⚠ {formatting.intervention(each)}")
         for each in view.manual_interventions
         if each.step_id == step.step_id
     ]
@@ -78,7 +78,7 @@ def _blocks(
         blocks += [*issue_blocks(number, issue), GAP]
     for refinement in refinements:
         blocks += [*refinement_blocks(refinement), GAP]
-    blocks += [("medium", f"⚠ {adaptive_text.advisory(each)}") for each in advisories]
+    blocks += [("medium", f"⚠ {formatting.advisory(each)}") for each in advisories]
     return blocks[:-1] if blocks and blocks[-1] == GAP else blocks
 
 
@@ -89,7 +89,7 @@ def issue_blocks(number: int, issue: IssueView) -> list[Block]:
         issue.severity if issue.severity in SEVERITY_ICONS else "muted",
     )
     return [
-        (f"{style} bold", f"━━ {icon} {adaptive_text.issue_head(issue)} · pass {number}"),
+        (f"{style} bold", f"━━ {icon} {formatting.issue_head(issue)} · pass {number}"),
         ("", issue.description),
         ("muted", f"→ {issue.repair}" if issue.repair else "No repair is proposed."),
     ]
@@ -98,16 +98,16 @@ def issue_blocks(number: int, issue: IssueView) -> list[Block]:
 def refinement_blocks(shown: RefinementView) -> list[Block]:
     """Return a refinement: why it was needed, what it changed, and the steps before and after."""
     icon, outcome, style = ("✔", "accepted", "complete") if shown.accepted else ("✖", "refused", "failed")
-    what = f"{icon} {adaptive_text.words(shown.kind)} of {one_line(shown.target, 40)} {outcome}"
+    what = f"{icon} {formatting.words(shown.kind)} of {one_line(shown.target, 40)} {outcome}"
     blocks: list[Block] = [
         (f"{style} bold", f"━━ {what} · pass {shown.pass_number}"),
-        ("muted", f"because: {adaptive_text.refinement_cause(shown)}"),
+        ("muted", f"because: {formatting.refinement_cause(shown)}"),
     ]
     if shown.explanation:
         blocks.append(
             ("" if shown.accepted else "medium", f"{'done' if shown.accepted else 'why not'}: {shown.explanation}")
         )
-    if change := adaptive_text.refinement_change(shown):
+    if change := formatting.refinement_change(shown):
         blocks.append(("", f"changed: {change}"))
     for name, steps in (("before", shown.before), ("after", shown.after)):
         if steps:
@@ -120,15 +120,15 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
     blocks: list[Block] = []
     for older, shown in reversed(list(zip([None, *profiles], profiles, strict=False))):
         depth = [
-            f"{adaptive_text.words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else "",
+            f"{formatting.words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else "",
             f"{shown.allocated_ttl:,} cycles" if shown.allocated_ttl is not None else "",
         ]
         head = f"profile {shown.version} · from pass {shown.pass_number} on"
         blocks.append(("accent bold", " · ".join(part for part in (f"━━ {head}", *depth) if part)))
-        blocks.append(("medium", f"why: {adaptive_text.cause(shown)}"))
+        blocks.append(("medium", f"why: {formatting.cause(shown)}"))
         if older is None or shown.dimensions != older.dimensions:
             blocks += [
-                ("", f"{adaptive_text.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()
+                ("", f"{formatting.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()
             ]
             blocks.append(("muted", f"inferred: {shown.raw_inference}"))
         if shown is profiles[-1] and shown.requirements:

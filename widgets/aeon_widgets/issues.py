@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from typing_extensions import override
 
-from aeon_core.journal.view.adaptive_text import words
+from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import IssueView, RunView
 from aeon_core.journal.view.step_issues import found_issues, refined_since
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from aeon_core.journal.view.adaptive_text import intervention, scored_reasons
+from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.pane import Pane, pane_css

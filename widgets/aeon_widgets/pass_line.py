@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from aeon_core.journal.values import number_of
-from aeon_core.journal.view.adaptive_text import score
+from aeon_core.journal.view.formatting import score
 from aeon_core.journal.view.model import AssessmentView, PhaseView, RunView
 from aeon_widgets.convergence import score_level
 from aeon_widgets.icons import ROW_ICONS, STATUS_ICONS, STOPPED, VARIABLES, shown_status

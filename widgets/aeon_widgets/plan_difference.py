@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import RefinementView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
@@ -140,12 +140,12 @@ def _causes(before: RunView, after: RunView, step_id: str) -> list[RefinementVie
 def _refinement(shown: RefinementView) -> Iterator[Block]:
     """Yield why a refinement was made, the words of the issues that it goes back to, and what was done or why not."""
     icon, outcome = (STATUS_ICONS["complete"], "accepted") if shown.accepted else ("✖", "refused")
-    what = f"{adaptive_text.words(shown.kind)} of {one_line(shown.target, 40)}, {outcome} in pass {shown.pass_number}"
+    what = f"{formatting.words(shown.kind)} of {one_line(shown.target, 40)}, {outcome} in pass {shown.pass_number}"
     yield "accent" if shown.accepted else "medium", f"{icon} {what}: {one_line(shown.reason, 500)}"
     for issue in shown.issues:
         style = issue.severity if issue.severity in SEVERITY_ICONS else ""
         icon = SEVERITY_ICONS.get(issue.severity, "?")
-        yield style, f"{icon} {adaptive_text.issue_head(issue)}: {one_line(issue.description, 500)}"
+        yield style, f"{icon} {formatting.issue_head(issue)}: {one_line(issue.description, 500)}"
     if shown.explanation:
         yield "muted", f"{'done' if shown.accepted else 'why not'}: {one_line(shown.explanation, 500)}"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
-from aeon_core.journal.view.adaptive_fold import assessment_of, issue_of, refinement_of
-from aeon_core.journal.view.adaptive_text import flags, reasons, score, told_by_verdicts
+from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.view.model import AssessmentView
+from aeon_core.journal.view.reducer import assessment_of, issue_of, refinement_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issue_text import GAP, issue_blocks, refinement_blocks
 from aeon_widgets.text import MAX_SHOWN, count, one_line

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from rich.cells import cell_len
 
-from aeon_core.journal.view.adaptive_text import score
+from aeon_core.journal.view.formatting import score
 from aeon_core.timing import seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunRow

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aeon_core.journal.values import str_of
-from aeon_core.journal.view.adaptive_text import scored_reasons
+from aeon_core.journal.view.formatting import scored_reasons
 from aeon_core.timing import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, age, cost, is_waiting

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
-from aeon_core.journal.view.adaptive_text import words
+from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import ProfileView, RunView
 from aeon_core.money import money
 from aeon_widgets.pane import Pane, pane_css

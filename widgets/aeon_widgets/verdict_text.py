@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aeon_core.journal.view.adaptive_text import MET_ICONS, QUOTE_NOT_FOUND, words
+from aeon_core.journal.view.formatting import MET_ICONS, QUOTE_NOT_FOUND, words
 from aeon_core.journal.view.model import AssessmentView, CheckView
 from aeon_widgets.text import MAX_SHOWN, one_line
 from aeon_widgets.text_view import Block

@@ -11,10 +11,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.app_settings import APP_KEYS, THEME_VARIABLE, AppSettings, app_value
-from aeon_core.config.ownership import refuse_foreign_folders
 from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
-from aeon_core.config.values import KEYS, MAPPINGS, PATH_KEYS, checked_texts, checked_value
+from aeon_core.config.trust_store import refuse_foreign_folders
+from aeon_core.config.values import (
+    APP_KEYS,
+    KEYS,
+    MAPPINGS,
+    PATH_KEYS,
+    THEME_VARIABLE,
+    AppSettings,
+    app_value,
+    checked_texts,
+    checked_value,
+)
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest

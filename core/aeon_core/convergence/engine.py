@@ -15,7 +15,7 @@ from aeon_core.json_safe import json_safe
 from aeon_core.judge.judgement import FLAGS, Check, Judgement
 from aeon_core.judge.request import Ask, Judge, ask_of
 from aeon_core.judge.result import Case, judge_result
-from aeon_core.memory.base import Memory
+from aeon_core.memory import Memory
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result

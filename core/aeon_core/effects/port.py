@@ -11,10 +11,12 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from aeon_core.adaptive.strategy import ReasoningMode
 from aeon_core.approvals.pending import UNASKED
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.budget import CostCeilingReached
@@ -37,9 +39,9 @@ from aeon_core.journal.records import (
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.memory.base import Memory
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy
+from aeon_core.prompts.reasoning_mode import in_reasoning_mode
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry
@@ -458,3 +460,43 @@ class Effects:
         """Return what a store holds as the kernel knows it: what is there already, where it means the same."""
         known = self._known.get(name)
         return known if known is not None and self._secrets.shown(known) == value else self._secrets.conceal(value)
+
+
+@dataclass
+class EffectModel(LLMAdapter):
+    """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
+
+    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026).
+    """
+
+    effects: Effects
+    place: Callable[[], tuple[int, str | None]]
+    on_response: Callable[[LLMRequest, LLMResponse], None]
+    mode: Callable[[], ReasoningMode | None] = lambda: None
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        pass_number, step_id = self.place()
+        if (mode := self.mode()) is not None:
+            request = in_reasoning_mode(request, mode)
+        response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
+        self.on_response(request, response)
+        return response
+
+
+@dataclass
+class EffectMemory(Memory):
+    """The memory behind the port (core FR-018). A search leaves out what is under `hidden` keys."""
+
+    effects: Effects
+    hidden: Callable[[], Collection[str]] = tuple
+
+    def write(self, key: str, value: Any) -> None:
+        self.effects.remember(key, value)
+
+    def read(self, key: str) -> Any | None:
+        return self.effects.recall().get(key)
+
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        hidden = self.hidden()
+        found = self.effects.recall().items()
+        return sorted((key, value) for key, value in found if key.startswith(prefix) and key not in hidden)

@@ -19,10 +19,10 @@ from aeon_core.journal.reader import (
     is_known_beginning,
     no_journal,
     open_journal,
+    superseded_in,
     unreadable,
     why_no_line,
 )
-from aeon_core.journal.superseded import superseded_in
 
 _CHUNK = 1024 * 1024
 _SIGN = 200

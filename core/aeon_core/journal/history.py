@@ -2,26 +2,243 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.passes import ExecutionPass, PassesFold
-from aeon_core.journal.patterns import ExecutionPatterns, patterns_of
 from aeon_core.journal.reader import open_journal, read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
 from aeon_core.journal.tail import tail_state
+from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of
+from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView, RefinementView
 from aeon_core.journal.view.model import RunView, fold
-from aeon_core.journal.view.pass_view import PassFold
+from aeon_core.journal.view.snapshots import PassFold
 from aeon_core.paths import default_runs_directory, expanded
+from aeon_core.plan.refinement.actions import fragment_of
 from aeon_core.suggest import first_problem
 from aeon_core.timing import seconds_after
+
+_NO_FIELDS = frozenset({"v", "seq", "ts", "run", "type", "pass"})
+"""Keys of a line that are no fields of the entity it holds."""
+
+
+class ExecutionPass(Entity):
+    """One iteration of the multi-pass loop (adaptive: Execution Pass).
+
+    `plan_state` is the plan when the pass began; in the first, as it was made or given. `phases` holds phase and
+    `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
+    """
+
+    pass_number: Annotated[int, Field(ge=1)]
+    phases: list[dict[str, Any]]
+    plan_state: dict[str, Any]
+    execution_results: dict[str, Any]
+    evaluation_results: dict[str, Any]
+    """The last `semantic_validation` and `convergence` of the pass; empty in a run without them."""
+    refinement_changes: list[dict[str, Any]]
+    ttl_remaining: Annotated[int, Field(ge=0)]
+    timing_information: dict[str, Any]
+    task_profile: dict[str, Any] | None = None
+    """The profile that held during the pass."""
+    adaptive_depth: dict[str, Any] | None = None
+    """How deep it was to reason, and why (adaptive FR-078)."""
+    depth_adjustments: list[dict[str, Any]] = Field(default_factory=list)
+    """Each AdaptiveDepthConfiguration that was made for the pass, in order; the last is the one that held."""
+    final_plan_state: dict[str, Any] | None = None
+    """The plan when the pass ended, with its refinements and the statuses of its steps (adaptive FR-072)."""
+    validation_reports: list[dict[str, Any]] = Field(default_factory=list)
+    """Every SemanticValidationReport of the pass, in order: of the plan before it ran, of what it gave (FR-075)."""
+    advisories: list[dict[str, Any]] = Field(default_factory=list)
+    """Repairs that validation proposed and the planner did not follow (adaptive FR-079)."""
+
+
+class PassesFold:
+    """Folds the records of a run into its passes. What it keeps is its own: nothing that comes later changes it."""
+
+    def __init__(self) -> None:
+        self.passes: list[ExecutionPass] = []
+        """Those that have ended."""
+        self._plan: dict[str, Any] | None = None
+        self._statuses: dict[str, Any] = {}
+        self._depths: list[tuple[int, dict[str, Any]]] = []
+        self._reports: list[dict[str, Any]] = []
+        self._advisories: list[dict[str, Any]] = []
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Fold one record in; a pass that cannot be read is left out."""
+        kind = record.get("type")
+        if kind == "plan":
+            self._plan, self._statuses = dict_of(record.get("plan")), {}
+        elif kind == "step":
+            self._statuses[str_of(record.get("step_id"))] = record.get("status")
+        elif kind == "profile":
+            depth = deepcopy(dict_of(record.get("adaptive_depth")) or {})
+            told = (int_of(record.get("pass")), depth)
+            if told not in self._depths[-1:]:
+                self._depths.append(told)  # else the requirements alone were edited
+        elif kind == "validation":
+            report = _fields(record)
+            if report not in self._reports[-1:]:
+                self._reports.append(report)
+        elif kind == "notice" and record.get("kind") == "advisory":
+            self._advisories.append(deepcopy(dict_of(record.get("data")) or {}))
+        elif kind == "pass":
+            self._end(record)
+
+    def _end(self, record: Mapping[str, Any]) -> None:
+        ended = _read(record)
+        if ended is not None:
+            ended.final_plan_state = _as_it_is(self._plan or ended.plan_state, self._statuses)
+            ended.depth_adjustments = [depth for number, depth in self._depths if number == ended.pass_number]
+            ended.validation_reports, ended.advisories = self._reports, self._advisories
+            self.passes.append(ended)
+        self._reports, self._advisories = [], []
+
+
+def _as_it_is(plan: dict[str, Any], statuses: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a plan, with the statuses that its steps have got since it was told."""
+    copied = deepcopy(plan)
+    nodes = dicts_of(copied.get("steps"))
+    while nodes:
+        node = nodes.pop()
+        if status := str_of(statuses.get(str_of(node.get("step_id")))):
+            node["status"] = status
+        nodes += dicts_of((dict_of(node.get("subplan")) or {}).get("substeps"))
+    return copied
+
+
+def _read(record: Mapping[str, Any]) -> ExecutionPass | None:
+    try:
+        return ExecutionPass.model_validate(deepcopy(dict(record)), extra="ignore")
+    except ValidationError:
+        return None
+
+
+def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    return deepcopy({key: value for key, value in record.items() if key not in _NO_FIELDS})
+
+
+_ENDINGS = frozenset({"no_progress", "ttl_expired"})
+"""Reason codes that say how a run ended, not what stood in the way."""
+
+
+class RefinedFragment(Entity):
+    """A fragment of the plan that was refined more than once; a step and those that replace it are one fragment."""
+
+    fragment: str
+    attempts: int
+    accepted: int
+    """Attempts that changed the plan."""
+    passes: list[int]
+    reasons: list[str]
+
+
+class ConvergenceBlocker(Entity):
+    """A reason code that stood in the way of convergence, and the passes in which it did."""
+
+    reason_code: str
+    passes: list[int]
+
+
+class DepthAdjustment(Entity):
+    """A revision of the profile, and what the pass after it achieved against the pass before it.
+
+    The changes of scores are −1…1. They and `converged` are null where one of the two passes was not assessed.
+    """
+
+    pass_number: int
+    """The first pass it is for."""
+    profile_version: int
+    reasoning_mode_before: str
+    reasoning_mode: str
+    allocated_ttl_before: int | None
+    allocated_ttl: int | None
+    adjustment_reason: str
+    completeness_change: float | None = None
+    coherence_change: float | None = None
+    converged: bool | None = None
+
+
+class ExecutionPatterns(Entity):
+    """What shows only across passes (adaptive FR-076); empty where a run has one pass and converges at once."""
+
+    refined_fragments: list[RefinedFragment] = Field(default_factory=list)
+    """The most often refined first."""
+    convergence_blockers: list[ConvergenceBlocker] = Field(default_factory=list)
+    """Those of the most passes first."""
+    depth_adjustments: list[DepthAdjustment] = Field(default_factory=list)
+
+
+def patterns_of(view: RunView) -> ExecutionPatterns:
+    """Return the patterns of a whole run."""
+    return ExecutionPatterns(
+        refined_fragments=_refined_fragments(view.refinements),
+        convergence_blockers=_blockers(view.assessments),
+        depth_adjustments=list(_adjustments(view.profiles, {each.pass_number: each for each in view.assessments})),
+    )
+
+
+def _refined_fragments(refinements: list[RefinementView]) -> list[RefinedFragment]:
+    replaces = {new: old for each in refinements for old, new in each.replaced.items()}
+    found: dict[str, RefinedFragment] = {}
+    for each in refinements:
+        name = fragment_of(each.target, replaces)
+        fragment = found.setdefault(name, RefinedFragment(fragment=name, attempts=0, accepted=0, passes=[], reasons=[]))
+        fragment.attempts += 1
+        fragment.accepted += each.accepted
+        if each.pass_number not in fragment.passes:
+            fragment.passes.append(each.pass_number)
+        if each.reason not in fragment.reasons:
+            fragment.reasons.append(each.reason)
+    often = [fragment for fragment in found.values() if fragment.attempts > 1]
+    return sorted(often, key=lambda fragment: -fragment.attempts)
+
+
+def _blockers(assessments: list[AssessmentView]) -> list[ConvergenceBlocker]:
+    passes: dict[str, list[int]] = {}
+    for each in assessments:
+        for code in [] if each.converged else dict.fromkeys(each.reason_codes):
+            if code not in _ENDINGS:
+                passes.setdefault(code, []).append(each.pass_number)
+    found = [ConvergenceBlocker(reason_code=code, passes=numbers) for code, numbers in passes.items()]
+    return sorted(found, key=lambda blocker: -len(blocker.passes))
+
+
+def _adjustments(profiles: list[ProfileView], assessed: dict[int, AssessmentView]) -> Iterator[DepthAdjustment]:
+    for old, new in pairwise(profiles):
+        before, after = assessed.get(new.pass_number - 1), assessed.get(new.pass_number)
+        achieved = _achieved(before, after) if before is not None and after is not None else {}
+        yield DepthAdjustment(
+            pass_number=new.pass_number,
+            profile_version=new.version,
+            reasoning_mode_before=old.reasoning_mode,
+            reasoning_mode=new.reasoning_mode,
+            allocated_ttl_before=old.allocated_ttl,
+            allocated_ttl=new.allocated_ttl,
+            adjustment_reason=new.reason,
+            **achieved,
+        )
+
+
+def _achieved(before: AssessmentView, after: AssessmentView) -> dict[str, Any]:
+    return {
+        "completeness_change": _change(before.completeness_score, after.completeness_score),
+        "coherence_change": _change(before.coherence_score, after.coherence_score),
+        "converged": after.converged,
+    }
+
+
+def _change(before: float | None, after: float | None) -> float | None:
+    return round(after - before, 3) if before is not None and after is not None else None
+
 
 __all__ = [
     "ExecutionHistory",

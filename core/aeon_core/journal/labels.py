@@ -9,11 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.reader import BESIDE, head, no_journal, open_journal, parse_line, record_type, tail
+from aeon_core.journal.reader import (
+    BESIDE,
+    head,
+    marks,
+    no_journal,
+    open_journal,
+    parse_line,
+    record_type,
+    superseded_in,
+    tail,
+)
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
 from aeon_core.journal.summary import last_told
-from aeon_core.journal.superseded import marks, superseded_in
 from aeon_core.journal.values import dicts_of, int_of, str_of
 
 _MARK = b'"type":"label"'

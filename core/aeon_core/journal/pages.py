@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.journal.index import HEAD, OffsetIndex
+from aeon_core.journal.index import HEAD, OffsetIndex, TextPlaces
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved
-from aeon_core.journal.text_places import TextPlaces
 
 NEARBY = 2 * 1024 * 1024
 """Bytes before a line that are searched for its texts as long as their places are not known."""

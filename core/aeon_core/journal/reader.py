@@ -5,6 +5,7 @@ A last line without its newline is torn and does not count. What is no journal a
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,10 +15,121 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.plan_deltas import PlanStates
-from aeon_core.journal.superseded import superseded_lines
 from aeon_core.journal.texts import is_marked
 from aeon_core.regular_file import open_regular
+
+
+class PlanStates:
+    """The plan as the last cycle held it, brought forward by each further cycle."""
+
+    def __init__(self) -> None:
+        self._seq: int | None = None
+        self._plan: dict[str, Any] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+
+    def resolve(self, record: dict[str, Any]) -> str | None:
+        """Put the whole plan into a `cycle` record's `plan_state`.
+
+        Returns None, or one line that says why it had to stay as it is.
+        """
+        state = record.get("plan_state")
+        if not isinstance(state, dict):
+            return "its plan_state is no object"
+        if "since" not in state:
+            self._take(state)
+        elif self._seq is None or state["since"] != self._seq:
+            return "its plan_state builds on a cycle that cannot be read"
+        else:
+            self._change(state.get("steps"))
+            record["plan_state"] = copy.deepcopy(self._plan)
+        self._seq = record["seq"]
+        return None
+
+    def _take(self, plan: dict[str, Any]) -> None:
+        self._plan = copy.deepcopy(plan)
+        self._nodes = {}
+        stack = [self._plan]
+        while stack:
+            node = stack.pop()
+            if isinstance(step_id := node.get("step_id"), str):
+                self._nodes[step_id] = node
+            subplan = node.get("subplan")
+            below = node.get("steps"), subplan.get("substeps") if isinstance(subplan, dict) else None
+            stack.extend(step for steps in below if isinstance(steps, list) for step in steps if isinstance(step, dict))
+
+    def _change(self, steps: Any) -> None:
+        for step_id, fields in (steps if isinstance(steps, dict) else {}).items():
+            node = self._nodes.get(step_id)
+            if node is None or not isinstance(fields, dict):
+                continue
+            for name, value in fields.items():
+                if value is None or (name == "errors" and not value):
+                    node.pop(name, None)
+                else:
+                    node[name] = value
+
+
+_MARK = b'"type":"run_resumed"'
+_CHUNK = 4 * 1024 * 1024
+_MAX_LINE = 1024 * 1024
+
+
+def superseded_lines(path: Path) -> list[range]:
+    """Return the seqs of the lines that count no more; none where the run was not resumed.
+
+    Reads the file once, without parsing it. What cannot be read takes nothing back.
+    """
+    try:
+        fd = open_regular(path)
+    except OSError:
+        return []
+    try:
+        return superseded_in(fd)
+    finally:
+        os.close(fd)
+
+
+def superseded_in(fd: int) -> list[range]:
+    """Return what `superseded_lines` does, of an open file."""
+    found = []
+    try:
+        for offset in marks(fd, _MARK):
+            line = _line_at(fd, offset)
+            try:
+                record = from_json(line, allow_inf_nan=False)
+                found.append(range(int(record["continues_at"]), int(record["seq"])))
+            except (ValueError, TypeError, LookupError):
+                continue
+    except OSError:
+        return []
+    return [each for each in found if each]
+
+
+def marks(fd: int, mark: bytes) -> Iterator[int]:
+    """Yield where a mark with quotes occurs, in bytes: the type of a line. In a text it would be written with escapes.
+
+    Raises OSError.
+    """
+    start, kept = 0, b""
+    while chunk := os.pread(fd, _CHUNK, start):
+        text = kept + chunk
+        place = text.find(mark)
+        while place >= 0:
+            yield start - len(kept) + place
+            place = text.find(mark, place + 1)
+        start += len(chunk)
+        kept = text[-(len(mark) - 1) :]
+
+
+def _line_at(fd: int, offset: int) -> bytes:
+    """Return the whole line around an offset that lies in its envelope; b"" where its end is not there yet."""
+    start = max(0, offset - 4096)
+    before = os.pread(fd, offset - start, start)
+    begin = start + before.rfind(b"\n") + 1
+    line = os.pread(fd, _MAX_LINE, begin)
+    end = line.find(b"\n")
+    return line[:end] if end >= 0 else b""
+
 
 VERSION = 1
 MAX_LINE = 256 * 1024 * 1024

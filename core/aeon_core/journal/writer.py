@@ -5,20 +5,23 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import logging
 import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.journal.texts import TextTable
+from aeon_core.json_safe import clean_text
 from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
@@ -259,3 +262,39 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(fd)
+
+
+def open_journal(
+    journal: Path | str | Literal[False] | None, runs_dir: Path, listener: LineListener | None
+) -> JournalWriter:
+    """Return the writer of a new run: `journal` names its file, None puts it in `runs_dir`, False keeps none."""
+    if journal is False:
+        return JournalWriter(None, new_run_id(), listener)
+    if journal is not None:
+        return JournalWriter(Path(journal), clean_text(Path(journal).stem), listener)
+    run_id = new_run_id()
+    return JournalWriter(runs_dir / f"{run_id}.jsonl", run_id, listener)
+
+
+logger = logging.getLogger("aeon")
+
+
+def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener | None:
+    """Return a listener that hands each line on as a dict."""
+    return None if on_record is None else lambda line: on_record(json.loads(line))
+
+
+def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
+    """Return one listener for all of them, None where there are none; one that fails is logged and passed over."""
+    present = [listener for listener in listeners if listener is not None]
+    if not present:
+        return None
+
+    def listen(line: bytes) -> None:
+        for listener in present:
+            try:
+                listener(line)
+            except Exception:
+                logger.exception("a record listener failed; the run goes on")
+
+    return listen

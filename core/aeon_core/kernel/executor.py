@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.adapters import EffectMemory, EffectModel
 from aeon_core.effects.authorization import authorize_call
-from aeon_core.effects.port import Effects
+from aeon_core.effects.port import EffectMemory, EffectModel, Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord

@@ -36,7 +36,6 @@ from aeon_core.journal.records import (
 )
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor, TTLExpired
-from aeon_core.kernel.plan_review import review_changes, review_plan
 from aeon_core.kernel.result import (
     Progress,
     advisory_record,
@@ -47,7 +46,7 @@ from aeon_core.kernel.result import (
     profile_record,
     run_result,
 )
-from aeon_core.kernel.review import request_review
+from aeon_core.kernel.review import request_review, review_changes, review_plan
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan

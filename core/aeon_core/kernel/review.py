@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from aeon_core.effects.approvals import Point, Review, review
+from aeon_core.errors import AeonError, LLMError, SupervisorError
+from aeon_core.evaluation.evaluator import Evaluator
+from aeon_core.journal.records import NoticeRecord, ValidationRecord
+from aeon_core.judge.request import Ask
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress, profile_record
+from aeon_core.kernel.state import call_form
+from aeon_core.llm.base import LLMRequest
+from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.validation.report import SemanticValidationReport
+from aeon_core.validation.report import SemanticValidationReport, ValidationIssue
 
 
 def request_review(point: Point, executor: Executor, progress: Progress) -> Review | None:
@@ -65,3 +73,73 @@ def _pass(progress: Progress) -> dict[str, Any]:
         "refinements": progress.refinements,
         "earlier_refinements": progress.earlier_refinements,
     }
+
+
+T = TypeVar("T")
+
+
+def review_plan(executor: Executor, evaluator: Evaluator, ask: Ask) -> SemanticValidationReport:
+    """Return the journaled report on a plan; a model reviews it if a step calls an unsafe tool, or in deep mode."""
+    deep = executor.state.reasoning_mode == "deep"
+    return _reviewed(executor, evaluator, ask if deep or _new_calls(executor) else None)
+
+
+def review_changes(executor: Executor, evaluator: Evaluator, ask: Ask) -> SemanticValidationReport | None:
+    """Return the report on a refined plan in which a call of an unsafe tool is new; None where none is."""
+    return _reviewed(executor, evaluator, ask) if _new_calls(executor) else None
+
+
+def _reviewed(executor: Executor, evaluator: Evaluator, ask: Ask | None) -> SemanticValidationReport:
+    """Validate the plan, with a review where `ask` is given.
+
+    An issue of severity high that the review has with a call of an unsafe tool, or with a step that it is a part of, is
+    an objection: a person must approve the call. A review that cannot be had objects to nothing, unless one before it
+    did: a call that was changed since is then objected to, too. A notice says why there is none.
+    """
+    state, plan, failures = executor.state, executor.plan, list[AeonError]()
+
+    def asked(request: LLMRequest, what: str, read: Callable[[Any], T]) -> T:
+        assert ask is not None
+        try:
+            return ask(request, what, read)
+        except (LLMError, SupervisorError) as error:
+            failures.append(error)
+            raise
+
+    exact = evaluator.of_plan(plan)
+    report = exact if ask is None else evaluator.of_plan(plan, state.requirements, asked)
+    executor.effects.emit(ValidationRecord(pass_number=state.pass_number, **report.model_dump(mode="json")))
+    if failures:
+        message = f"no model reviewed the plan before it acts: {failures[0].message}"
+        executor.effects.emit(NoticeRecord(kind="not_reviewed", pass_number=state.pass_number, message=message))
+        if not any(state.reviewed.values()):
+            return report
+    objections = _by_step(plan, report.issues[len(exact.issues) :])
+    unseen = "it was changed after an objection, and not reviewed again" if failures else None
+    for step_id, form in _unsafe_calls(executor):
+        state.reviewed[form] = objections.get(step_id) or state.reviewed.get(form, unseen)
+    return report
+
+
+def _by_step(plan: Plan, issues: Sequence[ValidationIssue]) -> dict[str, str]:
+    """Return the first grave issue with each step, or with a step that it is a part of, by step_id."""
+    grave = {issue.location.step_id: issue.description for issue in reversed(issues) if issue.severity == "high"}
+    found: dict[str, str] = {}
+    for step in plan.walk():
+        if (why := grave.get(step.step_id) or found.get(step.step_id)) is not None:
+            parts = step.subplan.substeps if step.subplan is not None else []
+            found |= dict.fromkeys([step.step_id, *(part.step_id for part in parts)], why)
+    return found
+
+
+def _new_calls(executor: Executor) -> bool:
+    """Return whether a call of an unsafe tool that is still to run was not reviewed."""
+    return any(form not in executor.state.reviewed for _, form in _unsafe_calls(executor))
+
+
+def _unsafe_calls(executor: Executor) -> Iterator[tuple[str, str]]:
+    """Yield the step_id and the form of each call of an unsafe tool that is still to run."""
+    for step in executor.plan.pending:
+        tool = executor.registry.get(step.tool) if step.tool is not None else None
+        if tool is not None and tool.effect == "unsafe":
+            yield step.step_id, call_form(step)

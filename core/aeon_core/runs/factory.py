@@ -44,7 +44,7 @@ def connect_model(config: RunConfig) -> LLMAdapter:
         judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
         model = ModelChain(model.models if isinstance(model, ModelChain) else [model], judge)
     if config.budget is not None:
-        from aeon_core.effects.model_info import check_budget, model_infos
+        from aeon_core.effects.model_calls import check_budget, model_infos
 
         check_budget(config, model_infos(model, config))
     return model

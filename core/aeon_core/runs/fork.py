@@ -25,7 +25,7 @@ from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import clean_text
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
-from aeon_core.memory.base import Memory
+from aeon_core.memory import Memory
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan

@@ -17,10 +17,8 @@ from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.opening import open_journal
 from aeon_core.journal.records import RunResumed
-from aeon_core.journal.subscribers import as_dicts, fan_out
-from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
@@ -28,8 +26,7 @@ from aeon_core.kernel.orchestrator import Loop
 from aeon_core.kernel.result import Progress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter, as_adapter
-from aeon_core.memory.base import Memory
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import SecretVault, names_in, protect

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from aeon_core.approvals.request import Approver
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.model_info import check_budget, model_infos
+from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
@@ -19,13 +19,12 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import BESIDE, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.subscribers import as_dicts, fan_out
 from aeon_core.journal.summary import last_told
-from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
-from aeon_core.memory.base import Memory
+from aeon_core.memory import Memory
 from aeon_core.redaction import SecretVault
 from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.runs.replay import (

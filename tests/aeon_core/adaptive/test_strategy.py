@@ -9,8 +9,7 @@ import pytest
 
 from aeon_core.adaptive.strategy import ReasoningMode, strategy
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.adapters import EffectModel
-from aeon_core.effects.port import Effects
+from aeon_core.effects.port import EffectModel, Effects
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.prompts import build_request

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config.app_settings import APP_KEYS
 from aeon_core.config.loading import LoadedConfig, load_config
-from aeon_core.config.ownership import refuse_foreign_folders
 from aeon_core.config.trust import HARMLESS, ProjectTrust, assess_project, grant_trust, revoke_trust, split_values
-from aeon_core.config.trust_store import project_key
-from aeon_core.config.values import KEYS
+from aeon_core.config.trust_store import project_key, refuse_foreign_folders
+from aeon_core.config.values import APP_KEYS, KEYS
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools
 

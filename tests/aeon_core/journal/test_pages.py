@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal import pages, text_places
-from aeon_core.journal.index import OffsetIndex
+from aeon_core.journal import pages
+from aeon_core.journal.index import OffsetIndex, TextPlaces
 from aeon_core.journal.pages import JournalLine, Pages
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, PhaseRecord, TextRecord
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.text_places import TextPlaces
 from aeon_core.journal.view.model import fold
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import (
@@ -113,7 +112,7 @@ def test_what_every_request_repeats_is_found_at_the_beginning(tmp_path: Path, mo
 
 @pytest.mark.parametrize("chunk", range(60, 200, 7))
 def test_texts_are_found_wherever_a_chunk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(text_places, "CHUNK", chunk)
+    monkeypatch.setattr("aeon_core.journal.index.CHUNK", chunk)
     monkeypatch.setattr(pages, "_BLOCK", chunk + 40)
     path = with_texts(tmp_path / "r1.jsonl", 6)
     index, places = indexed(path)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.history import open_history
-from aeon_core.journal.plan_deltas import PlanStates
+from aeon_core.journal.reader import PlanStates
 from aeon_core.schemas import schema
 from tests.aeon_core.kernel.loop_random import Ran, replay, run, scripts
 

@@ -15,7 +15,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore
 from aeon_core.policy import PolicyRules
 from aeon_core.redaction import redact_text
 from aeon_core.runs.fork import Fork, starting_edit

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import MemoryStoreError
-from aeon_core.memory.base import Memory
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore, Memory
 
 KEYS = st.text(min_size=1).filter(str.strip)
 JSON = st.recursive(

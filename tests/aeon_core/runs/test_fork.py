@@ -16,7 +16,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan
 from aeon_core.runs.fork import Fork, forked_config, starting_edit
 from aeon_core.runs.replay import replay, replay_lines

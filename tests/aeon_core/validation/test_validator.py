@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.memory.store import InMemoryStore
+from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.lint import lint, lint_report

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from aeon_core.journal.follow import FollowPosition
-from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex
+from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, TextPlaces
 from aeon_core.journal.pages import Pages
-from aeon_core.journal.reader import MAX_LINE, parse_line, resolved
-from aeon_core.journal.superseded import superseded_lines
-from aeon_core.journal.text_places import TextPlaces
+from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
 from aeon_core.journal.view import elided, snapshots
 from aeon_core.journal.view.model import RunView
 

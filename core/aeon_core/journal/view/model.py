@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.journal.view import adaptive_fold
+from aeon_core.journal.view import reducer
 from aeon_core.journal.view import reducer as _fold
 from aeon_core.journal.view.adaptive_parts import (
     AdvisoryView,
@@ -137,7 +137,7 @@ class RunView:
         """Fold one parsed line in. Never raises on a record it does not understand."""
         try:
             _fold.apply(self, record)
-            adaptive_fold.left_open(self, record)
+            reducer.left_open(self, record)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             self.add_problem(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aeon_core.escape import escape_controls
 from aeon_core.journal.history import open_run
 from aeon_core.journal.records import RunResumed
-from aeon_core.journal.view import adaptive_text
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import AssessmentView, RunView, fold
 from tests.aeon_core.journal.build import parsed, started, write
 from tests.aeon_core.journal.view.adaptive import (
@@ -66,10 +66,10 @@ def test_refinements_tell_cause_and_change_and_advisories_what_was_left() -> Non
     assert (refused.kind, refused.target, refused.explanation) == ("step_modify", "s1", "still vague")
     assert [(issue.severity, issue.step_id) for issue in refused.issues] == [("high", "s1")]
     assert replaced.replaced == {"s1": "s1-r1"}
-    assert adaptive_text.refinement_change(accepted) == 'description "Do it" → "Name a prime"'
-    assert adaptive_text.refinement_change(refused) == ""
+    assert formatting.refinement_change(accepted) == 'description "Do it" → "Name a prime"'
+    assert formatting.refinement_change(refused) == ""
     cause = "it says nothing; high · specificity · s1: 'Do it' says nothing"
-    assert adaptive_text.refinement_cause(refused) == cause
+    assert formatting.refinement_cause(refused) == cause
     left = view.advisories[0]
     assert left.issue is not None
     assert (left.pass_number, left.step_id, left.issue.repair) == (1, "s1", "name what is done")
@@ -79,7 +79,7 @@ def test_refinements_tell_cause_and_change_and_advisories_what_was_left() -> Non
 def test_a_refinement_that_adds_or_removes_steps_names_them() -> None:
     steps = [{"step_id": "a", "description": "Add"}, {"step_id": "b", "description": "Say"}]
     view = fold(parsed(refinement(1, "s1", accepted=True, after=steps)))
-    assert adaptive_text.refinement_change(view.refinements[0]) == "nothing → a Add, b Say"
+    assert formatting.refinement_change(view.refinements[0]) == "nothing → a Add, b Say"
 
 
 def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_when_it_goes_on() -> None:
@@ -139,19 +139,19 @@ def test_a_change_names_what_was_taken_away_and_the_substeps_that_were_given(tmp
         "subplan": {"parent_step_id": "s1", "subplan_goal": "Do it", "substeps": substeps},
     }
     (found,) = fold(parsed(started(), refinement(1, "s1", accepted=True, before=[before], after=[after]))).refinements
-    assert adaptive_text.refinement_change(found) == (
+    assert formatting.refinement_change(found) == (
         'tool "odd" → none, with 7 substeps: '
         "s1.1 part 1; s1.2 part 2; s1.3 part 3; s1.4 part 4; s1.5 part 5; and 2 more"
     )
     (undone,) = fold(parsed(started(), refinement(1, "s1", accepted=True, before=[after], after=[before]))).refinements
-    assert adaptive_text.refinement_change(undone) == 'tool "odd", without substeps'
+    assert formatting.refinement_change(undone) == 'tool "odd", without substeps'
 
 
 @pytest.mark.parametrize(
     ("value", "told"), [(None, "–"), (0.0, "0.00"), (0.796, "0.79"), (0.999, "0.99"), (0.29, "0.29"), (1.0, "1.00")]
 )
 def test_a_score_never_looks_better_than_it_is(value: float | None, told: str) -> None:
-    assert adaptive_text.score(value) == told
+    assert formatting.score(value) == told
 
 
 def test_what_is_no_score_is_unknown() -> None:
@@ -159,7 +159,7 @@ def test_what_is_no_score_is_unknown() -> None:
     for odd in (7, -1, "1", True, None, 10**400):
         view = fold([{**records[0], "completeness_score": odd}])
         assert view.assessments[0].completeness_score is None
-        assert adaptive_text.scores(view.assessments[0]) == "completeness –, coherence 1.00"
+        assert formatting.scores(view.assessments[0]) == "completeness –, coherence 1.00"
 
 
 def test_lines_make_control_characters_visible_and_are_one_line() -> None:
@@ -171,7 +171,7 @@ def test_lines_make_control_characters_visible_and_are_one_line() -> None:
         assert line.text.isprintable()
         assert r"\x1b[31m" in line.text
     shown = AssessmentView(0, 1, converged=False, consistency={hostile: False})
-    assert adaptive_text.flags(shown)[0][1].isprintable()
+    assert formatting.flags(shown)[0][1].isprintable()
 
 
 KINDS = st.sampled_from(["profile", "validation", "convergence", "refinement", "notice", "run_finished", "pass"])
@@ -212,9 +212,9 @@ def test_whatever_the_records_hold_they_fold_into_lines(records: list[tuple[str,
     view = fold({"seq": seq, **body, "type": kind} for seq, (kind, body) in enumerate(records))
     assert [line.text for line in view.log if line.text != escape_controls(line.text)] == []
     for each in view.assessments:
-        adaptive_text.convergence(each)
+        formatting.convergence(each)
     for refined in view.refinements:
-        assert "\n" not in adaptive_text.refinement_change(refined) + adaptive_text.refinement_cause(refined)
+        assert "\n" not in formatting.refinement_change(refined) + formatting.refinement_cause(refined)
 
 
 def test_every_prefix_of_a_run_folds_to_a_prefix_of_what_it_found() -> None:

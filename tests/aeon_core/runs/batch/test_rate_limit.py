@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.model_info import adapters_of
+from aeon_core.effects.model_calls import adapters_of
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.chain import ModelChain

@@ -1,14 +1,31 @@
-"""The built-in memory: a dict, for as long as the process lives (core FR-014; Decision 5)."""
+"""The memory interface (Decision 5; core FR-014 to FR-018)."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 from aeon_core.entities import MemoryEntry
 from aeon_core.errors import MemoryStoreError
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.memory.base import Memory
+
+
+class Memory(ABC):
+    """A key/value store. The kernel reaches it through these three methods only (core FR-018)."""
+
+    @abstractmethod
+    def write(self, key: str, value: Any) -> None:
+        """Store `value` (plain JSON) under a non-empty key, replacing what was there (core FR-015)."""
+
+    @abstractmethod
+    def read(self, key: str) -> Any | None:
+        """Return the value stored under `key`, or None where there is none (core FR-016)."""
+
+    @abstractmethod
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        """Return all entries whose key starts with `prefix`, in the order of their keys (core FR-017)."""
+
 
 _MAX_SHOWN = 80
 _LISTS = (list, tuple, set, frozenset)
