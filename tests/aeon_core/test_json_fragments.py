@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.json_fragments import text_refusal
+from aeon_core.loose_json import text_refusal
 
 
 @pytest.mark.parametrize("item", ["a", "[redacted:0a1b2c3d4e5f]", "see [1] {2}", 'a \\"b\\"'])

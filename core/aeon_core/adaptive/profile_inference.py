@@ -12,7 +12,7 @@ import pydantic
 from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.fields import object_in, shown
+from aeon_core.plan.parsing import object_in, shown
 from aeon_core.plan.refinement.reply import read_questions
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import tools_section, ttl_section

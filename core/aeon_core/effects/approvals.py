@@ -12,10 +12,9 @@ from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict
-from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit
+from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.reuse import reuse_executed_steps
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 
 Point = Literal["plan", "pass"]

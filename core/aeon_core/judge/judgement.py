@@ -10,9 +10,8 @@ from typing import Any, Literal, cast, get_args
 from aeon_core.errors import ValidationError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
-from aeon_core.plan.fields import shown
-from aeon_core.validation.finding import Finding
-from aeon_core.validation.report import SEVERITIES, IssueType
+from aeon_core.plan.parsing import shown
+from aeon_core.validation.report import SEVERITIES, Finding, IssueType
 from aeon_core.validation.result_checks import Flag
 
 Met = Literal["yes", "partly", "no"]

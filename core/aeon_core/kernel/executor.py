@@ -16,8 +16,7 @@ from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRe
 from aeon_core.json_safe import json_safe
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
-from aeon_core.plan.models import Plan, PlanStep, Subplan
-from aeon_core.plan.subplan_outputs import steps_to_gather
+from aeon_core.plan.models import Plan, PlanStep, Subplan, steps_to_gather
 from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section

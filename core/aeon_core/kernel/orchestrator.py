@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from aeon_core.adaptive.depth import AdaptiveDepth
-from aeon_core.adaptive.evidence import DepthEvidence
+from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
 from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
 from aeon_core.convergence.assessment import ConvergenceAssessment
@@ -48,12 +47,12 @@ from aeon_core.kernel.result import (
 )
 from aeon_core.kernel.review import request_review, review_changes, review_plan
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.generation import plan_request
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger
 from aeon_core.plan.refinement.apply import Refinement
 from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
+from aeon_core.plan.wire import plan_request
 from aeon_core.prompts.sections import requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between

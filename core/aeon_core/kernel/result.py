@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.adaptive.evidence import DepthEvidence
+from aeon_core.adaptive.depth import DepthEvidence
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.effects.model_calls import ModelCalls

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from aeon_core.entities import TTLState
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.prompts.plan_excerpt import plan_excerpt
 from aeon_core.redaction import cut_place
+
+WHOLE = 32
+"""Up to so many steps a plan is shown whole."""
+BEFORE = 24
+AFTER = 8
+_WORD = re.compile(r"[\w.-]*\w")
+
+
+def plan_excerpt(plan: Plan, step_id: str | None) -> frozenset[str] | None:
+    """Return the ids of the steps that the step at hand is shown, itself included; None for all of them.
+
+    Those are the ones around it, what it depends on, names in its description or replaces, the steps that it is part
+    of, and its own parts.
+    """
+    steps = list(plan.walk())
+    place = next((number for number, step in enumerate(steps) if step.step_id == step_id), None)
+    if place is None or len(steps) <= WHOLE:
+        return None
+    step = steps[place]
+    shown = {each.step_id for each in steps[max(0, place - BEFORE) : place + AFTER + 1]}
+    shown |= {*(step.depends_on or ()), *_WORD.findall(step.description), *_parts(step)}
+    if step.replaces is not None:
+        shown.add(step.replaces)
+    shown |= {each.step_id for each in steps[:place] if step.step_id in _parts(each)}
+    return frozenset(shown & {each.step_id for each in steps})
+
+
+def _parts(step: PlanStep) -> set[str]:
+    substeps = step.subplan.substeps if step.subplan is not None else []
+    return {substep.step_id for substep in substeps}.union(*map(_parts, substeps))
+
 
 CLIPPED_AT = 4000
 """Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""

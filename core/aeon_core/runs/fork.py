@@ -26,10 +26,9 @@ from aeon_core.json_safe import clean_text
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import Memory
-from aeon_core.plan.edit import PlanEdit, parse_plan_edit
+from aeon_core.plan.edit import PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.reuse import reuse_executed_steps
 from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.runs.replay import note_memory, recorded_config, recorded_criteria, recorded_start
 from aeon_core.suggest import first_problem

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from aeon_core.json_fragments import text_refusal
-from aeon_core.plan.fields import shown
+from aeon_core.loose_json import text_refusal
 from aeon_core.plan.forms import plan_rows
+from aeon_core.plan.parsing import shown
 from aeon_core.tools.coercion import coerced, is_blank, letters, properties
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 from aeon_core.entities import as_object
 from aeon_core.errors import ValidationError
-from aeon_core.json_fragments import keys, text_refusal
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, read_reply
+from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, keys, read_reply, text_refusal
 from aeon_core.plan.forms import canonical, normal_plan, plan_rows, step_row
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import arguments_by_tool, dump_plan, parse_loosely

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from aeon_core.plan.fields import Problem, shown
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parser import PlanEntry, PlanReader
-from aeon_core.validation.finding import Finding
+from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, shown
 from aeon_core.validation.plan_checks import check_calls
-from aeon_core.validation.report import SemanticValidationReport, report_of
+from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
 from aeon_core.validation.validator import SemanticValidator, issues_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.finding import Finding, clip
 from aeon_core.validation.literals import mismatch
+from aeon_core.validation.report import Finding, clip
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -66,3 +67,25 @@ def report_of(
         issue_summary=counts,
         proposed_repairs=list(dict.fromkeys(issue.proposed_repair for issue in issues)),
     )
+
+
+_MAX_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: where (`step_id` None: the artifact as a whole), what, and what would correct it."""
+
+    type: IssueType
+    severity: Severity
+    step_id: str | None
+    description: str
+    repair: str
+    artifact: str | None = None
+    """What it was found in, where that is a part: results, answer, memory."""
+
+
+def clip(text: str) -> str:
+    """Return a text on one line for a message, at most 80 characters and quoted."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…")

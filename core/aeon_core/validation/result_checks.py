@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.finding import Finding, clip
 from aeon_core.validation.plan_checks import completion_order
-from aeon_core.validation.report import IssueType
+from aeon_core.validation.report import Finding, IssueType, clip
 
 Flag = Literal["plan", "step", "answer", "memory"]
 _BLANK = {"none", "", "[]", "{}", "true", "false"}

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.judge.judgement import read_review
-from aeon_core.judge.plan import review_request
-from aeon_core.judge.request import Ask, Judge, ask_of
+from aeon_core.judge.request import Ask, Judge, ask_of, review_request
 from aeon_core.memory import Memory
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.finding import Finding
 from aeon_core.validation.plan_checks import check_plan
 from aeon_core.validation.report import (
     ArtifactType,
+    Finding,
     IssueLocation,
     SemanticValidationReport,
     ValidationIssue,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.depth import AdaptiveDepth
-from aeon_core.adaptive.evidence import DepthEvidence
+from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
 from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, tier
 from aeon_core.adaptive.strategy import strategy
 from tests.aeon_core.adaptive.test_profile import profile, profiles

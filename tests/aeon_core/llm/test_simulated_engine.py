@@ -8,7 +8,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig, RunResult
 from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel
-from aeon_core.llm.simulated.rounding import decimals_asked
+from aeon_core.llm.simulated.calculator import decimals_asked
 
 API = "design a REST API for invoices"
 Records = list[dict[str, Any]]

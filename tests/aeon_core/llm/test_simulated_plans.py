@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.llm.simulated import SimulatedModel
-from aeon_core.llm.simulated.numbers import tokens
+from aeon_core.llm.simulated.calculator import tokens
 from aeon_core.prompts import build_request
 from aeon_core.tools.schema import Schema
 from tests.aeon_core.llm.simulated_talk import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from aeon_core.plan.edit import reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import parse_plan
-from aeon_core.plan.reuse import reuse_executed_steps
 
 Node = dict[str, Any]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aeon_core.plan.models import Plan
-from aeon_core.plan.subplan_outputs import steps_to_gather
+from aeon_core.plan.models import Plan, steps_to_gather
 from tests.aeon_core.plan.refinement.kit import act, applied, plan_of, step
 
 

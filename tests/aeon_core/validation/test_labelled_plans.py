@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from aeon_core.plan.models import Plan
-from aeon_core.validation.finding import Finding
 from aeon_core.validation.plan_checks import check_plan
+from aeon_core.validation.report import Finding
 from tests.aeon_core.validation.labelled.plans import labelled_plans
 from tests.aeon_core.validation.labelled.tools import registry
 

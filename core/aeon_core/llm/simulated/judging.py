@@ -6,13 +6,11 @@ import re
 from typing import Any
 
 from aeon_core.json_safe import parse_json
-from aeon_core.llm.simulated.outcomes import clip, text_of
-from aeon_core.llm.simulated.parsing import MAX_CLAUSE
-from aeon_core.llm.simulated.prompt import Prompt
-from aeon_core.llm.simulated.substance import hollow, last_result, undone, valid_results
+from aeon_core.llm.simulated.calculator import MAX_CLAUSE, listed
+from aeon_core.llm.simulated.prompt import Prompt, clip, text_of
+from aeon_core.llm.simulated.reasoner import hollow, last_result, undone, valid_results
 from aeon_core.llm.simulated.texts import QUOTED
 from aeon_core.llm.simulated.tools import words_of
-from aeon_core.llm.simulated.vocabulary import listed
 from aeon_core.llm.simulated.wording import OPEN_VERBS
 
 _CONJUNCTION = re.compile(r",? (?:and then|and|then) |[;,] ", re.IGNORECASE)

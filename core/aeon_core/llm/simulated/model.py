@@ -9,8 +9,10 @@ import json
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.simulated.behaviours import (
+from aeon_core.llm.simulated.judging import judgement
+from aeon_core.llm.simulated.misbehaviours import (
     SIMULATED_MODELS,
+    insisting,
     spoiled,
     written_answer,
     written_plan,
@@ -20,16 +22,13 @@ from aeon_core.llm.simulated.behaviours import (
     written_report,
     written_text,
 )
-from aeon_core.llm.simulated.calling import call_arguments
-from aeon_core.llm.simulated.insisting import insisting
-from aeon_core.llm.simulated.judging import judgement
-from aeon_core.llm.simulated.outcomes import MissingResultError
-from aeon_core.llm.simulated.planning import make_plan
+from aeon_core.llm.simulated.planner import make_plan
 from aeon_core.llm.simulated.profiling import profile
-from aeon_core.llm.simulated.prompt import Prompt, read_prompt
-from aeon_core.llm.simulated.reasoning import answer, reason
+from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
+from aeon_core.llm.simulated.reasoner import answer, reason
 from aeon_core.llm.simulated.refining import refinement
-from aeon_core.llm.simulated.repairing import repair
+from aeon_core.llm.simulated.repair import repair
+from aeon_core.llm.simulated.tools import call_arguments
 
 _PIECES = 4
 _CHARACTERS_PER_TOKEN = 4

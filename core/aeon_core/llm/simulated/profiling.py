@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.llm.simulated.planning import make_plan
+from aeon_core.llm.simulated.calculator import listed
+from aeon_core.llm.simulated.planner import make_plan
 from aeon_core.llm.simulated.prompt import Prompt
-from aeon_core.llm.simulated.substance import is_exact
+from aeon_core.llm.simulated.reasoner import is_exact
 from aeon_core.llm.simulated.texts import clauses
-from aeon_core.llm.simulated.vocabulary import listed
 from aeon_core.llm.simulated.wording import Wording, is_vague, wording
 
 _HARD = listed(

@@ -7,19 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from aeon_core.llm.simulated.arithmetic import Operation, evaluate
-from aeon_core.llm.simulated.calling import known_ids
-from aeon_core.llm.simulated.elaborating import elaboration, part_of, whole_of
+from aeon_core.llm.simulated.calculator import MAX_CLAUSE, Operation, evaluate, parse_arithmetic
 from aeon_core.llm.simulated.judging import parts_left_out
-from aeon_core.llm.simulated.opening import made_thing, request_of
-from aeon_core.llm.simulated.outcomes import MissingResultError, clip, number_resolver
-from aeon_core.llm.simulated.parsing import MAX_CLAUSE, parse_arithmetic
-from aeon_core.llm.simulated.planning import MAX_GOAL, make_plan
-from aeon_core.llm.simulated.prompt import Prompt
-from aeon_core.llm.simulated.repairing import fitting_tool
-from aeon_core.llm.simulated.substance import hollow, is_exact, lacks_tool, undone
+from aeon_core.llm.simulated.planner import MAX_GOAL, elaboration, made_thing, make_plan, part_of, request_of, whole_of
+from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, clip, number_resolver
+from aeon_core.llm.simulated.reasoner import hollow, is_exact, lacks_tool, undone
+from aeon_core.llm.simulated.repair import fitting_tool
 from aeon_core.llm.simulated.texts import clauses, file_names
-from aeon_core.llm.simulated.tools import calculation_arguments
+from aeon_core.llm.simulated.tools import calculation_arguments, known_ids
 
 Action = dict[str, Any]
 Step = dict[str, Any]

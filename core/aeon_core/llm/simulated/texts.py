@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aeon_core.llm.simulated.arithmetic import Ref
-from aeon_core.llm.simulated.parsing import MAX_CLAUSE, VERBS
-from aeon_core.llm.simulated.vocabulary import listed
+from aeon_core.llm.simulated.calculator import MAX_CLAUSE, VERBS, Ref, listed
 
 MAX_PAYLOAD = 4000
 """Characters of a text that a step's description quotes."""

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from aeon_core.errors import ValidationError
-from aeon_core.plan.fields import object_in, shown
+from aeon_core.plan.parsing import object_in, shown
 from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementAction
 
 _MAX_PROBLEMS = 20

@@ -9,8 +9,7 @@ from typing import Any
 
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, json_safe
-from aeon_core.plan.fields import FLAT_FIELDS, STEP_FIELDS, arguments_in, shown
-from aeon_core.plan.parsing import dump_plan, parse_plan
+from aeon_core.plan.parsing import FLAT_FIELDS, STEP_FIELDS, arguments_in, dump_plan, parse_plan, shown
 from aeon_core.plan.refinement.tree import Node, Tree, fresh_id, substeps, subtree
 
 CREATED_BY = "recursive_planner"

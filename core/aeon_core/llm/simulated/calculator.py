@@ -1,13 +1,330 @@
-"""Reading arithmetic out of a clause: "the sum of 5 and 10", "multiply it by 3", "12 * (7 - 2)"."""
+"""A list of words, written as they are read."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from aeon_core.llm.simulated.arithmetic import Operand, Operation, Ref
-from aeon_core.llm.simulated.numbers import MAX_TOKENS, Token, tokens
-from aeon_core.llm.simulated.vocabulary import listed
+
+def listed(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+_ROUND = re.compile(
+    r"round(?:ed)?\b(?:\s+(?:it|that|off|the result(?: of [\w.-]*\w)?))*\s+to\s+(?:the\s+)?(?:nearest\s+)?"
+    r"(?:(?P<count>\d|one|two|three|four|five|six)\s+(?:decimals?|digits?)(?:\s+(?:places?|points?))?"
+    r"|(?P<whole>integer|whole(?:\s+number)?|number))[\s.!?]*$",
+    re.IGNORECASE,
+)
+_COUNTS = ("zero", "one", "two", "three", "four", "five", "six")
+
+
+def decimals_asked(description: str) -> int | None:
+    """Return the decimals that a description wants a number rounded to, 0 for a whole one; None where it wants none."""
+    match = _ROUND.match(description[:MAX_CLAUSE].strip())
+    if match is None:
+        return None
+    if match["whole"]:
+        return 0
+    count = match["count"].lower()
+    return _COUNTS.index(count) if count in _COUNTS else int(count)
+
+
+def rounded(number: float, decimals: int) -> str:
+    """Return a number rounded to so many decimals, as it is written."""
+    return show_number(round(number, decimals)) if decimals else show_number(round(number))
+
+
+MAX_TOKENS = 400
+_MAX_DIGITS = 300
+
+_TOKEN = re.compile(
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)"
+    r"|(?P<word>[^\W\d_][\w'’-]*)"
+    r"|(?P<power>\*\*)"
+    r"|(?P<symbol>\S)"
+)
+_TIMES = re.compile(r"(?<=\d)\s*x\s*(?=-?\d)")
+_SYMBOLS = {"−": "-", "–": "-", "×": "*", "·": "*", "∙": "*", "÷": "/", "∕": "/", "’": "'"}
+_SPACED = str.maketrans(_SYMBOLS)
+
+_ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_ONES += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SMALL = {word: value for value, word in enumerate(_ONES)} | {word: 20 + 10 * i for i, word in enumerate(_TENS)}
+_LARGE = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number, a word in lower case, or a symbol, with its place in the text."""
+
+    text: str
+    number: int | float | None
+    start: int
+    end: int
+
+
+def tokens(text: str) -> list[Token]:
+    """Return the first MAX_TOKENS tokens of a text; number words are numbers."""
+    lowered = _TIMES.sub(_keep_length, text.translate(_SPACED)).lower()
+    if len(lowered) != len(text):
+        # A few characters grow when lowered; places in the text matter more than their case.
+        lowered = _TIMES.sub(_keep_length, text.translate(_SPACED))
+    found: list[Token] = []
+    for match in _TOKEN.finditer(lowered):
+        value = _value(match.group()) if match.lastgroup == "number" else None
+        found.append(Token(match.group(), value, match.start(), match.end()))
+        if len(found) == MAX_TOKENS:
+            break
+    return _with_number_words(found)
+
+
+def _keep_length(match: re.Match[str]) -> str:
+    return match.group().replace("x", "*")
+
+
+def _value(digits: str) -> int | float | None:
+    digits = digits.replace(",", "")
+    if len(digits) > _MAX_DIGITS:
+        return None
+    if digits.isdecimal():
+        return int(digits)
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _with_number_words(found: list[Token]) -> list[Token]:
+    merged: list[Token] = []
+    index = 0
+    while index < len(found):
+        end, value = _number_words(found, index)
+        if value is None:
+            merged.append(found[index])
+        else:
+            first, last = found[index], found[end - 1]
+            merged.append(Token(first.text, value, first.start, last.end))
+        index = end
+    return merged
+
+
+def _number_words(found: list[Token], index: int) -> tuple[int, int | None]:
+    """Return the number that the words from `index` on spell and where they end, or None."""
+    total, current, spelled = 0, 0, False
+    start = index
+    while index < len(found):
+        parts = found[index].text.split("-")
+        if found[index].number is None and all(part in _SMALL for part in parts):
+            value = sum(_SMALL[part] for part in parts)
+            if spelled and not _continues(current, value):
+                break
+            current += value
+        elif spelled and parts == ["hundred"]:
+            current *= 100
+        elif spelled and parts[0] in _LARGE and len(parts) == 1:
+            total, current = total + current * _LARGE[parts[0]], 0
+        else:
+            break
+        spelled = True
+        index += 1
+    return (index, total + current) if spelled else (start + 1, None)
+
+
+def _continues(current: int, value: int) -> bool:
+    """Whether "twenty" goes on with "one", "two hundred" with "five"; "five ten" are two numbers."""
+    if current % 100 == 0:
+        return value < 100
+    return current % 10 == 0 and current % 100 >= 20 and 0 < value < 10
+
+
+def show_number(value: float) -> str:
+    """Return a number as a person writes it: no trailing zeros, no rounding noise."""
+    if isinstance(value, int):
+        text = str(value)
+        return text if len(text) <= _MAX_DIGITS else f"{text[:20]}… ({len(text)} digits)"
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return format(value, ".12g")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Ref:
+    """The result of an earlier step; of the one before where `step_id` is None."""
+
+    step_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`add`, `subtract`, `multiply`, `divide`, `power`, `modulo` or `average`, and what it is applied to."""
+
+    name: str
+    operands: tuple[Operand, ...]
+
+
+Operand = int | float | Ref | Operation
+Simple = int | float | Ref
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "add": ("add", "addition", "plus", "sum", "+"),
+    "subtract": ("subtract", "subtraction", "minus", "difference", "sub", "-"),
+    "multiply": ("multiply", "multiplication", "times", "product", "mul", "*"),
+    "divide": ("divide", "division", "quotient", "div", "/"),
+    "power": ("power", "pow", "exponent", "**", "^"),
+    "modulo": ("modulo", "mod", "remainder", "%"),
+}
+_PHRASES = {
+    "add": "Add {} and {}",
+    "subtract": "Subtract {1} from {0}",
+    "multiply": "Multiply {} by {}",
+    "divide": "Divide {} by {}",
+    "power": "Raise {} to the power of {}",
+    "modulo": "Find the remainder of {} divided by {}",
+}
+_RESULT_NOUNS = {
+    "add": "sum",
+    "subtract": "difference",
+    "multiply": "product",
+    "divide": "quotient",
+    "average": "average",
+    "modulo": "remainder",
+}
+_MAX_EXPONENT = 1000
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """One operation on two operands: what a calculator does in one call."""
+
+    name: str
+    a: Simple
+    b: Simple
+
+    @property
+    def description(self) -> str:
+        """The calculation as a sentence that reads back as the same calculation."""
+        return _PHRASES[self.name].format(_operand(self.a), _operand(self.b))
+
+
+def flatten(operand: Operand, next_id: Callable[[Calculation], str]) -> Simple:
+    """Hand every calculation of an operation to `next_id`, in order; it returns the id that later ones refer to.
+
+    Returns what stands for the whole: a number, or a reference to the last calculation.
+    """
+    if not isinstance(operand, Operation):
+        return operand
+    name = "add" if operand.name == "average" else operand.name
+    values = [flatten(item, next_id) for item in operand.operands]
+    result = values[0]
+    for value in values[1:]:
+        result = Ref(next_id(Calculation(name, result, value)))
+    if operand.name == "average":
+        result = Ref(next_id(Calculation("divide", result, len(values))))
+    return result
+
+
+def count_calculations(operand: Operand) -> int:
+    """Return how many calculations an operation takes."""
+    if not isinstance(operand, Operation):
+        return 0
+    own = len(operand.operands) - (operand.name != "average")
+    return own + sum(count_calculations(item) for item in operand.operands)
+
+
+def evaluate(operand: Operand, resolve: Callable[[Ref], float]) -> float:
+    """Return the value; whole numbers stay exact.
+
+    Raises ArithmeticError, with a sentence, for a division by zero or a result too large, and what `resolve` raises.
+    """
+    if isinstance(operand, Ref):
+        return resolve(operand)
+    if not isinstance(operand, Operation):
+        return operand
+    values = [evaluate(item, resolve) for item in operand.operands]
+    try:
+        if operand.name == "average":
+            return _apply("divide", _folded("add", values), len(values))
+        return _folded(operand.name, values)
+    except OverflowError:
+        raise ArithmeticError("The result is too large for a number.") from None
+
+
+def _folded(name: str, values: Sequence[float]) -> float:
+    result = values[0]
+    for value in values[1:]:
+        result = _apply(name, result, value)
+    if isinstance(result, float) and not math.isfinite(result):
+        raise OverflowError
+    return result
+
+
+def _apply(name: str, a: float, b: float) -> float:
+    if name in ("divide", "modulo") and b == 0:
+        raise ArithmeticError(f"{show_number(a)} cannot be divided by 0.")
+    if name == "add":
+        return a + b
+    if name == "subtract":
+        return a - b
+    if name == "multiply":
+        return a * b
+    if name == "modulo":
+        return a % b
+    if name == "power":
+        return _power(a, b)
+    return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
+
+
+def _power(a: float, b: float) -> float:
+    if abs(b) > _MAX_EXPONENT or abs(a) > 10**100:
+        raise OverflowError
+    if a == 0 and b < 0:
+        raise ArithmeticError("0 has no negative power.")
+    result = a**b
+    if isinstance(result, complex):
+        raise ArithmeticError(f"{show_number(a)} to the power of {show_number(b)} is no real number.")
+    return float(result) if isinstance(result, float) else int(result)
+
+
+def sentence(operation: Operation, value: float, resolve: Callable[[Ref], float]) -> str:
+    """Return the result as a sentence: "The sum of 5 and 10 is 15." """
+    return f"The {named(operation, resolve)} is {show_number(value)}."
+
+
+def named(operation: Operation, resolve: Callable[[Ref], float] | None = None) -> str:
+    """Return what an operation is called: "sum of 5 and 10"; "result" where its operands are operations too."""
+    shown: list[str] = []
+    for operand in operation.operands:
+        if isinstance(operand, Operation) or (isinstance(operand, Ref) and resolve is None):
+            return "result"
+        shown.append(show_number(resolve(operand) if isinstance(operand, Ref) and resolve else _plain(operand)))
+    if operation.name == "power":
+        return f"result of {shown[0]} to the power of {shown[1]}"
+    if operation.name == "modulo":
+        return f"remainder of {shown[0]} divided by {shown[1]}"
+    preposition = "between" if operation.name == "subtract" else "of"
+    return f"{_RESULT_NOUNS[operation.name]} {preposition} {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _plain(operand: Operand) -> float:
+    assert isinstance(operand, (int, float))
+    return operand
+
+
+def _operand(operand: Simple) -> str:
+    if isinstance(operand, Ref):
+        return "the result" if operand.step_id is None else f"the result of {operand.step_id}"
+    # repr, not the rounded form: the number is read back from here.
+    return repr(operand)
+
 
 MAX_CLAUSE = 2000
 """Characters of a clause that are looked at."""
