@@ -113,6 +113,7 @@ def one_app(request: pytest.FixtureRequest) -> Iterator[OneApp]:
 TABS = ("1", "home", "down", "o", "p", "t", "r", "c", "7", "8", "4", "5", "9", "3")
 
 
+@pytest.mark.exhaustive
 def test_every_pane_draws_any_text(one_app: OneApp) -> None:
     @settings(max_examples=3)
     @given(ODD_TEXTS)
@@ -129,6 +130,7 @@ def test_every_pane_draws_the_oddest_text(one_app: OneApp, text: str) -> None:
     assert one_app.problems(run, *TABS) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["", LONG_LINE, "\n".join(ODD)], ids=["empty", "long", "all"])
 def test_a_question_draws_any_text(one_app: OneApp, text: str) -> None:
     asked = Asked("tool", subject(text))
@@ -136,6 +138,7 @@ def test_a_question_draws_any_text(one_app: OneApp, text: str) -> None:
     assert one_app.problems(run, "pagedown", "end", "z", "z") == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["", LONG_LINE, "\n".join(ODD)], ids=["empty", "long", "all"])
 def test_the_list_of_runs_draws_any_text(one_app: OneApp, text: str) -> None:
     runs = [summary(number, f"{text[number:]}", path=f"{number}") for number in range(20)]

@@ -18,6 +18,8 @@ import pytest
 from system2.lookup import find_transcript
 from tests.system2.workflows import transcript
 
+pytestmark = pytest.mark.usefixtures("default_signals")
+
 SECONDS = 60
 
 

@@ -196,6 +196,7 @@ def test_no_usage_costs_more_than_the_worst_case(data: st.DataObject, input_at_m
     assert 0 <= price.cost(usage) <= price.worst_case(input_at_most, output_at_most)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [1, 150_000, 1_000_000])
 def test_the_worst_case_holds_for_every_model_of_the_data(size: int) -> None:
     for rates in RATES:

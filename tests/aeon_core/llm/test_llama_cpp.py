@@ -92,6 +92,7 @@ def test_a_reply_ends_at_its_limit(make: Make) -> None:
     assert (reply.stop_reason, reply.usage and reply.usage["output_tokens"]) == ("max_tokens", 7)
 
 
+@pytest.mark.exhaustive
 def test_every_reply_meets_its_schema_with_its_bounds(make: Make) -> None:
     model = make()
     validator = jsonschema_rs.validator_for(SCHEMA)

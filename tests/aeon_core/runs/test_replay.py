@@ -57,6 +57,7 @@ def test_a_run_of_any_kind_replays_to_the_same_result(recorded: dict[str, Record
     replays_the_same(recorded[name])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RUNS)
 def test_what_was_recorded_up_to_any_line_replays_as_a_run_that_has_not_ended(
     recorded: dict[str, Records], name: str
@@ -114,6 +115,7 @@ def is_noticed(records: Records) -> bool:
         return True
 
 
+@pytest.mark.exhaustive
 def test_any_altered_field_is_noticed(recorded: dict[str, Records]) -> None:
     """Of each run the first place of each field, until it was noticed in one."""
     noticed: set[Place] = set()

@@ -60,6 +60,7 @@ def cut(path: Path, lines: list[bytes], count: int) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_from_wherever_a_run_was_cut_off_it_ends_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
     whole = two_passes()
     want = record(tmp_path / "whole.jsonl", whole)

@@ -21,6 +21,7 @@ def test_broken_calls_come_out_as_they_were_meant_with_a_perfect_repair_model() 
         assert score.correct >= 0.95, (kind, score.wrong[:3])
 
 
+@pytest.mark.exhaustive
 def test_no_value_is_replaced_by_another() -> None:
     tried, invented = score_inventions(1500)
     assert tried >= 150

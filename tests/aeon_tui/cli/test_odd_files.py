@@ -46,6 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("words", NAMED, ids=lambda words: words[0] if words[0] != "run" else words[4])
 def test_a_pipe_that_is_named_is_refused(words: tuple[str, ...]) -> None:
     os.mkfifo("odd")

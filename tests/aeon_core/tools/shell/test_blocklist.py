@@ -254,6 +254,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", HEAVY.values(), ids=HEAVY.keys())
 def test_a_hard_text_is_judged_at_all(text: str) -> None:
     with cpu_limit(30):

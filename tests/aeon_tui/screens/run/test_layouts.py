@@ -107,6 +107,7 @@ def reached(screen: RunScreen) -> set[int]:
     return there | {1, 2, 9} | ({7, 8} if view.adaptive else set()) | ({4} if view.repairs else set())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("state", ["live", "pass", "failed"])
 async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
     state: str, monkeypatch: pytest.MonkeyPatch

