@@ -9,7 +9,7 @@ from itertools import accumulate
 from textual.geometry import Size
 from typing_extensions import override
 
-from aeon_core.judge.evidence import find_quote
+from aeon_core.judge.quote import find_quote
 from aeon_widgets.text import block, wrap
 from aeon_widgets.virtual_list import LinesView, Piece
 

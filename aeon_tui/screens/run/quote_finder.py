@@ -11,7 +11,7 @@ from textual.screen import Screen
 from aeon_core.journal.values import str_of
 from aeon_core.journal.view.elided import RecordOf
 from aeon_core.journal.view.model import RunView
-from aeon_core.judge.evidence import find_quote
+from aeon_core.judge.quote import find_quote
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree

@@ -12,58 +12,6 @@ from aeon_core.validation.result_checks import Artifacts
 
 _ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
 _ESCAPE = re.compile(r"\\[nrt]")
-
-
-def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
-    """Return the first place of a quote as (start, end) in characters of the text; of one with elisions, each part's.
-
-    Empty where a part is not there. The text may be JSON, in which a line break is an escape.
-    """
-    parts = [part for part in map(_letters, _ELISION.split(quote)) if part]
-    for form in (text, _ESCAPE.sub("  ", text)):
-        letters, places = _indexed(form)
-        found = [letters.find(part) for part in parts]
-        if found and min(found) >= 0:
-            return [(places[at], _end(text, places[at + len(part) - 1])) for at, part in zip(found, parts, strict=True)]
-    return []
-
-
-def _letters(text: str) -> str:
-    return _indexed(text)[0]
-
-
-def _indexed(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text in their normal form, and where each one comes from."""
-    letters: list[str] = []
-    places: list[int] = []
-    for at, cluster in _clusters(text):
-        for letter in unicodedata.normalize("NFKC", cluster).casefold() if not cluster.isascii() else cluster.lower():
-            if letter.isalnum():
-                letters.append(letter)
-                places.append(at)
-    return "".join(letters), places
-
-
-def _clusters(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each character with the marks that are combined with it, and where it is."""
-    if text.isascii():
-        yield from enumerate(text)
-        return
-    start = 0
-    for at in range(1, len(text) + 1):
-        if at == len(text) or not unicodedata.combining(text[at]):
-            yield start, text[start:at]
-            start = at
-
-
-def _end(text: str, at: int) -> int:
-    """Return the end of the character at a place, with its marks."""
-    end = at + 1
-    while end < len(text) and unicodedata.combining(text[end]):
-        end += 1
-    return end
-
-
 _PIECE = re.compile(r"(?:(?<!\w)[-−–])?\d+(?:[.,'’٫٬]\d+)*|.", re.DOTALL)
 """A number with its sign and separators, or another character."""
 _EDGE = "\0"

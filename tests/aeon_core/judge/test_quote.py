@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.judge.evidence import find_quote
+from aeon_core.judge.quote import find_quote
 
 
 @pytest.mark.parametrize(
