@@ -8,9 +8,9 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -20,18 +20,18 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_themes import fallback_variables, readable_variables
+from aeon_tui import messages
 from aeon_tui.navigation import COPY_OR_QUIT, Navigation
 from aeon_tui.platform.stdio_capture import reserve_terminal
 from aeon_tui.platform.terminal import notification, sized, title, title_given_back
 from aeon_tui.platform.web import is_served, pipe_to_itself
-from aeon_tui.run_actions import RunActions, Today
+from aeon_tui.run_actions import RunActions
 from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.session import Session
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
-from aeon_tui.settings import UserSettings
+from aeon_tui.settings import Today, UserSettings
 from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
-from aeon_widgets.footer import fit_footer
 from aeon_widgets.key_guard import key_after_escape
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.config.values import AppSettings
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+    from aeon_tui.run_files import RunFiles
 
 NOTICE_SECONDS = 20
 
@@ -82,20 +82,22 @@ class AeonApp(Navigation):
     def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:
         super().__init__()
         self.runs_dir = runs_dir
-        self.runner: Session | None = runner
-        """The run that goes on here, or was the last to do so."""
-        self.runners: list[Session] = [runner] if runner is not None else []
-        """All that this app has run, in their order."""
+        self.runner = runner
+        self.runners = [runner] if runner is not None else []
         self.actions = RunActions(self, today)
         self.untrusted: ProjectTrust | None = None
         """What the folder asks for, where the person is to be asked about it at first."""
-        self.first_notice = ""
-        """What is said at first."""
         add_themes(self)
-        self.user_settings = UserSettings(self)
+        self.user_settings = UserSettings(self, self.today)
         open_with_theme(self, self.user_settings.configured)
         self._quitting = False
         self._running_loop: asyncio.AbstractEventLoop | None = None
+
+    @cached_property
+    def _files(self) -> RunFiles:
+        from aeon_tui.run_files import RunFiles
+
+        return RunFiles(self)
 
     @cached_property
     def labelled_runs(self) -> LabelledRuns:
@@ -170,7 +172,7 @@ class AeonApp(Navigation):
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         if self.runner is not None:
-            self._begin(self.runner)
+            self.start_session(self.runner)
         if self.untrusted is not None:
             self.actions.ask_for_trust(self.untrusted, lambda: None, quits=True)
         if self.first_notice:
@@ -180,6 +182,59 @@ class AeonApp(Navigation):
     def _read_own_settings(self) -> None:
         add_own_themes(self, self.user_settings.configured)
         self.user_settings.apply_keys()
+
+    def today(self) -> LoadedConfig:
+        """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
+        return self.actions.today()
+
+    def busy(self) -> str | None:
+        """Return why no run can be started here now, None where one can."""
+        return self.actions.busy()
+
+    def on_show_runs(self) -> None:
+        self.show_browser()
+
+    def on_open_journal(self, message: messages.OpenJournal) -> None:
+        self.open_journal(message.path, message.seq)
+
+    def on_compare_runs(self, message: messages.CompareRuns) -> None:
+        if message.right is not None:
+            self.compare_runs(message.left, message.right)
+        else:
+            self.action_compare()
+
+    def on_resume_run(self, message: messages.ResumeRun) -> None:
+        self.actions.resume(message.path)
+
+    def on_export_run(self, message: messages.ExportRun) -> None:
+        self._files.export(message.run)
+
+    def on_delete_run(self, message: messages.DeleteRun) -> None:
+        self._files.delete(message.run, message.forks, message.then)
+
+    def on_start_run(self, message: messages.StartRun) -> None:
+        self._answer(message.answered, partial(self.actions.start, message.form))
+
+    def on_keep_draft(self, message: messages.KeepDraft) -> None:
+        self.actions.draft = message.form
+
+    def on_start_workflow(self, message: messages.StartWorkflow) -> None:
+        self._answer(message.answered, partial(self.actions.begin_workflow, message.request))
+
+    def on_trust_folder(self, message: messages.TrustFolder) -> None:
+        self.actions.trust_folder(message.then)
+
+    def on_revoke_trust(self, message: messages.RevokeTrust) -> None:
+        self.actions.revoke_trust(message.then)
+
+    def on_title_terminal(self, message: messages.TitleTerminal) -> None:
+        self.tell_terminal(message.text, urgent=message.urgent)
+
+    def _answer(self, answered: messages.Answered, start: Callable[[], str | None]) -> None:
+        """Start something on a thread, and answer with the reason why not."""
+        self.run_worker(
+            lambda: self.call_from_thread(answered, start()), thread=True, group="start", exit_on_error=False
+        )
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -210,44 +265,6 @@ class AeonApp(Navigation):
         """Ask for a task, and how it is to be run."""
         await self.actions.new_run()
 
-    def start_job(self, job: RunJob) -> None:
-        """Run something, and show it."""
-        from aeon_tui.screens.run.screen import RunScreen
-
-        runner = Runner(job, job.journal_in(self.runs_dir))
-        self._take_on(runner)
-        self.show_run(RunScreen(runner.source, runner))
-        self._begin(runner)
-
-    def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
-        """Open on a workflow that begins then; return what does it."""
-        runner, self.first_screen = self._workflow(request)
-        return runner
-
-    def start_workflow(self, request: WorkflowRequest) -> None:
-        """Do a workflow, and show it."""
-        runner, screen = self._workflow(request)
-        self.show_run(screen)
-        self._begin(runner)
-
-    def _workflow(self, request: WorkflowRequest) -> tuple[WorkflowRunner, Screen[None]]:
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sessions.workflow_session import WorkflowRunner
-
-        runner = WorkflowRunner(request)
-        self._take_on(runner)
-        return runner, WorkflowScreen(runner.source, runner)
-
-    def _take_on(self, runner: Session) -> None:
-        self.runner = runner
-        self.runners.append(runner)
-
-    def _begin(self, runner: Session) -> None:
-        runner.start()
-        # What can be done with a past run cannot be done with this one yet.
-        self.screen.refresh_bindings()
-        fit_footer(cast("Screen[None]", self.screen))
-
     def _past_run(self, screen: Screen[object]) -> Path | None:
         """Return the journal that a screen's actions go for, None where it is none that was ended or left."""
         chosen = getattr(screen, "chosen_run", None)
@@ -266,12 +283,6 @@ class AeonApp(Navigation):
         """Do something with the run that is chosen."""
         if (run := self._past_run(self.screen)) is not None:
             getattr(self.actions, what)(run)
-
-    def note_record(self, path: Path, record: dict[str, Any]) -> None:
-        """Show a record that this app has written to the journal of a run that has ended, where that run is open."""
-        for screen in self.screen_stack:
-            if getattr(screen, "journal", None) == path and (note := getattr(screen, "note_record", None)) is not None:
-                note(record)
 
     async def action_quit(self) -> None:
         """Quit; in the middle of a run only after a question, as it is aborted then."""

@@ -25,7 +25,7 @@ from aeon_widgets.text import fit, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.app import AeonApp
+    from aeon_tui.navigation import Navigation
 
 NEWEST = 500
 """So many runs can be gone to from here; the list of runs searches all of them."""
@@ -56,7 +56,7 @@ class PaletteProvider(Provider):
 
     def commands(self) -> Iterator[Command]:
         """Yield what there is where the person is now: its keys, then the app's, then places to go to."""
-        app = cast("AeonApp", self.app)
+        app = cast("Navigation", self.app)
         yield from key_commands(app, self.screen)
         for each in app.get_system_commands(self.screen):
             yield Command(each.title, each.help, each.callback)
@@ -66,7 +66,7 @@ class PaletteProvider(Provider):
 
     @override
     async def startup(self) -> None:
-        self._runs = await newest_runs(cast("AeonApp", self.app))
+        self._runs = await newest_runs(cast("Navigation", self.app))
 
     @override
     async def discover(self) -> Hits:
@@ -92,7 +92,7 @@ class ThemesProvider(PaletteProvider):
 
     @override
     def commands(self) -> Iterator[Command]:
-        return theme_commands(cast("AeonApp", self.app), "")
+        return theme_commands(cast("Navigation", self.app), "")
 
 
 class ComparedProvider(PaletteProvider):
@@ -100,7 +100,7 @@ class ComparedProvider(PaletteProvider):
 
     @override
     def commands(self) -> Iterator[Command]:
-        app = cast("AeonApp", self.app)
+        app = cast("Navigation", self.app)
         chosen = getattr(self.screen, "chosen_run", None)
         for run in self._runs:
             if chosen is not None and Path(run.path) != chosen:
@@ -139,14 +139,14 @@ def step_commands(screen: Screen[Any]) -> Iterator[Command]:
         yield Command(f"Go to step: {name}", about, partial(_go_to_step, screen, step_id), False, _BEHIND)
 
 
-def run_commands(app: AeonApp, runs: Sequence[RunSummary]) -> Iterator[Command]:
+def run_commands(app: Navigation, runs: Sequence[RunSummary]) -> Iterator[Command]:
     """Yield runs, the newest first."""
     for number, run in enumerate(runs):
         act = partial(app.open_journal, Path(run.path))
         yield Command(f"Go to run: {_task(run)}", _about(run), act, number < _RUNS_AT_FIRST, _BEHIND)
 
 
-def theme_commands(app: AeonApp, before: str = "Theme: ") -> Iterator[Command]:
+def theme_commands(app: Navigation, before: str = "Theme: ") -> Iterator[Command]:
     """Yield the themes, Aeon's first."""
     for name in sorted(app.available_themes, key=lambda name: (not name.startswith("aeon-"), name)):
         about = "The theme now" if name == app.theme else "Use it now, and the next time"
@@ -163,7 +163,7 @@ def choose_other_run(app: App[Any]) -> None:
     app.push_screen(CommandPalette([ComparedProvider], placeholder="Compare with which run?"))
 
 
-async def newest_runs(app: AeonApp) -> Sequence[RunSummary]:
+async def newest_runs(app: Navigation) -> Sequence[RunSummary]:
     """Return the newest runs, read on a thread; none where they cannot be."""
     try:
         return (await asyncio.to_thread(app.listed_runs))[:NEWEST]

@@ -1,10 +1,10 @@
-"""Which screen the app shows: the list of runs, a run, a new one, two compared, the settings, the keys."""
+"""Which screen the app shows, and which run or workflow it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import work
 from textual.app import App
@@ -12,9 +12,16 @@ from textual.binding import ActiveBinding, Binding
 from textual.command import CommandPalette
 from textual.screen import Screen
 
+from aeon_tui.sessions.runner import Runner
+from aeon_widgets.footer import fit_footer
+
 if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
     from aeon_core.journal.summary import RunSummary
+    from aeon_tui.sessions.run_jobs import RunJob
+    from aeon_tui.sessions.session import Session
+    from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+    from aeon_tui.settings import UserSettings
     from aeon_tui.sources.live import RecordSource
     from aeon_tui.sources.run_index import RunIndex
 
@@ -28,6 +35,14 @@ class Navigation(App[None]):
     runs_dir: Path
     first_screen: Screen[None] | None = None
     """Set to open on another screen."""
+
+    first_notice = ""
+    """What is said at first."""
+    runner: Session | None = None
+    """The run or workflow that goes on here, or was the last to do so."""
+    runners: list[Session]
+    """All that this app has run, in their order."""
+    user_settings: UserSettings
 
     _listing: RunIndex | None = None
 
@@ -122,6 +137,51 @@ class Navigation(App[None]):
         from aeon_tui.screens.compare import CompareScreen
 
         self.push_screen(CompareScreen(a, b))
+
+    def start_job(self, job: RunJob) -> None:
+        """Run something, and show it."""
+        from aeon_tui.screens.run.screen import RunScreen
+
+        runner = Runner(job, job.journal_in(self.runs_dir))
+        self._take_on(runner)
+        self.show_run(RunScreen(runner.source, runner))
+        self.start_session(runner)
+
+    def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
+        """Open on a workflow that begins then; return what does it."""
+        runner, self.first_screen = self._workflow(request)
+        return runner
+
+    def start_workflow(self, request: WorkflowRequest) -> None:
+        """Do a workflow, and show it."""
+        runner, screen = self._workflow(request)
+        self.show_run(screen)
+        self.start_session(runner)
+
+    def _workflow(self, request: WorkflowRequest) -> tuple[WorkflowRunner, Screen[None]]:
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.sessions.workflow_session import WorkflowRunner
+
+        runner = WorkflowRunner(request)
+        self._take_on(runner)
+        return runner, WorkflowScreen(runner.source, runner)
+
+    def _take_on(self, runner: Session) -> None:
+        self.runner = runner
+        self.runners.append(runner)
+
+    def start_session(self, runner: Session) -> None:
+        """Start what this app runs from now on."""
+        runner.start()
+        # What can be done with a past run cannot be done with this one yet.
+        self.screen.refresh_bindings()
+        fit_footer(cast("Screen[None]", self.screen))
+
+    def note_record(self, path: Path, record: dict[str, Any]) -> None:
+        """Show a record that this app has written to the journal of a run that has ended, where that run is open."""
+        for screen in self.screen_stack:
+            if getattr(screen, "journal", None) == path and (note := getattr(screen, "note_record", None)) is not None:
+                note(record)
 
     def action_keys(self) -> None:
         """Show the key help."""

@@ -8,16 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.binding import Binding, BindingType
-
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks, reason
+from aeon_tui.settings import Today
 
 if TYPE_CHECKING:
-    from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
-    from aeon_tui.app import AeonApp
     from aeon_tui.screens.fork import ForkAnswer, Parent
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
@@ -27,22 +25,12 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.run_jobs import NewRunJob
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
-RUN_ACTIONS: list[BindingType] = [
-    Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
-    Binding("P", "app.past_run('replay')", "Replay", tooltip="Show it once more from its journal", id="run.replay"),
-    Binding("L", "app.past_run('label')", "Label", show=False, tooltip="Say if its result is good", id="run.label"),
-    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start anew where one of its passes started", id="run.fork"),
-]
-"""The keys of a screen that has a `chosen_run`."""
-Today = Callable[[], "LoadedConfig"]
-"""Gives the configuration of all layers as it is now."""
-
 
 @dataclass
 class RunActions:
     """Does what a person asks for with a run. Journals are read on a thread; what goes wrong is a notification."""
 
-    app: AeonApp
+    app: Navigation
     today: Today
     draft: NewRunForm | None = None
     """A new run that was begun to be filled in, and left."""

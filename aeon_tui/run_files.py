@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.export import ExportDialog, form_of
@@ -14,7 +15,6 @@ from aeon_widgets.text import count, fit, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.app import AeonApp
 
 _UNITS = ("bytes", "kB", "MB", "GB")
 
@@ -22,7 +22,7 @@ _UNITS = ("bytes", "kB", "MB", "GB")
 class RunFiles:
     """Asks first where something would be lost, and says in a notification what was done, or why it was not."""
 
-    def __init__(self, app: AeonApp) -> None:
+    def __init__(self, app: Navigation) -> None:
         self._app = app
         self._tasks = BackgroundTasks(app, "files")
 
@@ -55,11 +55,11 @@ class RunFiles:
 
     def _write(self, run: RunSummary, file: Path) -> None:
         from aeon_tui.platform.atomic_file import write_file
-        from aeon_tui.reports.export import exported
+        from aeon_tui.reports.export import export_journal
 
         form = form_of(file)
         if form is not None:
-            write_file(file, exported(Path(run.path), form, self._app.runs_dir))
+            write_file(file, export_journal(Path(run.path), form, self._app.runs_dir))
             self._tasks.notify(f"Written: {file}")
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:

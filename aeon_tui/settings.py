@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
 
 from aeon_core.config.editing import KeyPath, change_file
 from aeon_core.config.loading import user_config_file
@@ -15,8 +17,10 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 
 if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
+    from aeon_core.config.loading import LoadedConfig
 
+Today = Callable[[], "LoadedConfig"]
+"""Returns the configuration of all layers as it is now. Raises UsageError."""
 NOTICE_SECONDS = 20
 _NOTICES = 2
 """As many problems are shown at once."""
@@ -25,8 +29,8 @@ _NOTICES = 2
 class UserSettings:
     """The app's settings. Files are read and written on a thread; what goes wrong is a notification."""
 
-    def __init__(self, app: AeonApp) -> None:
-        self._app = app
+    def __init__(self, app: App[Any], today: Today) -> None:
+        self._app, self._today = app, today
         self.configured = AppSettings()
         """What the configuration says."""
         self.keymap: dict[str, str] = {}
@@ -74,7 +78,7 @@ class UserSettings:
     def _keep(self, path: KeyPath, value: str | None, what: str) -> None:
         file = user_config_file(os.environ)
         change_file(file, path, value)
-        said = self._app.actions.today().app
+        said = self._today().app
         found: Mapping[str, str | None] = {"theme": said.theme} if path == ("theme",) else dict(said.keys)
         where = said.sources.get(path[0], "another file")
         if found.get(path[-1]) == value:

@@ -6,8 +6,8 @@ from aeon_core.entities import RunResult
 from aeon_core.journal.view.model import RunView
 from aeon_tui.cli.exit_summary import ending, why_not_usable
 from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.cli.report_output import print_answer, print_sections, print_steps
 from aeon_tui.reports.pass_sections import person_sections
-from aeon_tui.reports.steps import print_answer, print_sections, print_steps
 
 
 def print_result(result: RunResult, view: RunView, where: str, *, as_json: bool, steps: bool = True) -> int:

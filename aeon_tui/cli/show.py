@@ -14,10 +14,11 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.report_output import print_answer, print_sections, print_steps
 from aeon_tui.platform.atomic_file import write_file
-from aeon_tui.reports.export import ExportFormat, print_report
+from aeon_tui.reports import ExportFormat
+from aeon_tui.reports.export import render_run
 from aeon_tui.reports.run_report import RunReport
-from aeon_tui.reports.steps import print_answer, print_sections, print_steps
 from aeon_tui.sources.transcripts import find_journal, is_workflow
 
 DAMAGE_SHOWN = 20
@@ -41,10 +42,12 @@ def execute(args: Namespace) -> int:
     report = RunReport(view, history, number, family)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
-    if kind is not None:
-        print_report(out, kind, report, history)
-    else:
+    if kind is None:
         _print(out, report)
+    elif kind == "json":
+        out.json(history.model_dump(mode="json"))
+    else:
+        out.block(render_run(report, kind))
     if args.output is not None:
         write_file(expanded(args.output, "the option -o"), buffer.getvalue())
     _report_damage(view)

@@ -12,7 +12,8 @@ from aeon_core.journal.follow import Follower
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.platform.atomic_file import write_file
-from aeon_tui.reports.workflow_report import ExportFormat, WorkflowReport
+from aeon_tui.reports import ExportFormat
+from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
 from system2.view import WorkflowView
 
@@ -31,23 +32,12 @@ def show(args: Namespace, path: Path, form: ExportFormat | None) -> int:
     if form == "json":
         out.json(report.as_json())
     else:
-        out.block(report.text if form is None else report.exported(form))
+        out.block(report.text if form is None else report.render(form))
     if args.output is not None:
         write_file(Path(args.output).expanduser(), buffer.getvalue())
     for problem in report.damage:
         stderr().line(("damaged: ", "yellow"), problem)
     return 0
-
-
-def exported(path: Path, form: ExportFormat) -> str:
-    """Return a workflow's history in one of the forms. Raises AeonError where it cannot be read."""
-    buffer = io.StringIO()
-    out, report = Output(buffer), WorkflowReport(path)
-    if form == "json":
-        out.json(report.as_json())
-    else:
-        out.block(report.exported(form))
-    return buffer.getvalue()
 
 
 def watch(args: Namespace, path: Path) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
+
+from textual.app import App
 
 from aeon_core.errors import AeonError
-
-if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
 
 TOLD_SECONDS = 10
 PROBLEM_SECONDS = 20
@@ -18,7 +17,7 @@ PROBLEM_SECONDS = 20
 class BackgroundTasks:
     """Does work on threads of an app, and tells what goes wrong with it."""
 
-    def __init__(self, app: AeonApp, group: str) -> None:
+    def __init__(self, app: App[Any], group: str) -> None:
         self._app, self._group = app, group
 
     def run(self, work: Callable[[], None]) -> None:

@@ -1,1 +1,6 @@
 """Reports on runs and workflows as text, Markdown, HTML and JSON."""
+
+from typing import Literal
+
+ExportFormat = Literal["md", "html", "json"]
+"""The forms of a report that are written to files."""

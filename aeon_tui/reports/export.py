@@ -1,40 +1,43 @@
-"""A run's report in the forms of `show --export`."""
+"""Reports on runs and workflows as the text of a file (contract: show --export)."""
 
 from __future__ import annotations
 
-import io
+import json
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from aeon_core.journal.history import ExecutionHistory, open_run
-from aeon_core.journal.lineage import Lineage, lineage_of
-from aeon_tui.cli.output import Output
+from aeon_core.escape import escape_controls, escape_json
+from aeon_core.journal.history import open_run
+from aeon_core.journal.lineage import lineage_of
+from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.html import html_page
 from aeon_tui.reports.markdown import markdown
 from aeon_tui.reports.run_report import RunReport
+from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.sources.transcripts import is_workflow
 
-ExportFormat = Literal["md", "html", "json"]
 
-
-def print_report(out: Output, form: ExportFormat, report: RunReport, history: ExecutionHistory) -> None:
-    """Print a report in one of the forms; JSON is the history alone."""
-    if form == "json":
-        out.json(history.model_dump(mode="json"))
-    elif form == "md":
-        out.block(markdown(report))
-    else:
-        out.block(html_page(report))
-
-
-def exported(path: Path, form: ExportFormat, runs_dir: Path) -> str:
-    """Return a journal's run in one of the forms, read whole. Raises AeonError where it cannot be."""
+def export_journal(path: Path, form: ExportFormat, runs_dir: Path) -> str:
+    """Return the report on a journal's run or workflow, which is read whole. Raises AeonError."""
     if is_workflow(path):
-        from aeon_tui.cli import workflow_show
-
-        return workflow_show.exported(path, form)
+        workflow = WorkflowReport(path)
+        return _json(workflow.as_json()) if form == "json" else _text(workflow.render(form))
     view, history = open_run(path)
-    family = Lineage() if form == "json" else lineage_of(path, cache=path.parent == runs_dir)
-    buffer = io.StringIO()
-    print_report(Output(buffer), form, RunReport(view, history, None, family), history)
-    return buffer.getvalue()
+    if form == "json":
+        return _json(history.model_dump(mode="json"))
+    lineage = lineage_of(path, cache=path.parent == runs_dir)
+    return _text(render_run(RunReport(view, history, None, lineage), form))
+
+
+def render_run(report: RunReport, form: ExportFormat) -> str:
+    """Return a run's report as Markdown or as a web page."""
+    return markdown(report) if form == "md" else html_page(report)
+
+
+def _json(value: Any) -> str:
+    return escape_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _text(text: str) -> str:
+    lines = escape_controls(text.replace("\r\n", "\n"), keep="\n\t").split("\n")
+    return "".join(f"{line.rstrip()}\n" for line in lines)

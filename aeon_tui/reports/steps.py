@@ -5,39 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aeon_core.journal.view.formatting import brief, change, message, route
+from aeon_core.journal.view.formatting import brief, change, message
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.parts import RepairView, StepView
-from aeon_tui.cli.output import STATUS_STYLES, Output
-from aeon_tui.reports.pass_sections import Section
 from aeon_widgets.icons import shown_status
-
-INDENT = "    "
-NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
-
-
-def print_steps(out: Output, view: RunView) -> None:
-    """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
-    for step in view.steps.values():
-        _print_step(out, step, view)
-
-
-def print_sections(out: Output, sections: list[Section]) -> None:
-    """Print each section under its title."""
-    for section in sections:
-        out.line()
-        out.line((section.title, "bold"))
-        for note in section.notes:
-            out.paragraph(note.text, NOTE_STYLES[note.level], len(INDENT) * note.depth)
-
-
-def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
-    """Print the answer, where there is one; a simulated model's is labelled."""
-    if answer is None:
-        return
-    out.line()
-    out.line((answer_title(simulated), "bold"))
-    out.block(answer)
 
 
 def answer_title(simulated: bool) -> str:
@@ -48,23 +19,6 @@ def answer_title(simulated: bool) -> str:
 def status_of(step: StepView, view: RunView) -> str:
     """Return the status to show of a step: nothing is running in a run that is not."""
     return shown_status(step.status, live=view.status == "running")
-
-
-def _print_step(out: Output, step: StepView, view: RunView) -> None:
-    indent, status = "  " * min(step.depth, 5), status_of(step, view)
-    out.line(
-        indent,
-        (step.step_id, "bold"),
-        " ",
-        (status, STATUS_STYLES.get(status, "")),
-        (f" · {route(step)}", "dim"),
-        f" · {step.description}",
-    )
-    inner = indent + INDENT
-    for level, text in notes(step, view):
-        out.line(inner, (text, NOTE_STYLES[level]))
-    if step.output is not None:
-        out.block(readable(step.output), indent=inner)
 
 
 def notes(step: StepView, view: RunView) -> list[tuple[str, str]]:

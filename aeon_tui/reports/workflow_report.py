@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.summary import is_being_written
 from aeon_core.money import money
+from aeon_tui.reports import ExportFormat
 from aeon_widgets.text import count, one_line, span
 from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
 
-ExportFormat = Literal["md", "html", "json"]
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -57,10 +57,8 @@ class WorkflowReport:
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
         return "\n\n".join(parts)
 
-    def exported(self, form: ExportFormat) -> Any:
-        """Return the report in one of the forms: text, of JSON what is to be written as such."""
-        if form == "json":
-            return self.as_json()
+    def render(self, form: ExportFormat) -> str:
+        """Return the report as Markdown or as a web page."""
         return self._markdown() if form == "md" else self._page()
 
     def as_json(self) -> dict[str, Any]:

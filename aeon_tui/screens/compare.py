@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from aeon_tui.messages import OpenJournal
 from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, ComparisonReader
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
@@ -102,7 +103,7 @@ class CompareScreen(Screen[None]):
 
     def action_open_side(self) -> None:
         """Open the chosen run."""
-        self.app.open_journal(self._paths[self._side])  # type: ignore[attr-defined]  # the app that owns this screen
+        self.app.post_message(OpenJournal(self._paths[self._side]))
 
     def action_other_side(self) -> None:
         """Choose the other run."""

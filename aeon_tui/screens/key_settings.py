@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events, on, work
@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from typing_extensions import override
 
-from aeon_tui.app import AeonApp
+from aeon_tui.screens.context import context_of
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.screens.keys import label_of, shown_key
@@ -130,14 +130,10 @@ class KeySettingsScreen(FilterableListScreen):
     def on_mount(self) -> None:
         self._read()
 
-    @property
-    def _app(self) -> AeonApp:
-        return cast("AeonApp", self.app)
-
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
         """Look for all actions: that loads every screen."""
-        rows = key_rows(self._app.user_settings.keymap)
+        rows = key_rows(context_of(self).user_settings.keymap)
         self.app.call_from_thread(self._take, rows)
 
     def _take(self, rows: Sequence[KeyRow]) -> None:
@@ -180,11 +176,11 @@ class KeySettingsScreen(FilterableListScreen):
     def _swap(self, row: KeyRow, key: str, other: KeyRow, yes: bool | None) -> None:
         if yes:
             kept = [each for each in other.keys if each != key] or list(row.keys)
-            self._app.user_settings.keep_keys({other.id: ",".join(kept), row.id: key})
+            context_of(self).user_settings.keep_keys({other.id: ",".join(kept), row.id: key})
             self._read()
 
     def _give(self, action: str, keys: str | None) -> None:
-        self._app.user_settings.keep_keys({action: keys})
+        context_of(self).user_settings.keep_keys({action: keys})
         self._read()
 
     def action_reset(self) -> None:

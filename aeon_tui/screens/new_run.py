@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,13 +16,14 @@ from textual.worker import get_current_worker
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_tui.messages import KeepDraft, StartRun
+from aeon_tui.screens.context import context_of
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter, fit_footer
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
-    from aeon_tui.app import AeonApp
     from aeon_tui.screens.model_choices import ModelChoice
 
 TOOLS = ("files", "shell", "mcp")
@@ -111,7 +112,7 @@ class NewRunScreen(Screen[None]):
         if not self.query(TaskArea):
             return  # the app is ending before the screen was made
         self.query_one(TaskArea).focus()
-        self._say(self._app.actions.busy() or "")
+        self._say(context_of(self).busy() or "")
         self._look()
 
     def on_resize(self) -> None:
@@ -120,10 +121,6 @@ class NewRunScreen(Screen[None]):
     def on_descendant_focus(self) -> None:
         fit_footer(self)
 
-    @property
-    def _app(self) -> AeonApp:
-        return cast("AeonApp", self.app)
-
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:
         """Read the configuration, and find out which models can be used."""
@@ -131,7 +128,7 @@ class NewRunScreen(Screen[None]):
 
         worker = get_current_worker()
         try:
-            today = self._app.actions.today()
+            today = context_of(self).today()
         except AeonError as error:
             self.app.call_from_thread(self._cannot_look, error.message)
             return
@@ -227,18 +224,13 @@ class NewRunScreen(Screen[None]):
             self.query_one(f"#problem-{key}", Problem).say(problems.get(key))
         if problems:
             self.query_one(f"#{next(iter(problems))}").focus()
-        elif (busy := self._app.actions.busy()) is not None:
+        elif (busy := context_of(self).busy()) is not None:
             self._say(busy)
         elif not self._starting:
             self._starting = True
             self._say("")
             self.query_one("#head", Static).update("New run · starting …")
-            self._start(form)
-
-    @work(thread=True, group="start", exit_on_error=False)
-    def _start(self, form: NewRunForm) -> None:
-        problem = self._app.actions.start(form)
-        self.app.call_from_thread(self._started, problem)
+            self.app.post_message(StartRun(form, self._started))
 
     def _started(self, problem: str | None) -> None:
         self._starting = False
@@ -254,7 +246,7 @@ class NewRunScreen(Screen[None]):
         """Go back; where a task was typed, only after that was said."""
         form = self.form
         if form == (self._draft or self._filled_in) or not form.task.strip() or self._asked_to_leave:
-            self._app.actions.draft = form if form.task.strip() else None
+            self.app.post_message(KeepDraft(form if form.task.strip() else None))
             self.dismiss()
             return
         self._say(KEPT)

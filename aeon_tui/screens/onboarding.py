@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from aeon_core.errors import AeonError
+from aeon_tui.screens.context import context_of
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
     from aeon_tui.screens.model_choices import ModelChoice
 
 WELCOME = (
@@ -76,7 +76,7 @@ class Onboarding(VerticalScroll, can_focus=True):
         from aeon_tui.screens.model_choices import model_choices
 
         try:
-            choices = model_choices(cast("AeonApp", self.app).actions.today().config)
+            choices = model_choices(context_of(self).today().config)
         except AeonError as error:
             self.app.call_from_thread(
                 self.show_models, Content.assemble((f"✖ {one_line(error.message)}", "$severity-high"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
 from textual import on, work
@@ -16,7 +16,9 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_tui.messages import RevokeTrust, TrustFolder
 from aeon_tui.platform.web import is_served
+from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aeon_core.config.loading import LoadedConfig
-    from aeon_tui.app import AeonApp
     from aeon_tui.screens.settings_text import Setting
 
 NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves this page"
@@ -97,16 +98,12 @@ class SettingsScreen(FilterableListScreen):
         self._read()
         self._read_agreement()
 
-    @property
-    def _app(self) -> AeonApp:
-        return cast("AeonApp", self.app)
-
     @work(thread=True, exclusive=True, group="settings", exit_on_error=False)
     def _read(self) -> None:
         from aeon_tui.screens.settings_text import settings_of
 
         try:
-            loaded = self._app.actions.today()
+            loaded = context_of(self).today()
         except AeonError as error:
             self.app.call_from_thread(self._show_problem, error.message)
             return
@@ -119,7 +116,7 @@ class SettingsScreen(FilterableListScreen):
 
         worker = get_current_worker()
         try:
-            found = self._app.labelled_runs.comparisons(lambda: not worker.is_cancelled)
+            found = context_of(self).labelled_runs.comparisons(lambda: not worker.is_cancelled)
         except (AeonError, OSError):
             return
         if not worker.is_cancelled:
@@ -175,13 +172,17 @@ class SettingsScreen(FilterableListScreen):
     def action_trust(self) -> None:
         """Ask whether to trust the folder, or whether to take that back."""
         if self._loaded is None or self._loaded.trust.state != "trusted":
-            self._app.actions.trust_folder(self._read)
+            self.app.post_message(TrustFolder(self._read))
             return
         from aeon_tui.screens.dialogs import ConfirmDialog
 
         lines = [str(self._loaded.trust.root), "Its settings that need consent apply no more; you are asked again."]
         dialog = ConfirmDialog("No longer trust this folder?", lines, "Revoke trust")
-        self.app.push_screen(dialog, lambda yes: self._app.actions.revoke_trust(self._read) if yes else None)
+        self.app.push_screen(dialog, self._revoke_trust)
+
+    def _revoke_trust(self, yes: bool | None) -> None:
+        if yes:
+            self.app.post_message(RevokeTrust(self._read))
 
     def action_edit(self, whose: Whose) -> None:
         """Open the person's own file or the project's in an editor, made where there is none; then read it."""

@@ -10,13 +10,10 @@ import termios
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from aeon_tui.platform.signals import handled
-
-if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
-    from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.session import Session
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
@@ -27,8 +24,17 @@ ENDING_SECONDS = 0.3
 WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
 
 
+class Quittable(Protocol):
+    """An app that may have a session running."""
+
+    runner: Session | None
+
+    def quit_soon(self) -> None:
+        """Quit; from any thread."""
+
+
 @contextlib.contextmanager
-def ended_by_signals(app: AeonApp) -> Iterator[None]:
+def ended_by_signals(app: Quittable) -> Iterator[None]:
     """Quit on SIGTERM and SIGHUP. End the process where the terminal is gone, and where the app is stuck.
 
     A terminal that is gone takes no output: the app would wait for it, and not end.

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
-from aeon_tui.run_actions import RUN_ACTIONS
+from aeon_tui.messages import CompareRuns, DeleteRun, ExportRun
+from aeon_tui.screens.run.keys import PAST_RUN_KEYS
 from aeon_widgets.run_tree import WORKFLOW
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.app import AeonApp
 
 _OF_A_RUN = ("mark", "compare", "export", "delete", "copy_id", "copy_path")
 RUN_KEYS: list[BindingType] = [
-    *RUN_ACTIONS,
+    *PAST_RUN_KEYS,
     Binding("m", "mark", "Mark", show=False, tooltip="Mark it, to compare another with it", id="browser.mark"),
     Binding(
         "C", "compare", "Compare", show=False, tooltip="With the marked run, or one to choose", id="browser.compare"
@@ -56,10 +56,6 @@ class RunsScreen(Screen[None]):
         """Read the directory again, on a thread."""
 
     @property
-    def _aeon(self) -> AeonApp:
-        return cast("AeonApp", self.app)
-
-    @property
     def runs_to_compare(self) -> tuple[Path, Path] | None:
         """The marked run and the selected one; None where these are not two."""
         marked, selected = self.marked, self.selected_run
@@ -85,25 +81,19 @@ class RunsScreen(Screen[None]):
             self.app.clear_notifications()
             self.app.notify("A workflow has no passes to compare; only runs can be compared.", markup=False)
         elif (pair := self.runs_to_compare) is not None:
-            self._aeon.compare_runs(*pair)
-        else:
-            from aeon_tui.commands import choose_other_run
-
-            choose_other_run(self.app)
+            self.app.post_message(CompareRuns(*pair))
+        elif (run := self.selected_run) is not None:
+            self.app.post_message(CompareRuns(Path(run.path)))
 
     def action_export(self) -> None:
         """Write the selected run's report to a file."""
-        from aeon_tui.run_files import RunFiles
-
         if (run := self.selected_run) is not None:
-            RunFiles(self._aeon).export(run)
+            self.app.post_message(ExportRun(run))
 
     def action_delete(self) -> None:
         """Ask, and delete the selected run."""
-        from aeon_tui.run_files import RunFiles
-
         if (run := self.selected_run) is not None:
-            RunFiles(self._aeon).delete(run, len(self.forks_of(run)), self.read_again)
+            self.app.post_message(DeleteRun(run, len(self.forks_of(run)), self.read_again))
 
     def action_copy_id(self) -> None:
         """Copy the run's id, over SSH too."""

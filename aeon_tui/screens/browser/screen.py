@@ -14,6 +14,7 @@ from textual.containers import Container, Vertical
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
+from aeon_tui.messages import OpenJournal
 from aeon_tui.screens.browser.actions import RUN_KEYS
 from aeon_tui.screens.browser.filter_line import FilteredScreen
 from aeon_tui.screens.browser.filter_suggestions import Present
@@ -297,4 +298,4 @@ class BrowserScreen(FilteredScreen):
     def on_rows_view_chosen(self) -> None:
         line = self.query_one(RunList).selected_line
         if line is not None and (run := self.selected_run) is not None:
-            self._aeon.open_journal(Path(run.path), line.seq)
+            self.app.post_message(OpenJournal(Path(run.path), line.seq))

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-from aeon_tui.run_actions import RUN_ACTIONS
-
+PAST_RUN_KEYS: list[BindingType] = [
+    Binding("R", "app.past_run('resume')", "Resume", tooltip="Go on where it was cut off", id="run.resume"),
+    Binding("P", "app.past_run('replay')", "Replay", tooltip="Show it once more from its journal", id="run.replay"),
+    Binding("L", "app.past_run('label')", "Label", show=False, tooltip="Say if its result is good", id="run.label"),
+    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start anew where one of its passes started", id="run.fork"),
+]
+"""The keys of a screen that has a `chosen_run`."""
 RUN_KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
@@ -40,7 +45,7 @@ RUN_KEYS: list[BindingType] = [
     Binding("greater_than_sign", "later_pass(1)", "Differ to later", show=False, id="run.to_later"),
     Binding("slash", "search", "Search in the run", show=False, id="run.search"),
     Binding("x", "hide_guide", "Hide the guide", show=False, id="run.hide_guide"),
-    *RUN_ACTIONS,
+    *PAST_RUN_KEYS,
     Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),
     Binding("escape", "leave_past", "Now", id="run.leave_past"),
     Binding("escape", "back", "Runs", id="run.back"),

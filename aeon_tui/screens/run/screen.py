@@ -10,6 +10,7 @@ from typing import Any
 from textual import on
 from textual.events import Key, Paste
 
+from aeon_tui.messages import ShowRuns, TitleTerminal
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import CSS
 from aeon_tui.screens.run.notices import Notices
@@ -195,9 +196,7 @@ class RunScreen(TimeTravel):
             # A question may be there before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
             words = asked if urgent else self._shown_status.replace("_", " ")
-            self.app.tell_terminal(  # type: ignore[attr-defined]  # the app that owns this screen
-                f"aeon: {words} · {one_line(self.view.task, 60)}", urgent=urgent
-            )
+            self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.view.task, 60)}", urgent))
 
     def _ask(self) -> None:
         if self._asking.show(self.view, before=self.query_one(LogPane), home=self.query_one(PlanTree)):
@@ -322,4 +321,4 @@ class RunScreen(TimeTravel):
         elif self._runner is not None and self._runner.running:
             self.notify("The run goes on here; q asks whether to abort it and quit.", markup=False)
         else:
-            self.app.show_browser()  # type: ignore[attr-defined]  # the app that owns this screen
+            self.app.post_message(ShowRuns())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.events import Key, Paste
 
+from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.run.status import utc_now
@@ -30,9 +30,6 @@ from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConvers
 from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
-
-if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
 
 FRAMES_PER_SECOND = 15
 FOLD_SECONDS = 0.015
@@ -232,11 +229,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
         words = self.status.replace("_", " ")
-        self._aeon.tell_terminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent=urgent)
-
-    @property
-    def _aeon(self) -> AeonApp:
-        return cast("AeonApp", self.app)
+        self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent))
 
     def _tell_problem(self) -> None:
         """Say, once, why there is nothing more to read, or why the workflow could not begin."""
@@ -302,7 +295,7 @@ class WorkflowScreen(WorkflowPanes):
     def action_resume(self) -> None:
         """Go on with a workflow that was ended or cut off."""
         if self.path is not None:
-            self._aeon.actions.resume(self.path)
+            self.app.post_message(ResumeRun(self.path))
 
     def action_back(self) -> None:
         """Leave a zoomed pane, or go to the list of runs."""
@@ -311,4 +304,4 @@ class WorkflowScreen(WorkflowPanes):
         elif self._runner is not None and self._runner.running:
             self.notify("The workflow goes on here; q aborts it and quits.", markup=False)
         else:
-            self._aeon.show_browser()
+            self.app.post_message(ShowRuns())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,11 +13,12 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from aeon_core.escape import escape_controls
+from aeon_tui.messages import ShowRuns, StartWorkflow
+from aeon_tui.screens.context import context_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_tui.app import AeonApp
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 WHAT = (
@@ -73,19 +74,15 @@ class WorkflowTaskScreen(Screen[None]):
     def action_begin(self) -> None:
         """Begin the workflow."""
         task = self.query_one(Input).value.strip()
-        app = cast("AeonApp", self.app)
-        problem = "describe the task first" if not task else app.actions.busy()
+        problem = "describe the task first" if not task else context_of(self).busy()
         if problem:
             self._say(problem)
         else:
-            self._begin_checked(replace(self._request, task=task))
+            self.app.post_message(StartWorkflow(replace(self._request, task=task), self._answered))
 
-    @work(thread=True, exclusive=True, exit_on_error=False)
-    def _begin_checked(self, request: WorkflowRequest) -> None:
-        """Begin where there is consent and a usable model; it reads files to find out, so on a thread."""
-        problem = cast("AeonApp", self.app).actions.begin_workflow(request)
-        if problem is not None:
-            self.app.call_from_thread(self._say, one_line(problem, 500))
+    def _answered(self, problem: str | None) -> None:
+        if problem is not None and self.is_attached:
+            self._say(one_line(problem, 500))
 
     def _say(self, problem: str) -> None:
         told = self.query_one("#problem", Static)
@@ -94,4 +91,4 @@ class WorkflowTaskScreen(Screen[None]):
 
     def action_runs(self) -> None:
         """Go to the list of runs."""
-        cast("AeonApp", self.app).show_browser()
+        self.app.post_message(ShowRuns())

@@ -1,0 +1,106 @@
+"""What a screen requests of the app. Screens post these messages to it; only `app.py` handles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+    from aeon_tui.sessions.new_run_form import NewRunForm
+    from aeon_tui.sessions.workflow_session import WorkflowRequest
+
+Answered = Callable[[str | None], None]
+"""Called in the app with the reason why nothing was started, None if something was or if the app asks first."""
+
+
+class ShowRuns(Message):
+    """Show the list of runs."""
+
+
+@dataclass
+class OpenJournal(Message):
+    """Show the run or workflow of a journal, at the record `seq` if given."""
+
+    path: Path
+    seq: int | None = None
+
+
+@dataclass
+class CompareRuns(Message):
+    """Show two runs beside each other. Without `right`, the app asks for it."""
+
+    left: Path
+    right: Path | None = None
+
+
+@dataclass
+class ResumeRun(Message):
+    """Resume the run or workflow of a journal."""
+
+    path: Path
+
+
+@dataclass
+class ExportRun(Message):
+    """Ask for a file and write a run's report to it."""
+
+    run: RunSummary
+
+
+@dataclass
+class DeleteRun(Message):
+    """Ask, then delete a run; `forks` is the number of runs forked from it. Then call `then`."""
+
+    run: RunSummary
+    forks: int
+    then: Callable[[], object]
+
+
+@dataclass
+class StartRun(Message):
+    """Start a new run."""
+
+    form: NewRunForm
+    answered: Answered
+
+
+@dataclass
+class KeepDraft(Message):
+    """Keep what was filled in of a new run for the next time, or nothing."""
+
+    form: NewRunForm | None
+
+
+@dataclass
+class StartWorkflow(Message):
+    """Start a new workflow."""
+
+    request: WorkflowRequest
+    answered: Answered
+
+
+@dataclass
+class TrustFolder(Message):
+    """Ask for the consent that this folder needs. Then call `then`."""
+
+    then: Callable[[], object]
+
+
+@dataclass
+class RevokeTrust(Message):
+    """Revoke every consent to this folder. Then call `then`."""
+
+    then: Callable[[], object]
+
+
+@dataclass
+class TitleTerminal(Message):
+    """Set the terminal's title. If `urgent`, also notify a person who looks elsewhere."""
+
+    text: str
+    urgent: bool = False
