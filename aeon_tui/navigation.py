@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.session import Session
     from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
     from aeon_tui.settings import UserSettings
-    from aeon_tui.sources.live import RecordSource
+    from aeon_tui.sources.base import RecordSource
     from aeon_tui.sources.run_index import RunIndex
 
 COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy selection, else quit", show=False, id="app.copy")

@@ -23,7 +23,7 @@ from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.live import RecordsOnly
+from aeon_tui.sources.base import RecordsOnly
 
 OPEN_TASK = "design a REST API for invoices"
 """Open enough that the first pass does not do."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals.inbox import Sent
     from aeon_core.approvals.pending import PendingApproval
     from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
-    from aeon_tui.sources.live import RecordSource
+    from aeon_tui.sources.base import RecordSource
 
 LOOK_SECONDS = 0.2
 """How often it is looked whether the journal has changed."""

@@ -12,7 +12,8 @@ from aeon_core.errors import UsageError
 from aeon_tui.sessions.approval_points import approval_points, resumed_approval_points
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts
-from aeon_tui.sources.live import LiveSource, ReadAheadSource, Records, read_journal
+from aeon_tui.sources.base import ReadAheadSource, Records, read_journal
+from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver

@@ -9,7 +9,7 @@ from typing import Any
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head, tail
-from aeon_tui.sessions.workflow_session import WorkflowRequest
+from aeon_tui.sessions.workflow_session import WorkflowRequest, started_by
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 
 
@@ -35,13 +35,6 @@ def resume_request(
     if not remembers(root, started_by(first)):
         _check(path, root, first, model, project_root)
     return WorkflowRequest(root, str(first.get("task", "")), path, model or str(first["model"]), base_url)
-
-
-def started_by(first: Mapping[str, Any]) -> list[Any]:
-    """Return what is remembered of a workflow that this user has started, from its first record."""
-    config = first.get("config")
-    root = config.get("project_root") if isinstance(config, dict) else None
-    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
 
 
 def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:

@@ -6,9 +6,10 @@ import json
 import logging
 import shlex
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
 from aeon_tui.sessions.workflow_broker import WorkflowBroker
@@ -208,7 +209,6 @@ class WorkflowRunner:
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be gone on with without a question."""
         from aeon_core.config.journal_trust import remember
-        from aeon_tui.sessions.workflow_resume import started_by
 
         first = json.loads(line)
         try:
@@ -216,3 +216,10 @@ class WorkflowRunner:
                 remember(self.request.project_root, started_by(first))
         except AeonError as error:
             logger.warning("the workflow is not remembered as yours: %s", error.message)
+
+
+def started_by(first: Mapping[str, Any]) -> list[Any]:
+    """Return what is remembered of a workflow that this user has started, from its first record."""
+    config = first.get("config")
+    root = config.get("project_root") if isinstance(config, dict) else None
+    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]

@@ -15,9 +15,9 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view.model import RunView
+from aeon_tui.sources.base import Listener, RecordSource, failure, nobody
 from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.live import Listener, RecordSource, failure, nobody
 from aeon_tui.sources.rate_meter import RateMeter
 
 POLL_SECONDS = 0.05

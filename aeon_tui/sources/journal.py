@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.live import Listener, failure, nobody
+from aeon_tui.sources.base import Listener, failure, nobody
 
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.timing import seconds_after
-from aeon_tui.sources.live import ReadAheadSource, RecordsOnly, RecordSource
+from aeon_tui.sources.base import ReadAheadSource, RecordsOnly, RecordSource
 
 if TYPE_CHECKING:
     from aeon_core.effects.difference import Difference

@@ -12,7 +12,7 @@ from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import AeonError
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Build
-from aeon_tui.sources.live import RecordsOnly
+from aeon_tui.sources.base import RecordsOnly
 
 
 class ListSource(RecordsOnly):

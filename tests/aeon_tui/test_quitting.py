@@ -17,7 +17,7 @@ from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources.live import ReadAheadSource
+from aeon_tui.sources.base import ReadAheadSource
 from tests.aeon_tui.recordings import RUN_ID, finished_run
 from tests.sampling import sample
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
-    from aeon_tui.sources.live import RecordSource
+    from aeon_tui.sources.base import RecordSource
 
 NO_EDITOR = "no editor can be opened here; reject it and say what you want (w), or fork the run later"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.screen import Screen
 
-from aeon_tui.sources.live import RecordSource
+from aeon_tui.sources.base import RecordSource
 
 SECONDS = 30
 

@@ -12,7 +12,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.run.time_travel_controller import TimeTravelController
-from aeon_tui.sources.live import failure
+from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, SnapshotStore
 from aeon_widgets.plan_difference import difference_blocks
 from aeon_widgets.text_view import Block

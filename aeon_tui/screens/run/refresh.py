@@ -11,7 +11,7 @@ from contextvars import copy_context
 from textual.screen import Screen
 from textual.timer import Timer
 
-from aeon_tui.sources.live import RecordSource
+from aeon_tui.sources.base import RecordSource
 
 FRAMES_PER_SECOND = 20
 QUIET_FRAMES = 2

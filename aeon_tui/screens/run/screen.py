@@ -31,7 +31,7 @@ from aeon_tui.screens.run.step_detail import StepDetailReader
 from aeon_tui.screens.run.time_travel import TimeTravel
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sources.live import RecordSource
+from aeon_tui.sources.base import RecordSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane

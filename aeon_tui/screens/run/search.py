@@ -17,7 +17,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.pages import Pages
 from aeon_core.journal.search import Match
-from aeon_tui.sources.live import RecordSource
+from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter, fit_footer

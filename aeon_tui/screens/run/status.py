@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sources.live import RecordSource
+from aeon_tui.sources.base import RecordSource
 
 WAITING = "waiting for a decision"
 WAITING_HERE = "waiting for you"

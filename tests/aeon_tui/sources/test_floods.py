@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.model import RunView, fold
 from aeon_tui.sources import catch_up, followed, journal, rate_meter
+from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.followed import FollowedSource
-from aeon_tui.sources.live import LiveSource, RecordSource
+from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens
 from tests.aeon_tui.sources.test_journal import LONG

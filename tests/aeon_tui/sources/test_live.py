@@ -11,9 +11,9 @@ import pytest
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources import live as feed_module
-from aeon_tui.sources import rate_meter
-from aeon_tui.sources.live import LiveSource, ReadAheadSource
+from aeon_tui.sources import base, rate_meter
+from aeon_tui.sources.base import ReadAheadSource
+from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import finished_run
 
 RECORDS = finished_run().records
@@ -23,7 +23,7 @@ def line(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode() + b"\n"
 
 
-def reader(records: list[dict[str, Any]], problems: tuple[str, ...] = ()) -> feed_module.Reader:
+def reader(records: list[dict[str, Any]], problems: tuple[str, ...] = ()) -> base.Reader:
     def read(path: Path, damage: list[str]) -> Iterator[dict[str, Any]]:
         damage.extend(problems)
         yield from records
@@ -99,9 +99,9 @@ class Followed:
     notice: str = "the journal was deleted"
     reading: str = "reading 7 %"
     closed: bool = False
-    listener: feed_module.Listener = feed_module.nobody
+    listener: base.Listener = base.nobody
 
-    def listen(self, listener: feed_module.Listener) -> bool:
+    def listen(self, listener: base.Listener) -> bool:
         self.listener = listener
         return True
 

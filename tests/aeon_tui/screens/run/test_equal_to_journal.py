@@ -18,8 +18,9 @@ from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.live import LiveSource, RecordSource
+from aeon_tui.sources.live import LiveSource
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane

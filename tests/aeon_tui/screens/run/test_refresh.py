@@ -12,7 +12,7 @@ import pytest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import refresh
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.live import Listener
+from aeon_tui.sources.base import Listener
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import finished_run
 

@@ -1,0 +1,178 @@
+"""What a screen takes its records from, and what all sources share. Sources are drained, never waited for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aeon_core.errors import AeonError
+
+if TYPE_CHECKING:
+    from aeon_core.journal.view.model import RunView
+
+Records = Iterator[dict[str, Any]]
+Listener = Callable[[], object]
+"""Called on any thread; it returns at once."""
+Reader = Callable[[Path, list[str]], Records]
+"""Yields the records of a journal, and appends to the list what cannot be read."""
+
+
+class RecordSource(Protocol):
+    """Records of one run, in order, or views of what was folded elsewhere."""
+
+    error: AeonError | None
+    """Why no more can be read."""
+    damage: list[str]
+    """What could not be read, with line numbers."""
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that holds the records; None where there is none."""
+
+    @property
+    def notice(self) -> str:
+        """What has become of the process that writes the run, or of its file, in words; mostly nothing."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the run is not there yet."""
+
+    @property
+    def reading(self) -> str:
+        """What is waited for or being read, in words; empty where nothing is, or the records say it themselves."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is writing the run."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there is has been taken, and no more comes."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether records come that are written to the journal from now on."""
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the next records there are, after at most about that time."""
+
+    def take_view(self) -> RunView | None:
+        """Return, once, a view that takes the place of the one folded so far; records taken later go on from it."""
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
+
+    def listen(self, listener: Listener) -> bool:
+        """Have it called whenever there may be something new; return False where the source has to be asked instead."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+Follow = Callable[[Path], RecordSource]
+"""Returns what follows a journal, its first view included."""
+
+
+class RecordsOnly:
+    """What a source says whose records, folded, leave nothing out."""
+
+    notice = ""
+    waiting = False
+    reading = ""
+    follows = False
+
+    def take_view(self) -> RunView | None:
+        """Return None: no view but that of the records."""
+        return None
+
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return None: the view holds all there is."""
+        del seq
+        return None
+
+    def listen(self, listener: Listener) -> bool:
+        """Return False: it has to be asked."""
+        del listener
+        return False
+
+
+def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
+    """Return why no more of a journal can be read."""
+    from aeon_core.journal.reader import unreadable
+
+    return unreadable(journal, error) if isinstance(error, OSError) else error
+
+
+def read_journal(path: Path, damage: list[str]) -> Records:
+    """Yield a journal's records, long texts in full."""
+    from aeon_core.journal.reader import read_records
+
+    return read_records(path, plans=False, damage=damage)
+
+
+class ReadAheadSource(RecordsOnly):
+    """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
+
+    def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
+        self.error: AeonError | None = None
+        self.damage: list[str] = []
+        self.live = False
+        self.journal = path
+        self._after, self._read = after, read
+        self._ready: queue.Queue[dict[str, Any]] = queue.Queue(ahead)
+        self._closed = threading.Event()
+        self._finished = threading.Event()
+        threading.Thread(target=self._work, name="aeon-journal-source", daemon=True).start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether all there was has been taken."""
+        return self._finished.is_set() and self._ready.empty()
+
+    def take(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the next records there are, after at most about that time."""
+        deadline = time.perf_counter() + seconds
+        records: list[dict[str, Any]] = []
+        while time.perf_counter() < deadline:
+            try:
+                records.append(self._ready.get_nowait())
+            except queue.Empty:
+                break
+        return records
+
+    def close(self) -> None:
+        """Read no more."""
+        self._closed.set()
+
+    def _work(self) -> None:
+        try:
+            self._read_all()
+        except (AeonError, OSError) as error:
+            self.error = failure(self.journal, error)
+        finally:
+            self._finished.set()
+
+    def _read_all(self) -> None:
+        damage: list[str] = []
+        for record in self._read(self.journal, damage):
+            if self._closed.is_set():
+                return
+            if record["seq"] > self._after:
+                self._hand_over(record)
+        self.damage = damage
+
+    def _hand_over(self, record: dict[str, Any]) -> None:
+        while not self._closed.is_set():
+            try:
+                self._ready.put(record, timeout=0.2)
+                return
+            except queue.Full:
+                continue
+
+
+def nobody() -> None:
+    """Nobody listens yet."""
