@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.validation.result_checks import Artifacts
+if TYPE_CHECKING:
+    from aeon_core.validation.result_checks import Artifacts
 
 _ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
 _ESCAPE = re.compile(r"\\[nrt]")
