@@ -6,7 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.trust import ProjectTrust, assess_project, grant_trust, revoke_trust
+from aeon_core.config.loading import assess_project
+from aeon_core.config.trust import ProjectTrust, grant_trust, revoke_trust
 from aeon_core.errors import UsageError
 from aeon_core.paths import find_project_root
 from aeon_tui.cli.consent import STATES, says_yes, show_trust

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.config.parsing import checked_texts, checked_value
 from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
 from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.config.values import (
@@ -21,8 +22,6 @@ from aeon_core.config.values import (
     THEME_VARIABLE,
     AppSettings,
     app_value,
-    checked_texts,
-    checked_value,
 )
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
@@ -191,6 +190,16 @@ def user_config_file(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_CONFIG_HOME")
     base = Path(home) if home else Path(environ.get("HOME") or "~") / ".config"
     return base / "aeon" / "config.yml"
+
+
+def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
+    """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
+
+    What the user's own configuration file and environment say already is not asked for. Raises UsageError where the
+    file cannot be read, and for a folder that belongs to another user.
+    """
+    environ = os.environ if environ is None else environ
+    return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

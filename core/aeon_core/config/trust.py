@@ -89,18 +89,6 @@ class Split:
     gated: dict[str, Any]
 
 
-def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
-    """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
-
-    What the user's own configuration file and environment say already is not asked for. Raises UsageError where the
-    file cannot be read, and for a folder that belongs to another user.
-    """
-    from aeon_core.config.loading import load_values
-
-    environ = os.environ if environ is None else environ
-    return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
-
-
 def assess_values(
     root: Path, values: Mapping[str, Any], own: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[ProjectTrust, Split]:

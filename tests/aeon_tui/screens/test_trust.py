@@ -13,8 +13,8 @@ from textual.events import Key, Paste
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from aeon_core.config.loading import LoadedConfig, load_config
-from aeon_core.config.trust import ProjectTrust, TrustItem, assess_project, grant_trust
+from aeon_core.config.loading import LoadedConfig, assess_project, load_config
+from aeon_core.config.trust import ProjectTrust, TrustItem, grant_trust
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
