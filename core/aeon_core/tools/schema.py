@@ -22,6 +22,7 @@ _MASK = "the value"
 _MAX_EXAMPLE_DEPTH = 8
 _MAX_OPTIONAL_DEPTH = 3
 _MAX_EXAMPLE_NODES = 300
+_MAX_EXAMPLE_SIZE = 20_000
 _MAX_EXAMPLE_NUMBER = 1e15
 _MAX_EXAMPLE_ITEMS = 20
 _MAX_EXAMPLE_LENGTH = 1000
@@ -126,8 +127,10 @@ class _Example:
         self._root = root
         self._everything = everything
         self._left = _MAX_EXAMPLE_NODES
+        self._size = 0
 
     def of(self, schema: Any, depth: int = 0) -> Any:
+        self._size += 1
         if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or self._left <= 0:
             return "text"
         self._left -= 1
@@ -176,8 +179,17 @@ class _Example:
         values = [self.of(item, depth + 1) for item in first]
         least = min(_size(schema, "minItems", 1), _MAX_EXAMPLE_ITEMS) if items is not False else 0
         if len(values) < least:
-            values += [self.of(items, depth + 1)] * (least - len(values))
+            values += self._repeated(items, depth + 1, least - len(values))
         return values[: _size(schema, "maxItems", len(values))]
+
+    def _repeated(self, schema: Any, depth: int, count: int) -> list[Any]:
+        """Return the same instance so many times. Raises ValueError where arrays in arrays multiply beyond bounds."""
+        before = self._size
+        instance = self.of(schema, depth)
+        self._size += (count - 1) * (self._size - before)
+        if self._size > _MAX_EXAMPLE_SIZE:
+            raise ValueError("the example is too large")
+        return [instance] * count
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import ValidationError
 from aeon_core.redaction import redact_text
 from aeon_core.tools.schema import MAX_ERROR_LENGTH, MAX_ERRORS, Schema, describe
+from tests.cpu_limit import cpu_limit
 
 PERSON = {
     "type": "object",
@@ -359,6 +360,12 @@ def test_an_example_is_valid_and_always_the_same(schema: dict[str, Any]) -> None
     assert example == Schema(schema).example()
     if example is not None:
         assert compiled.errors(example) == []
+
+
+def test_arrays_within_arrays_have_no_example_beyond_bounds() -> None:
+    schema: dict[str, Any] = {"type": "array", "minItems": 20, "items": {"$ref": "#"}}
+    with cpu_limit(10):
+        assert Schema(schema).example() is None
 
 
 @pytest.mark.parametrize(
