@@ -206,7 +206,7 @@ def test_options_that_this_version_does_not_have_are_named(recorded: dict[str, R
         ("models", [{}], "models that the journal names"),
         ("tools", [{"name": "x"}], "tools that the journal names"),
         ("criteria", {"completeness": 7}, "criteria of convergence"),
-        ("task", " ", "expected a text"),
+        ("task", " ", "expected a non-empty text"),
     ],
 )
 def test_a_beginning_that_cannot_be_read_is_one_clear_line(
