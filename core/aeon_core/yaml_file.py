@@ -86,7 +86,7 @@ def load_yaml(path: Path | str, where: str, bounds: Bounds = SETTINGS) -> Any:
 
 def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
     """Return what a YAML or JSON text holds, as plain JSON data. Raises YamlError."""
-    if text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] in ("{", "[", '"'):
         try:
             return parse_json(text, unique_keys=True)
         except ValueError:

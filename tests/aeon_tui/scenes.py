@@ -14,7 +14,6 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
-import aeon_widgets
 from aeon_core.approvals.request import ApprovalRequest
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
@@ -36,6 +35,7 @@ from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.screens.test_trust import ASKED, CHANGED, opened_on
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
+from tools.widget_demos.runs import RECORDING
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")
 """Borders, bars and gauges, and what has colours of its own."""
@@ -117,7 +117,7 @@ def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], 
 
 def with_a_past() -> AeonApp:
     """Make the app on a run whose journal is there."""
-    app, journal = AeonApp(Path("runs")), Path(aeon_widgets.__file__).parent / "demo_run.jsonl"
+    app, journal = AeonApp(Path("runs")), RECORDING
     source = ListSource(list(read_records(journal, plans=False)))
     source.journal = journal
     app.first_screen = RunScreen(source, clock=lambda: START)
@@ -127,7 +127,7 @@ def with_a_past() -> AeonApp:
 def replays() -> AeonApp:
     """Make the app on a run that is shown once more."""
     app = AeonApp(Path("runs"))
-    app.first_screen = replay_screen(Path(aeon_widgets.__file__).parent / "demo_run.jsonl")
+    app.first_screen = replay_screen(RECORDING)
     return app
 
 

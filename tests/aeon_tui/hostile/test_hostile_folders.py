@@ -25,7 +25,7 @@ from tests.sampling import sample
 
 SECONDS = 10
 JOURNAL = ".aeon/runs/20261120-093000-a1b2c3.jsonl"
-AEON, SYSTEM2 = "aeon_tui.cli", "system2.__main__"
+AEON, SYSTEM2 = "aeon_tui.cli.main", "system2.__main__"
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "run": (AEON, ["run", "--headless", "--json", "count the files"]),
     "run --plan": (AEON, ["run", "--headless", "--plan", "plan.json"]),
