@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import App
@@ -13,7 +13,6 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.footer import fit_footer
 
 if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
@@ -175,7 +174,6 @@ class Navigation(App[None]):
         runner.start()
         # What can be done with a past run cannot be done with this one yet.
         self.screen.refresh_bindings()
-        fit_footer(cast("Screen[None]", self.screen))
 
     def note_record(self, path: Path, record: dict[str, Any]) -> None:
         """Show a record that this app has written to the journal of a run that has ended, where that run is open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -30,6 +31,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let markers decide how much is tried: see `tests/sampling.py`."""
     sampling.scope["all"] = "not exhaustive" not in config.option.markexpr
     settings.load_profile("all" if sampling.scope["all"] else "few")
+
+
+@pytest.fixture(autouse=True)
+def _log_as_found() -> Iterator[None]:
+    """Fail a test that leaves the log redirected: later ones in its process would look for its lines in vain."""
+    logger = logging.getLogger("aeon")
+    handlers = list(logger.handlers)
+    yield
+    assert logger.propagate
+    assert logger.handlers == handlers
 
 
 @pytest.fixture(autouse=True)

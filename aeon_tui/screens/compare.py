@@ -15,7 +15,7 @@ from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, Compariso
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareView
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 
 
 class CompareScreen(Screen[None]):
@@ -75,9 +75,6 @@ class CompareScreen(Screen[None]):
         if self.is_attached:
             self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
             self.query_one(CompareView).show(compared.comparison)
-
-    def on_resize(self) -> None:
-        fit_footer(self)
 
     @property
     def _side(self) -> int:

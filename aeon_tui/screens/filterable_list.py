@@ -13,7 +13,6 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.footer import fit_footer
 from aeon_widgets.virtual_list import RowsView
 
 Row = TypeVar("Row")
@@ -82,9 +81,6 @@ class FilterableListScreen(Screen[None]):
         if not self.query(KeptRows):
             return  # the app is ending before the screen was made
         self.query_one(KeptRows).focus()
-
-    def on_resize(self) -> None:
-        fit_footer(self)
 
     @on(Input.Changed)
     def _narrow(self) -> None:

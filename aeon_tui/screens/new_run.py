@@ -20,7 +20,7 @@ from aeon_tui.messages import KeepDraft, StartRun
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -114,12 +114,6 @@ class NewRunScreen(Screen[None]):
         self.query_one(TaskArea).focus()
         self._say(context_of(self).busy() or "")
         self._look()
-
-    def on_resize(self) -> None:
-        fit_footer(self)
-
-    def on_descendant_focus(self) -> None:
-        fit_footer(self)
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -83,8 +84,7 @@ def _execute(args: argparse.Namespace) -> int:
         return _init(root)
     task = None if args.resume is not None else _task(args.task)
     _check_that_gates_can_be_decided(args)
-    with _LogFile(args, root) as log:
-        _quieten(log)
+    with _LogFile(args, root) as log, _diagnostics_in(log):
         orchestrator = _orchestrator(args, root, log)
         try:
             with interruptible(orchestrator.abort):
@@ -104,16 +104,23 @@ def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator)
     return orchestrator.resume(find_transcript(args.resume, orchestrator.transcripts))
 
 
-def _quieten(log: Log) -> None:
-    """Have diagnostics go to the log, at its level for those who look for a mistake, and not to the terminal."""
+@contextlib.contextmanager
+def _diagnostics_in(log: Log) -> Iterator[None]:
+    """Send diagnostics to the log, at its debug level, and not to the terminal."""
     import logging
 
     class ToLog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             log.debug(self.format(record))
 
-    logger = logging.getLogger("aeon")
-    logger.handlers, logger.propagate = [ToLog()], False
+    logger, handler = logging.getLogger("aeon"), ToLog()
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
 
 
 def _project_root(given: str | None) -> Path:
@@ -204,7 +211,7 @@ class _LogFile:
     def __exit__(self, *_: Any) -> None:
         if self._file is not None:
             # What could not be written until now cannot be written here either.
-            with suppress(OSError):
+            with contextlib.suppress(OSError):
                 self._file.close()
 
     def _line(self, line: str) -> None:

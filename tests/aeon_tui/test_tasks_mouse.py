@@ -13,7 +13,6 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input
-from textual.widgets._footer import FooterKey
 
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import KeysScreen
@@ -21,6 +20,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
@@ -61,8 +61,9 @@ class Mouse:
 
     async def click_key(self, words: str) -> None:
         """Click a key at the foot of the screen."""
-        keys = {key.description: key for key in self.pilot.app.screen.query(FooterKey)}
-        assert await self.pilot.click(keys[words])
+        footer = self.pilot.app.screen.query_one(KeyFooter)
+        key = next(key for key in footer.keys if key.description == words)
+        assert await self.pilot.click(footer, offset=(key.start, 0))
         await self.pilot.pause()
 
     async def wheel(self, pane: Widget, kind: type[events.MouseEvent], times: int) -> None:

@@ -1,14 +1,26 @@
-"""The keys at the foot of a screen fit its width, also when there are more of them than before."""
+"""The keys at the foot of a screen fit its width, also when more of them come, and a click presses one."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar
 
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import FooterKey, KeyFooter, fit_keys
+
+KEYS = st.builds(
+    FooterKey,
+    key=st.just("k"),
+    label=st.sampled_from(("k", "ctrl+x", "⏎", "思")),
+    description=st.text("ab é思", min_size=1, max_size=12).map(str.strip).filter(bool),
+    action=st.sampled_from(("reload", "zoom", "back", "quit", "keys", "open", "copy", "mark")),
+)
+PALETTE = FooterKey("ctrl+p", "^p", "palette", "app.command_palette")
 
 
 class Keys(Screen[None]):
@@ -16,18 +28,27 @@ class Keys(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
+        Binding("n", "note", "Note", tooltip="Write it down"),
+        Binding("d", "disabled", "Off"),
         *(Binding(key, f"answer('{key}')", "An answer of some length") for key in "abc"),
     ]
     asks = False
+    notes = 0
 
     def compose(self) -> ComposeResult:
         yield KeyFooter()
 
-    def on_resize(self) -> None:
-        fit_footer(self)
+    def action_note(self) -> None:
+        self.notes += 1
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "disabled":
+            return None
         return self.asks or action != "answer"
+
+
+def last_line(screen: Screen[None]) -> str:
+    return screen._compositor.render_strips()[-1].text
 
 
 async def test_keys_that_come_take_the_room_of_the_palettes() -> None:
@@ -36,11 +57,50 @@ async def test_keys_that_come_take_the_room_of_the_palettes() -> None:
         screen = Keys()
         await app.push_screen(screen)
         await pilot.pause()
-        footer = screen.query_one(KeyFooter)
-        assert footer.query(".-command-palette")
+        assert last_line(screen).rstrip().endswith("▏ ^p palette")
+        assert last_line(screen).startswith(" q Quit  n Note  d Off ")
         screen.asks = True
         screen.refresh_bindings()
         await pilot.pause()
         await pilot.pause()
-        assert not footer.query(".-command-palette")
-        assert max(key.region.right for key in footer.query("FooterKey")) <= 80
+        assert "palette" not in last_line(screen)
+        assert last_line(screen).startswith("q Quit n Note ")
+
+
+async def test_a_click_presses_the_key_under_it_and_a_key_that_is_off_only_rings() -> None:
+    app = App[None]()
+    bells: list[str] = []
+    app.bell = lambda: bells.append("bell")  # type: ignore[method-assign]
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = Keys()
+        await app.push_screen(screen)
+        await pilot.pause()
+        footer = screen.query_one(KeyFooter)
+        note, off = (next(key for key in footer.keys if key.key == name) for name in "nd")
+        for column in (note.start, note.end - 1):
+            await pilot.click(footer, offset=(column, 0))
+        await pilot.pause()
+        assert screen.notes == 2
+        assert not bells
+        await pilot.click(footer, offset=(off.start, 0))
+        assert bells == ["bell"]
+        await pilot.hover(footer, offset=(note.start, 0))
+        assert footer.hovered == note
+        assert footer.tooltip == "Write it down"
+        await pilot.hover(footer, offset=(60, 0))
+        assert footer.hovered is None
+        assert footer.tooltip is None
+
+
+@given(st.lists(KEYS, max_size=9, unique_by=lambda key: key.action), st.integers(1, 140), st.booleans())
+def test_no_key_lies_on_another_and_only_what_must_stay_may_pass_the_edge(
+    keys: list[FooterKey], width: int, has_palette: bool
+) -> None:
+    placed = fit_keys(keys, PALETTE if has_palette else None, width)
+    assert all(one.end <= other.start for one, other in pairwise(placed))
+    assert all(key.width >= key.needed for key in placed)
+    names = [key.action for key in placed]
+    assert {key.action for key in keys} & {"quit", "keys"} <= set(names)
+    assert [name for name in names if name != PALETTE.action] == [key.action for key in keys if key.action in names]
+    if placed and placed[-1].end > width:
+        assert set(names) <= {"quit", "keys"}

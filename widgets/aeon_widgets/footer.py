@@ -1,78 +1,177 @@
-"""How the keys at the foot of a screen fit its width."""
+"""The keys at the foot of a screen, on one line, as many as its width has room for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
+from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
-from typing_extensions import override
 
 ROOMY = 72
 """From this width on there may be room around the keys, and for the palette's."""
-_PALETTE = 13
-"""Cells that the palette's key takes."""
 _GIVE_WAY = ("reload", "app.focus_next", "follow", "zoom", "back")
-"""What is left out first where not all keys fit: the help has them all."""
+"""Actions whose keys are left out first where not all fit: the help lists every key."""
 _STAY = ("quit", "keys")
+_PALETTE = ("app.command_palette", "command_palette")
 
 
-class KeyFooter(Footer):
-    """The keys that do something now. Where not all fit, the ways to the help and out of the app are there."""
+@dataclass(frozen=True)
+class FooterKey:
+    """A key, as shown: `start` is the column of its first cell, `width` how many cells it takes."""
 
-    _fitted_to = 0
+    key: str
+    """Textual's name for it, by which it can be pressed."""
+    label: str
+    description: str
+    action: str
+    enabled: bool = True
+    tooltip: str | None = None
+    start: int = 0
+    width: int = 0
 
-    def compose(self) -> ComposeResult:
-        made = list(super().compose())
-        left_out = _left_out([each for each in made if isinstance(each, FooterKey)], self.screen.size.width)
-        yield from (each for each in made if each not in left_out)
+    @property
+    def end(self) -> int:
+        return self.start + self.width
 
-    @override
-    def bindings_changed(self, screen: Screen[Any]) -> None:
-        fit_footer(screen)
-        super().bindings_changed(screen)
-
-    def on_resize(self, event: events.Resize) -> None:
-        if event.size.width != self._fitted_to:
-            self._fitted_to = event.size.width
-            self.refresh(recompose=True)
-
-
-def _left_out(keys: Sequence[FooterKey], width: int) -> list[Widget]:
-    """Return the keys that there is no room for, where each has but one cell beside it."""
-    keys = [key for key in keys if not key.has_class("-command-palette")]
-    others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
-    first = [key for name in _GIVE_WAY for key in keys if key.action == name]
-    needed = sum(cell_len(f"{key.key_display} {key.description} ") for key in keys) - 1
-    left_out: list[Widget] = []
-    for key in (*first, *others):
-        if needed <= width:
-            break
-        left_out.append(key)
-        needed -= cell_len(f"{key.key_display} {key.description} ")
-    return left_out
+    @property
+    def needed(self) -> int:
+        """Cells without room around it."""
+        return cell_len(f"{self.label} {self.description}")
 
 
-def fit_footer(screen: Screen[None]) -> None:
-    """Leave out the palette's key where it would lie on the others, and the space around them."""
-    width = screen.size.width
-    roomy = width >= ROOMY and _needed(screen) + _PALETTE <= width
-    for footer in screen.query(Footer):
-        footer.show_command_palette = roomy
-        footer.compact = not roomy
+class KeyFooter(Widget):
+    """The keys that do something now; a click presses one. The ways to the help and out of the app always fit.
 
+    One widget draws all keys: Textual's own footer mounts a widget a key, which costs more than all panes together
+    each time the focus moves.
+    """
 
-def _needed(screen: Screen[None]) -> int:
-    """Return the cells that the keys take with room around them."""
-    shown = {
-        active.binding.action: f" {screen.app.get_key_display(active.binding)} {active.binding.description} "
-        for active in reversed(list(screen.active_bindings.values()))
-        if active.binding.show
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "footer--key",
+        "footer--description",
+        "footer--hover",
+        "footer--border",
     }
-    return sum(map(cell_len, shown.values()))
+    DEFAULT_CSS = """
+    KeyFooter {
+        dock: bottom;
+        height: 1;
+        color: $footer-foreground;
+        background: $footer-background;
+        .footer--key { color: $footer-key-foreground; background: $footer-key-background; text-style: bold; }
+        .footer--description { color: $footer-description-foreground; background: $footer-description-background; }
+        .footer--hover { background: $block-hover-background; }
+        .footer--border { color: $foreground 20%; }
+    }
+    """
+
+    keys: reactive[tuple[FooterKey, ...]] = reactive(tuple)
+    """The keys that are shown, from left to right."""
+    hovered: reactive[FooterKey | None] = reactive(None)
+
+    def on_mount(self) -> None:
+        """Follow the screen's bindings."""
+        self.screen.bindings_updated_signal.subscribe(self, self._fit)
+
+    def on_resize(self) -> None:
+        """Fit the keys to another width."""
+        self._fit(self.screen)
+
+    def _fit(self, screen: Screen[Any]) -> None:
+        if screen is self.screen and self.size.width:
+            self.keys, self.hovered = fit_keys(*_active_keys(screen), self.size.width), None
+
+    def render(self) -> Text:
+        """Draw the keys."""
+        styles = {part: self.get_component_rich_style(f"footer--{part}") for part in ("key", "description", "border")}
+        line = Text(no_wrap=True, end="")
+        for key in self.keys:
+            line.pad_right(key.start - line.cell_len)
+            begins = len(line)
+            roomy = key.width > key.needed
+            if key.action in _PALETTE:
+                line.append("▏", styles["border"])
+            line.append(f" {key.label} " if roomy else key.label, styles["key"])
+            line.append(f"{key.description} " if roomy else f" {key.description}", styles["description"])
+            if not key.enabled:
+                line.stylize("dim", begins)
+            if key == self.hovered:
+                line.stylize(self.get_component_rich_style("footer--hover"), begins)
+        return line
+
+    def key_at(self, column: int) -> FooterKey | None:
+        """Return the key that is drawn in a column."""
+        return next((key for key in self.keys if key.start <= column < key.end), None)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Show which key a click would press."""
+        self.hovered = self.key_at(event.x)
+        self.tooltip = self.hovered.tooltip if self.hovered is not None else None
+
+    def on_leave(self) -> None:
+        """Show no key as the one a click would press."""
+        self.hovered = None
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Press the key that was clicked."""
+        if (key := self.key_at(event.x)) is None:
+            return
+        if key.enabled:
+            self.app.simulate_key(key.key)
+        else:
+            self.app.bell()
+
+
+def fit_keys(keys: Sequence[FooterKey], palette: FooterKey | None, width: int) -> tuple[FooterKey, ...]:
+    """Return the keys with their places in `width` cells: all with room around them, or as many as fit without.
+
+    The palette's key is shown at the right, only where there is room around all.
+    """
+    roomy = [key.needed + 2 for key in keys]
+    last = palette.needed + 4 if palette is not None else 0
+    if width >= ROOMY and sum(roomy) + last <= width:
+        shown = _placed(keys, roomy, gap=0)
+        return (*shown, replace(palette, start=width - last, width=last)) if palette is not None else shown
+    kept = _kept(keys, width)
+    return _placed(kept, [key.needed for key in kept], gap=1)
+
+
+def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int) -> tuple[FooterKey, ...]:
+    starts = accumulate((width + gap for width in widths), initial=0)
+    places = zip(keys, starts, widths, strict=False)
+    return tuple(replace(key, start=start, width=width) for key, start, width in places)
+
+
+def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
+    """Return the keys that there is room for, where each has but one cell beside it."""
+    first = [key for action in _GIVE_WAY for key in keys if key.action == action]
+    others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
+    kept = list(keys)
+    for key in (*first, *others):
+        if sum(each.needed + 1 for each in kept) - 1 <= width:
+            break
+        kept.remove(key)
+    return kept
+
+
+def _active_keys(screen: Screen[Any]) -> tuple[list[FooterKey], FooterKey | None]:
+    """Return a key for each action of a screen, in the order of its bindings, and the palette's apart."""
+    keys: dict[str, FooterKey] = {}
+    palette = None
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        label = screen.app.get_key_display(binding)
+        key = FooterKey(binding.key, label, binding.description, binding.action, active.enabled, active.tooltip or None)
+        if binding.action in _PALETTE:
+            palette = key
+        elif binding.show:
+            keys.setdefault(binding.action, key)
+    return list(keys.values()), palette

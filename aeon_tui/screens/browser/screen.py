@@ -22,7 +22,7 @@ from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.run_search import Runs, RunSearch
 from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText, listing_of
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.run_columns import ordered
 from aeon_widgets.run_list import RunList
 from aeon_widgets.run_list_header import RunListHeader
@@ -120,7 +120,6 @@ class BrowserScreen(FilteredScreen):
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= WIDE, "-wide")
         self._show_preview()
-        fit_footer(self)
 
     def on_screen_resume(self) -> None:
         self.action_reload()

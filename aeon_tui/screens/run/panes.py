@@ -17,7 +17,7 @@ from aeon_tui.screens.run.keys import RUN_KEYS
 from aeon_tui.screens.run.layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
@@ -42,7 +42,7 @@ class RunPanes(Screen[None]):
     """
 
     ESCAPE_TO_MINIMIZE = True
-    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, Footer"
+    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
@@ -106,7 +106,6 @@ class RunPanes(Screen[None]):
         self.begin()
 
     def on_resize(self) -> None:
-        fit_footer(self)
         self.on_body_resized()
 
     def on_body_resized(self) -> None:
@@ -117,9 +116,6 @@ class RunPanes(Screen[None]):
         """Let the person stay where they were when the screen or its column has got lower."""
         if not self.asks:
             self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
-
-    def on_descendant_focus(self) -> None:
-        fit_footer(self)
 
     def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
         """Show the view in the panes that records of these types concern; in all of them where none is named."""

@@ -35,7 +35,6 @@ from aeon_tui.sources.base import RecordSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.footer import fit_footer
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.pass_line import PassLine
@@ -154,7 +153,6 @@ class RunScreen(TimeTravel):
         if self.status != self._shown_status:
             self._shown_status = self.status
             self.refresh_bindings()
-            fit_footer(self)
             self._tell_terminal()
             self._show(frozenset())
         elif replaced:

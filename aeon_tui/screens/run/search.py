@@ -20,7 +20,7 @@ from aeon_core.journal.search import Match
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
@@ -76,12 +76,6 @@ class SearchScreen(Screen[None]):
     def on_unmount(self) -> None:
         if self._search is not None:
             self._search.cancel()
-
-    def on_resize(self) -> None:
-        fit_footer(self)
-
-    def on_descendant_focus(self) -> None:
-        fit_footer(self)
 
     @on(Input.Submitted)
     def _begin(self, event: Input.Submitted) -> None:

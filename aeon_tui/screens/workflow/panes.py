@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Pane
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
@@ -68,7 +68,7 @@ class WorkflowPanes(Screen[None]):
     """The pipeline, the selected agent's conversation, and the artifacts. It does nothing to the workflow."""
 
     ESCAPE_TO_MINIMIZE = True
-    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, Footer"
+    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = KEYS
@@ -103,12 +103,8 @@ class WorkflowPanes(Screen[None]):
         self.begin()
 
     def on_resize(self) -> None:
-        fit_footer(self)
         if self.made:
             self.show_artifact()
-
-    def on_descendant_focus(self) -> None:
-        fit_footer(self)
 
     @property
     def artifact_is_shown(self) -> bool:

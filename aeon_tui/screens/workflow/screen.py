@@ -21,7 +21,7 @@ from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_ite
 from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WorkflowSource
 from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_between
-from aeon_widgets.footer import KeyFooter, fit_footer
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import count, one_line
 from aeon_widgets.virtual_list import RowsView
@@ -114,7 +114,6 @@ class WorkflowScreen(WorkflowPanes):
             self._show(now.isoformat())
             if status_is_new:
                 self.refresh_bindings()
-                fit_footer(self)
                 self._tell_terminal()
         if any(record.get("type") in _CHANGES_FILES for record in taken.records):
             self.show_artifact()

@@ -130,7 +130,7 @@ def goes_on_to_the_same(
     nothing_decided_is_asked_again(before, noted(folder, ASKED)[len(was_asked) :])
     nothing_answered_is_paid_again(before, len(noted(folder, PAID)) - len(was_paid), records)
     if reconciles or not lost_for_good(before) or lost(before) == expected.lost:
-        assert told(result) == expected.result
+        assert told(result) == expected.result, (told(result), expected.result)
         assert _acted(folder) == expected.acted
     if thoroughly:
         ended = path.read_bytes()

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
@@ -22,6 +23,7 @@ from aeon_tui.screens.browser.widgets import ListRuns, RunsText
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import RunList
 from tests.aeon_core.journal.build import finished, started, ttl, write
@@ -83,12 +85,11 @@ async def test_a_live_run_ticks_and_says_what_it_waits_for() -> None:
 async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> None:
     for width, palette in ((30, False), (60, False), (80, False), (100, True)):
         async with browsing(lambda directory: [summary(30)], size=(width, 10)) as (_, screen):
-            footer = screen.query_one(Footer)
-            assert bool(footer.query(".-command-palette")) is palette
-            assert footer.compact is not palette
-            keys = sorted(key.region.x for key in footer.query("FooterKey"))
-            ends = sorted(key.region.right for key in footer.query("FooterKey"))
-            assert all(end <= start for end, start in zip(ends[:-1], keys[1:], strict=True))
+            keys = screen.query_one(KeyFooter).keys
+            assert any("palette" in key.action for key in keys) is palette
+            assert (keys[0].width > keys[0].needed) is palette
+            assert all(one.end <= other.start for one, other in pairwise(keys))
+            assert keys[-1].end <= width
 
 
 async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> None:
