@@ -38,7 +38,7 @@ class Navigation(App[None]):
     first_notice = ""
     """What is said at first."""
     runner: Session | None = None
-    """The run or workflow that goes on here, or was the last to do so."""
+    """The run or workflow in this app, or the last one."""
     runners: list[Session]
     """All that this app has run, in their order."""
     user_settings: UserSettings

@@ -27,7 +27,7 @@ from aeon_widgets.text import count
 BELOW = 5
 INTERRUPTED = 1
 _EVERY = 20
-"""Outcomes after which it is told how far it is."""
+"""Outcomes between two reports of progress."""
 _IN_A_ROW = 3
 """Calls that fail one after the other, each after its attempts, after which no more are made."""
 _SIMULATED = "the simulated model judges by a plain rule over what it wrote itself: this measures no real judge"

@@ -1,4 +1,4 @@
-"""What `resume`, `fork` and `run` have in common: where they are shown, what was said anew, who is asked headless."""
+"""What `resume`, `fork` and `run` share: where a run is shown, overridden options, and who is asked headless."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def in_app(args: Namespace) -> bool:
-    """Return whether the command opens the app: at a terminal, unless it is told otherwise."""
+    """Return whether the command opens the app: at a terminal, unless an option says otherwise."""
     return not args.headless and not args.json and has_screen()
 
 

@@ -34,7 +34,7 @@ class ForkJob:
     criteria: ConvergenceCriteria | None = None
     """Those of convergence, where they are said anew."""
     requirements: list[str] | None = None
-    """What a finished answer must satisfy, where that is said anew."""
+    """What a finished answer must satisfy, if that is overridden."""
     tools: ToolRegistry | None = None
     guide: str = ""
 

@@ -81,7 +81,7 @@ class ResumeJob:
 
 
 def resumed_source(journal: Path) -> LiveSource:
-    """Return a source of what the journal holds of a run, and behind it the lines of the kernel that goes on with it.
+    """Return a source of the journal of a run, followed by the lines of the kernel that continues it.
 
     An ending that is taken back is not shown: the records from it on are left out from the first.
     """

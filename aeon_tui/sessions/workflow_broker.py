@@ -17,7 +17,7 @@ MAX_ARTIFACT = 1_000_000
 
 @dataclass(frozen=True)
 class PendingQuestion:
-    """One question that waits. The workflow's thread stands still until it is answered, or the broker is closed."""
+    """One pending question. The workflow's thread waits until it is answered or the broker is closed."""
 
     number: int
     """Counts the questions of a broker: an answer names the one that it is for."""

@@ -61,7 +61,7 @@ class RecordSource(Protocol):
         """Return the next records there are, after at most about that time."""
 
     def take_view(self) -> RunView | None:
-        """Return, once, a view that takes the place of the one folded so far; records taken later go on from it."""
+        """Return, once, a view that replaces the one folded so far; later records continue it."""
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""

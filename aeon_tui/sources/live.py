@@ -25,7 +25,7 @@ class LiveSource:
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
     When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
-    instead, as if another process wrote it. `first` are records that stand before those lines.
+    instead, as if another process wrote it. `first` are records that come before those lines.
     """
 
     waiting = False
@@ -60,7 +60,7 @@ class LiveSource:
 
     @property
     def live(self) -> bool:
-        """Whether the run goes on, or has ended and is not shown to its end yet."""
+        """Whether the run is still running, or has ended and is not shown to its end yet."""
         return not self.ended
 
     @property

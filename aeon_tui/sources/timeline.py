@@ -13,7 +13,7 @@ from aeon_core.journal.values import int_of, str_of
 
 @dataclass
 class PhasePositions:
-    """One phase of a pass. Places are indices of positions; `end` is None while it goes on."""
+    """One phase of a pass. Places are indices of positions; `end` is None while it runs."""
 
     pass_number: int
     phase: str

@@ -415,7 +415,7 @@ def text_refusal(
     """Return why a value is refused in place of a text that is no JSON.
 
     Every value that can be read in the text stays, in order; every value of the repair is written there. Where the
-    text was cut, the repair may go on from there. `name` gives keys one spelling.
+    text was cut, the repair may continue from there. `name` gives keys one spelling.
     """
     said, made = (_by_name(found, name, ignored) for found in (_pairs(text), _leaves(repaired)))
     for key, values in said.items():

@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def assemble(target: Path) -> None:
-    """Make the folder of pages that the site is built from, anew."""
+    """Make the folder of pages that the site is built from, replacing an old one."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target)
     for name, text in pages().items():

@@ -46,7 +46,7 @@ def review(
     report: SemanticValidationReport,
     pass_number: int,
 ) -> Review | None:
-    """Ask a person about a plan or a pass; return what they want otherwise, None where it goes on as it is.
+    """Ask a person about a plan or a pass; return what they want otherwise, None to continue as it is.
 
     `before` is the plan as it was before the pass, which `replay` runs once more. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold

@@ -140,9 +140,9 @@ BEGINNINGS = ("run_started", "workflow_start")
 """Types of which a journal's first record is one: a run's, and a workflow's."""
 ENDS = ("run_finished", "workflow_end")
 BESIDE = ("journal_recovered", "text", "label")
-"""Types of records that say nothing of where a run stands: they may follow any record, also the last one of a run."""
+"""Types of records that say nothing of a run's state: they may follow any record, also the last one of a run."""
 END_BYTES = 64 * 1024
-"""How much `tail` reads; more only where that holds no record that says where the run stands."""
+"""How much `tail` reads; more only if that holds no record of the run's state."""
 
 FindTexts = Callable[[set[str]], dict[str, str]]
 """Gives those texts that a journal holds further up, by their sha256."""

@@ -39,7 +39,7 @@ class Evidence:
         plain = cache(_plain)
         self._values = set(map(plain, values))
         self._asked = " ".join(map(plain, [artifacts.goal, *requirements]))
-        # A quote may span the values of an output as they stand side by side.
+        # A quote may span adjacent values of an output.
         self._found = "".join(map(plain, texts))
 
     def holds(self, quote: str, *, met: bool = False) -> bool:

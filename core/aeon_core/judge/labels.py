@@ -88,7 +88,7 @@ def _read(texts: Iterable[tuple[str, str]]) -> list[LabelledOutcome]:
     found: list[LabelledOutcome] = []
     places: dict[str, str] = {}
     for name, text in texts:
-        # Not splitlines: U+2028 may stand in a JSON text.
+        # Not splitlines: a JSON text may contain U+2028.
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue

@@ -476,7 +476,7 @@ class ConverseModel(LLMAdapter):
         self._client.connect()
 
     def close(self) -> None:
-        """Release connections and cut a request in flight; called from any thread. A later call connects anew."""
+        """Release connections and cut a request in flight; called from any thread. A later call connects again."""
         self._client.close()
 
     def _place(self, url: str) -> Endpoint:

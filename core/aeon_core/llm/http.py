@@ -142,7 +142,7 @@ class RemoteModel(LLMAdapter):
         raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
 
     def close(self) -> None:
-        """Release connections and cut a request in flight; called from any thread. A later call connects anew."""
+        """Release connections and cut a request in flight; called from any thread. A later call connects again."""
         self._connection.close()
 
     def _was_cut(self, closings: int) -> bool:

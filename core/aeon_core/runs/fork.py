@@ -68,8 +68,8 @@ class Fork:
     `config` says the options, by default the parent's (`forked_config`); `plan` is the pass's plan as a person edited
     it, and may hold `requirements`: what was executed and is not changed need not run again. `criteria` and
     `requirements` come before the files that `config` names, and these before the parent's. What was spent of the TTL
-    before the pass is spent; money is counted anew. Raises UsageError where the run has no such pass, the TTL leaves
-    nothing, or the journal cannot be read so far.
+    before the pass is spent; cost is counted from zero. Raises UsageError where the run has no such pass, the TTL
+    leaves nothing, or the journal cannot be read so far.
     """
 
     def __init__(

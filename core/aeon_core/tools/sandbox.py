@@ -210,7 +210,7 @@ class Place:
         self.folders.clear()
 
     def require_folder(self) -> None:
-        """Raises NotADirectoryError where something else than a folder stands at the place."""
+        """Raises NotADirectoryError if the path is something other than a folder."""
         if self.rest and self.exists:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 

@@ -2,7 +2,7 @@
 
 A literal is the same in every language; what a sentence says about it is not read, and "the day after 2026-03-31" is
 another date. So a pair is compared only where each side names exactly one literal of the kind, and counts only where
-few words stand beside it, or where one can hardly lead to the other (Decision 7).
+few words are beside it, or where one can hardly lead to the other (Decision 7).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FEW, _FEWER = 4, 2
 """Words beside a literal that leave little room for what is only related to it; and that leave almost none."""
 _SCALES = (1e-3, 1e-2, 0.1, 10, 100, 1e3, 60, 1 / 60, 3600, 1 / 3600, 24, 7, 86400)
 Mismatch = tuple[str, str, str, bool]
-"""Kind, described and passed literal, and whether it stands almost alone."""
+"""Kind, described and passed literal, and whether it is almost alone."""
 
 
 def mismatch(description: str, arguments: dict[str, Any], *, reads: bool) -> Mismatch | None:
@@ -84,7 +84,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _words(*sides: str) -> int:
-    """Return how many words stand on the sides of a literal, more than any limit where _FEW are on one."""
+    """Return how many words are on the sides of a literal, more than any limit if _FEW are on one."""
     counts = [len(_WORD.findall(side)) for side in sides]
     return sum(counts) if max(counts) < _FEW else sum(counts) + _FEW
 

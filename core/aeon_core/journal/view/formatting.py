@@ -234,7 +234,7 @@ def run_finished(view: RunView, data: dict[str, Any]) -> str:
 
 
 _PLACE = frozenset({"step_id", "replaces"})
-"""Fields of a step that say where it stands, not what it does."""
+"""Fields of a step's state, as opposed to what it does."""
 
 
 def words(name: str) -> str:

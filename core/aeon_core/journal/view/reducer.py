@@ -115,7 +115,7 @@ def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
 
 
 def validation(view: RunView, record: Record) -> None:
-    """Fold in a report; told once more in the same pass, it stands once."""
+    """Fold in a report; a report repeated in the same pass is kept once."""
     report = ReportView(
         seq=view.last_seq,
         pass_number=int_of(record.get("pass")),

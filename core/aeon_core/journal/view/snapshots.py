@@ -55,7 +55,7 @@ def _own_step(view: RunView, step_id: str) -> StepView | None:
 
 
 def _own_calls(view: RunView, call_id: str) -> None:
-    """Copy the attempts of a model call everywhere they stand."""
+    """Copy the attempts of a model call everywhere they occur."""
     known = view.calls[call_id]
     view.calls[call_id] = copies = [replace(call) for call in known]
     for old, new in zip(known, copies, strict=True):

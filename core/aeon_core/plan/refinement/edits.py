@@ -16,7 +16,7 @@ _PLACES = ("after", "before")
 
 
 def added_to(action: RefinementAction, tree: Tree) -> str:
-    """Return the fragment that a step_add is an attempt on: the step it expands or stands beside, else PLAN.
+    """Return the fragment that a step_add is an attempt on: the step it expands or is added beside, else PLAN.
 
     What was executed is not refined any more: what comes behind it is added to the plan.
     """
@@ -106,9 +106,9 @@ def _behind(step_id: str, tree: Tree) -> str:
 
 
 def _ahead(step_id: str, tree: Tree) -> str | None:
-    """Return the step that one is to stand behind to come before another: None for the head of the plan.
+    """Return the step after which one must be inserted to come before another: None for the head of the plan.
 
-    Nothing comes before the first substep of a step; it stands behind that.
+    Nothing comes before the first substep of a step; it is inserted after that.
     """
     siblings = tree.siblings(step_id)
     place = next(index for index, node in enumerate(siblings) if node["step_id"] == step_id)
@@ -207,7 +207,7 @@ def replaces_in(action: RefinementAction) -> str | None:
 def _parts(action: RefinementAction, tree: Tree) -> Iterator[RefinementAction]:
     """Yield what a plan_update means step by step: a step that it does not name stays, a complete one always.
 
-    A failed step that it words anew is replaced (FR-069). One that changes nothing is yielded as it is, to be refused.
+    A failed step that it rewords is replaced (FR-069). One that changes nothing is yielded as it is, to be refused.
     """
     if action.type != "plan_update" or asks_for_answer(action):
         yield action

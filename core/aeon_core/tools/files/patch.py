@@ -26,7 +26,7 @@ _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
 def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
-    """Return what stands where `wanted` may have been meant: the difference in words, and the lines, numbered.
+    """Return what is found where `wanted` may have been meant: the difference in words, and the lines, numbered.
 
     `expected` is the line (from 0) to show where nothing is similar.
     """
@@ -50,7 +50,7 @@ def _split(text: str) -> list[str]:
 
 
 def _closest(lines: list[str], sought: list[str]) -> int | None:
-    """Return the line where the first of the sought lines would stand; it may be before the beginning."""
+    """Return the line where the first of the sought lines would be; it may be before the beginning."""
     votes = _votes(lines, sought)
     if votes:
         return min(votes, key=lambda start: (-votes[start], start))

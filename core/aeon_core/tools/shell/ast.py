@@ -35,7 +35,7 @@ class SimpleCommand:
     """One command that would run: a program with its arguments, or only assignments or redirections."""
 
     words: tuple[str, ...]
-    """Without quotes. What cannot be known before it runs stands as it is written, such as `$(date)`."""
+    """Without quotes. What cannot be known before it runs is kept as written, such as `$(date)`."""
     literal: tuple[bool, ...]
     """For each word, whether it is exactly what would be passed: no variable, substitution, glob or brace in it."""
     text: str
@@ -47,7 +47,7 @@ class SimpleCommand:
     stdin: str | None = None
     """The here-document or here-string that it reads."""
     functions: tuple[str, ...] = ()
-    """The functions in whose bodies it stands, the innermost last."""
+    """The functions whose bodies contain it, the innermost last."""
     concurrent: bool = False
     """Whether it is a stage of a pipeline, or runs in the background."""
 

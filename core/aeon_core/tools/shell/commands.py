@@ -77,7 +77,7 @@ class TooMuchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command stands: what is piped to it, and in which functions."""
+    """Where a command occurs: what is piped to it, and in which functions."""
 
     piped_from: Piped = ()
     stdin: str | None = None
@@ -94,7 +94,7 @@ class _Parts:
     redirects: list[Redirect] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
     vanished: bool = False
-    """Whether a variable seems to leave no word: then none of the others is certain to stand where it does."""
+    """Whether a variable seems to leave no word: then no other is certain to be where it is."""
 
     def add(self, words: list[Word], source: str) -> None:
         self.words += words
@@ -105,7 +105,7 @@ class _Parts:
 class TreeWalker:
     """Hands each simple command of a tree to `on_command`, and each script that it holds as text to `on_script`.
 
-    `commands` is the list to which `on_command` adds: a pipeline's later stages are told what the earlier ones run.
+    `commands` is the list to which `on_command` adds: a pipeline's later stages know what the earlier ones run.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class TreeWalker:
                 self.walk(child, place, depth + 1)
 
     def _backquotes(self, node: Node, place: Place) -> None:
-        """Hand on what stands in backquotes where the grammar takes them for text."""
+        """Pass on what is in backquotes where the grammar takes them for text."""
         for found in _BACKQUOTED.finditer(source_of(node)):
             self._on_script(_backquoted(found[1]), place)
 

@@ -1,4 +1,4 @@
-"""What one command runs that is told to run another, and how its arguments are read to find it."""
+"""Commands that run another command, and how their arguments are read to find it."""
 
 from __future__ import annotations
 

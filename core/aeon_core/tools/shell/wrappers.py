@@ -85,7 +85,7 @@ def _awk(command: SimpleCommand) -> Iterator[Inner]:
 
 
 def _client(command: SimpleCommand) -> Iterator[Inner]:
-    """Yield what a database client or an editor is told to hand to a shell, as in `\\! ls`, `.shell ls` or `:!ls`."""
+    """Yield what a database client or an editor passes to a shell, as in `\\! ls`, `.shell ls` or `:!ls`."""
     for text in (*command.arguments, command.input_text() or ""):
         yield from (Script(found[1]) for found in re.finditer(r"(?m)(?:\\!|^\s*\+?:?!|\.shell|\.system)\s*(.+)$", text))
 
@@ -118,7 +118,7 @@ def _git_setting(key: str = "", value: str = "") -> Iterator[Inner]:
 
 
 def _made(command: SimpleCommand) -> Iterator[Inner]:
-    """Yield the shell that make is told to use, and a here-document with its rules."""
+    """Yield the shell that make uses, and a here-document with its rules."""
     yield from (Script(word[6:]) for word in command.arguments if word.startswith("SHELL="))
     text = command.input_text()
     if text is not None:
