@@ -38,11 +38,11 @@ def extras(config: RunConfig) -> list[HealthCheck]:
 
 def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> HealthCheck:
     if find_spec(name) is None:
-        return HealthCheck(name, "its package is missing", "install aeon-tui again with its dependencies")
+        return HealthCheck(name, "its package is missing", "reinstall aeon-tui with its dependencies")
     if found := next((variable for variable in variables if os.environ.get(variable)), None):
         return HealthCheck(name, f"usable: {found} is set")
     if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
-        return HealthCheck(name, "usable: a base URL is set, where a local server needs no key")
+        return HealthCheck(name, "usable: a base URL is set, and a local server needs no key")
     local = ", or --base-url for a local server" if name == "openai" else ""
     return HealthCheck(name, "no key", f"set {variables[0]}{local}")
 
@@ -52,7 +52,7 @@ def _bedrock(config: RunConfig) -> HealthCheck:
 
     missing = bedrock_status(**config.bedrock.model_dump())
     if missing is None:
-        return HealthCheck("bedrock", "usable: region and credentials are there")
+        return HealthCheck("bedrock", "usable: region and credentials found")
     return HealthCheck("bedrock", "not usable", missing)
 
 
@@ -79,7 +79,7 @@ def _shell(config: RunConfig) -> HealthCheck:
     isolation = probe(config.project_root or Path.cwd(), config.shell)
     text = f"usable: --tools shell; {isolation.describe()}"
     if isolation.name == "none":
-        return HealthCheck("shell", text, "install bubblewrap, so that commands can be isolated")
+        return HealthCheck("shell", text, "install bubblewrap to isolate commands")
     return HealthCheck("shell", text)
 
 
@@ -88,7 +88,7 @@ def _mcp(config: RunConfig) -> HealthCheck:
     if find_spec("mcp") is None:
         return HealthCheck("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'", code)
     if not config.mcp_servers:
-        step = "name one under `mcp_servers:` in a config file"
+        step = "add one under `mcp_servers:` in a config file"
         return HealthCheck("mcp", "installed; no server is configured", step, code)
     named = (f"{name} (sandboxed)" if server.sandbox else name for name, server in config.mcp_servers.items())
     return HealthCheck("mcp", f"usable: --tools mcp starts {', '.join(named)}")
@@ -98,13 +98,13 @@ def _installed_tools() -> list[HealthCheck]:
     from aeon_core.tools.loader import GROUP
 
     names = sorted(f"{point.name} ({point.value})" for point in entry_points(group=GROUP))
-    return [HealthCheck("packages", f"offer tools: {', '.join(names)}")] if names else []
+    return [HealthCheck("packages", f"provide tools: {', '.join(names)}")] if names else []
 
 
 def _otel(config: RunConfig) -> HealthCheck:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         return HealthCheck("otel", "its packages are missing", "pip install 'aeon-tui[otel]'", 2 if config.otel else 0)
     if not config.otel:
-        return HealthCheck("otel", "installed; off", "`otel: true` in a config file, or AEON_OTEL=true, turns it on")
+        return HealthCheck("otel", "installed; off", "turn it on with `otel: true` in a config file, or AEON_OTEL=true")
     content = "with" if config.otel_content else "without"
-    return HealthCheck("otel", f"on, {content} what was asked and answered")
+    return HealthCheck("otel", f"on, {content} requests and replies")

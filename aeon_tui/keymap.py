@@ -24,7 +24,7 @@ _SIGNS = {
     "equals_sign": "=", "left_square_bracket": "[", "right_square_bracket": "]", "semicolon": ";", "colon": ":",
 }  # fmt: skip
 _TITLES = {"LinesView": "Lists and texts", "RowsView": "Lists and texts"}
-ALL_ACTIONS = "the keys' screen (K) lists all"
+ALL_ACTIONS = "see all on the keys screen (K)"
 _ESCAPES = frozenset({"escape", "ctrl+q", "ctrl+c"})
 """Keys that lead out of everything: they are given to nothing else."""
 
@@ -117,7 +117,7 @@ def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
             wanted[action] = ",".join(map(long_name, text.split(",")))
     while clashing := _first_clash(wanted):
         action, key, other = clashing
-        problems.append(f"keys: {action!r} wants {key!r}, which {other!r} has; give that one another key")
+        problems.append(f"keys: {action!r} uses {key!r}, which belongs to {other!r}; give that one another key")
         # It has its own keys again, which others may have been given: all are looked at anew.
         del wanted[action]
     return CheckedKeys(wanted, tuple(problems))
@@ -168,10 +168,10 @@ def why_no_key(key: str, action: str = "") -> str | None:
     """Return why a text names no key that can be given, None where it does."""
     *modifiers, last = long_name(key).split("+")
     if long_name(key) in _ESCAPES and action.partition(".")[2] not in ("back", "cancel", "close"):
-        return f"{key!r} leads out of everything and stays that; choose another key"
+        return f"{key!r} is reserved for quitting; choose another key"
     wrong = [each for each in modifiers if each not in _MODIFIERS]
     if wrong or not _is_key(last):
-        return f"{key!r} of {action!r} is no key{_or_near(last, _NAMED, 'write it as Z, f5 or ctrl+d')}"
+        return f"{key!r} for {action!r} is not a key{_or_near(last, _NAMED, 'write it as Z, f5 or ctrl+d')}"
     return None
 
 

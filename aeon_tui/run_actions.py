@@ -135,9 +135,9 @@ class RunActions:
         if missing:
             self._tasks.in_app(lambda: self._ask_one_by_one(missing, then))
         elif any(each.state == "trusted" for each in parts):
-            self._tasks.notify("This folder is trusted already; Revoke trust takes that back.")
+            self._tasks.notify("This folder is already trusted; Revoke trust undoes that.")
         else:
-            self._tasks.notify("This folder's settings ask for nothing that needs your consent.")
+            self._tasks.notify("This folder's settings ask for nothing that needs your trust.")
 
     def _ask_one_by_one(self, parts: Sequence[ProjectTrust], then: Callable[[], object]) -> None:
         """Ask about what a run asks for, then about what a workflow does."""
@@ -213,7 +213,10 @@ class RunActions:
         runner = self.app.runner
         if runner is None or not runner.running:
             return None
-        return f"The run {runner.run_id} goes on in this app; wait for its end, or start another in a new terminal."
+        return (
+            f"The run {runner.run_id} is still running in this app; "
+            "wait until it ends, or start another in a new terminal."
+        )
 
     def _busy(self) -> bool:
         """Say so where a run of this app goes on, and return whether one does."""
@@ -231,7 +234,7 @@ class RunActions:
             self._resume_workflow(path)
             return
         if ended := ended_for_good(path):
-            self._tasks.notify(f"{ended}; F forks it", warn=True)
+            self._tasks.notify(f"{ended}; press F to fork it", warn=True)
             return
         if self._asks_for_trust(partial(self.resume, path)):
             return
@@ -330,4 +333,4 @@ def without_trust(trust: ProjectTrust) -> str:
     keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
     keys = list(dict.fromkeys(map(escape_controls, keys)))
     named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))
-    return f"This folder is not trusted, so its {named} do not apply. Ctrl+P: Trust this folder."
+    return f"This folder is not trusted, so its {named} are ignored. Ctrl+P: Trust this folder."

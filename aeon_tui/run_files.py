@@ -46,7 +46,7 @@ class RunFiles:
         if not file.exists():
             self._write(run, file)
             return
-        dialog = ConfirmDialog("Replace a file", [f"{file} is there already.", "Replace it?"], "Replace")
+        dialog = ConfirmDialog("Replace a file", [f"{file} already exists.", "Replace it?"], "Replace")
         self._tasks.in_app(lambda: self._app.push_screen(dialog, lambda yes: self._replace(run, file, sure=bool(yes))))
 
     def _replace(self, run: RunSummary, file: Path, *, sure: bool) -> None:
@@ -69,7 +69,7 @@ class RunFiles:
         path = Path(run.path)
         if is_being_written(path):
             self._tasks.notify(
-                f"The run {run.run_id} goes on; abort it or wait for its end, then delete it.", warn=True
+                f"The run {run.run_id} is still running; abort it or wait until it ends, then delete it.", warn=True
             )
             return
         lines = [
@@ -78,7 +78,7 @@ class RunFiles:
             f"{run.run_id} · {_size(size_of(path))} · this cannot be undone.",
         ]
         if forks:
-            lines.append(f"What was forked from it is kept: {count(forks, 'run')}.")
+            lines.append(f"Its forks are kept: {count(forks, 'run')}.")
         dialog = ConfirmDialog("Delete this run?", lines, "Delete", no="Keep")
         self._ask(lambda: self._app.push_screen(dialog, lambda yes: self._delete(run, then, sure=bool(yes))))
 

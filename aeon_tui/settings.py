@@ -48,7 +48,7 @@ class UserSettings:
         self._app.call_from_thread(self._use_keys, dict(checked.keymap))
         problems = list(checked.problems[:_NOTICES])
         if (more := len(checked.problems) - _NOTICES) > 0:
-            problems.append(f"and {more} more such problems with keys")
+            problems.append(f"and {more} more problems with keys")
         for problem in problems:
             self._app.call_from_thread(self._warn, problem)
 
@@ -56,9 +56,9 @@ class UserSettings:
         """Wear a theme from now on, in this app and in the next."""
         self._app.theme = name
         if os.environ.get(THEME_VARIABLE, "").strip():
-            self._warn(f"The theme holds until the app ends: the next one opens as {THEME_VARIABLE} says.")
+            self._warn(f"The theme applies until you quit: {THEME_VARIABLE} sets it at the next start.")
             return
-        self._on_thread(partial(self._keep, ("theme",), name, f"The theme is {name} from now on"))
+        self._on_thread(partial(self._keep, ("theme",), name, f"The theme is {name}"))
 
     def keep_keys(self, changes: Mapping[str, str | None]) -> None:
         """Give actions other keys from now on, or their own again where they are None."""
@@ -72,7 +72,7 @@ class UserSettings:
 
     def _keep_all(self, changes: Mapping[str, str | None]) -> None:
         for action, keys in changes.items():
-            what = f"{action} is on {keys} from now on" if keys is not None else f"{action} is on its own keys again"
+            what = f"{action} is on {keys}" if keys is not None else f"{action} has its default keys again"
             self._keep(("keys", action), keys, what)
 
     def _keep(self, path: KeyPath, value: str | None, what: str) -> None:
@@ -82,9 +82,9 @@ class UserSettings:
         found: Mapping[str, str | None] = {"theme": said.theme} if path == ("theme",) else dict(said.keys)
         where = said.sources.get(path[0], "another file")
         if found.get(path[-1]) == value:
-            self._say(f"{what}: kept in {_short(file)}.")
+            self._say(f"{what}: saved in {_short(file)}.")
         else:
-            self._say(f"{what.removesuffix(' from now on')} until the app ends: {where} goes before {_short(file)}.")
+            self._say(f"{what} until you quit: {where} overrides {_short(file)}.")
 
     def _on_thread(self, work: Callable[[], None]) -> None:
         self._app.run_worker(partial(self._told, work), thread=True, exit_on_error=False, group="settings")
@@ -93,7 +93,7 @@ class UserSettings:
         try:
             work()
         except AeonError as error:
-            self._app.call_from_thread(self._warn, f"It holds until the app ends: {error.message}")
+            self._app.call_from_thread(self._warn, f"It applies until you quit: {error.message}")
 
     def _say(self, text: str) -> None:
         self._app.call_from_thread(partial(self._app.notify, escape_controls(text), markup=False))

@@ -69,7 +69,7 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
     opened_with = app.theme
     for palette in palettes:
         if palette.name in app.available_themes:
-            problems.append(f"the theme {palette.name!r} is left out: Textual has one of that name; rename it")
+            problems.append(f"ignored the theme {palette.name!r}: Textual has one with that name; rename yours")
         else:
             app.register_theme(palette.theme())
     wanted, source = wanted_theme(settings)
@@ -79,7 +79,7 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
             app.theme = wanted
     elif wanted is not None:
         known = tuple(app.available_themes)
-        problems.insert(0, f"{source} asks for the theme {wanted!r}, which is unknown{nearest(wanted, known)}")
+        problems.insert(0, f"{source} names an unknown theme, {wanted!r}{nearest(wanted, known)}")
     _tell(app, problems)
 
 
@@ -89,4 +89,4 @@ def _tell(app: App[Any], problems: list[str]) -> None:
     for problem in problems[:_NOTICES]:
         app.notify(escape_controls(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
     if (more := len(problems) - _NOTICES) > 0:
-        app.notify(f"and {more} more such problems with themes", severity="warning", timeout=NOTICE_SECONDS)
+        app.notify(f"and {more} more problems with themes", severity="warning", timeout=NOTICE_SECONDS)

@@ -18,7 +18,7 @@ def execute(args: Namespace) -> int:
     """Open the app and return its exit code. Raises UsageError without a terminal."""
     loaded = options.load_light(args)
     if not (is_served() or has_screen()):
-        raise UsageError("the app needs a terminal; `aeon-tui run --headless` and `aeon-tui runs` work without one")
+        raise UsageError("the app needs a terminal; without one, use `aeon-tui run --headless` or `aeon-tui runs`")
     from aeon_tui.app import run_app
 
     def prepare(app: AeonApp) -> None:

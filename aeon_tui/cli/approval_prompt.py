@@ -24,13 +24,13 @@ from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
 if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits
 
-QUESTION = "approve, reject or abort? [a, r, r and why, q] "
-_EDITABLE = "approve, edit, reject or abort? [a, e, r, r and why, q] "
+QUESTION = "approve, reject or abort? [a, r, r REASON, q] "
+_EDITABLE = "approve, edit, reject or abort? [a, e, r, r REASON, q] "
 QUESTIONS = {
     "tool": _EDITABLE,
     "budget": _EDITABLE,
     "plan": _EDITABLE,
-    "pass": "approve, edit, reject, replay, accept and stop, or abort? [a, e, r, r and why, p, c, q] ",
+    "pass": "approve, edit, reject, replay, accept and stop, or abort? [a, e, r, r REASON, p, c, q] ",
 }
 STYLES = {
     "bold": "bold",
@@ -110,7 +110,7 @@ class TerminalApprover:
         except AeonError as error:
             problem = error.message
         except OSError as error:
-            problem = f"it cannot be edited: {error.strerror}"
+            problem = f"cannot edit it: {error.strerror}"
         if decision is None:
             self._out.line(problem)
         return decision
@@ -136,7 +136,7 @@ def _answer(point: str, inbox: Inbox) -> ApprovalDecision | None:
     line = sys.stdin.readline()
     if not line:
         # A rejected plan would be refined and asked about again, without end.
-        why = NOBODY if point in REVIEWED else "the input ended before an answer"
+        why = NOBODY if point in REVIEWED else "the input ended without an answer"
         return ApprovalDecision(decision="reject", feedback=why)
     word, _, more = line.strip().partition(" ")
     decision, more = _TAKEN.get(point, _WORDS).get(word.lower()), more.strip()

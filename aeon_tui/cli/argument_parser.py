@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from aeon_core.errors import UsageError
 
-        raise UsageError(f"{message} (`{self.prog} --help` shows what there is)")
+        raise UsageError(f"{message}; see `{self.prog} --help`")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -70,7 +70,7 @@ def _unknown(argument: str, options: list[str]) -> str:
     if argument.startswith("-"):
         name = argument.partition("=")[0]
         return f"unknown option {name!r}{_near(name, options)}"
-    return f"unexpected argument {argument!r}; put a task of several words in quotes"
+    return f"unexpected argument {argument!r}; quote a task of several words"
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -84,7 +84,7 @@ def _cores() -> int:
 def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
     """Return what the tasks' source is called, and the tasks. Raises UsageError."""
     if args.name is not None and not args.name.strip():
-        raise UsageError("--name is empty, expected what the run ids are to begin with")
+        raise UsageError("--name is empty; give a prefix for the run ids")
     if args.tasks == "-":
         source = getattr(sys.stdin, "buffer", None)
         where = "standard input"
@@ -97,7 +97,7 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
             return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{where} cannot be read: {reason}; expected one task a line, as JSON") from None
+        raise UsageError(f"cannot read {where}: {reason}; expected JSON with one task per line") from None
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
@@ -111,9 +111,7 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
         if config.model is None:
             raise ModelUnavailableError(f"{where}, line {task.line}: {NO_MODEL}")
         if (asked := [point for point in ("plan", "pass") if point in config.approve]) and not config.wait:
-            told = (
-                f"nobody can be asked about a {asked[0]} in a batch; leave it out of --approve, or give --wait SECONDS"
-            )
+            told = f"no one can approve a {asked[0]} in a batch; remove it from --approve or add --wait SECONDS"
             raise UsageError(f"{where}, line {task.line}: {told}")
         for check, what in _checks(config) if here else ():
             if what in seen:

@@ -56,7 +56,7 @@ class BatchReport:
 
     def _told_before(self) -> None:
         if self._before:
-            self._out.line((f"{self._before} of {self._total} tasks have ended before", "dim"))
+            self._out.line((f"{self._before} of {self._total} tasks had already ended", "dim"))
             self._before = 0
 
 
@@ -73,11 +73,11 @@ def _totals(results: Sequence[Result]) -> str:
     tasks = f"{len(results)} {'task' if len(results) == 1 else 'tasks'}"
     parts = [
         f"{tasks}: {', '.join(f'{number} {status}' for status, number in counts.most_common())}",
-        f"${sum(costs):.4f}" + (f" and {unpriced} without a known price" if unpriced else ""),
+        f"${sum(costs):.4f}" + (f", {unpriced} without a known price" if unpriced else ""),
         f"{sum(each['seconds'] or 0.0 for each in results):.1f} s of runs",
     ]
     if any(each["status"] == "aborted" for each in results):
-        parts.append("call it again to go on with the aborted ones")
+        parts.append("run the command again to continue the aborted ones")
     return " · ".join(parts)
 
 

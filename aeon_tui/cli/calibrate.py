@@ -30,8 +30,8 @@ _EVERY = 20
 """Outcomes between two reports of progress."""
 _IN_A_ROW = 3
 """Calls that fail one after the other, each after its attempts, after which no more are made."""
-_SIMULATED = "the simulated model judges by a plain rule over what it wrote itself: this measures no real judge"
-_NOTHING = "no result in {} has a label and a judge's verdict yet; `aeon-tui label RUN good|bad` adds one"
+_SIMULATED = "the simulated model judges its own texts by a simple rule, so this does not measure a real judge"
+_NOTHING = "no result in {} has both a label and a judge's verdict yet; add a label with `aeon-tui label RUN good|bad`"
 _MEASURED_ONLY = ("model", "base_url", "judge_model", "judge_votes", "limit", "budget")
 
 
@@ -68,10 +68,10 @@ def execute(args: Namespace) -> int:
     if measured.failure is not None:
         raise measured.failure
     if measured.interrupted:
-        stderr().line("interrupted; this is what was judged by then")
+        stderr().line("interrupted; showing what was judged until then")
         return INTERRUPTED
     if measured.comparisons and all(each.said is None for each in measured.comparisons):
-        raise AeonError("the judge gave no usable verdict; see `--json` for what it replied, or name another --model")
+        raise AeonError("the judge gave no usable verdict; see its replies with --json, or try another --model")
     if args.history and not measured.comparisons:
         stderr().line(_NOTHING.format(repr(measured.source)))
     return BELOW if least is not None and (found.agreement is None or found.agreement < least) else 0
@@ -80,9 +80,9 @@ def execute(args: Namespace) -> int:
 def _history(args: Namespace) -> _Measured:
     given = next((name for name in _MEASURED_ONLY if getattr(args, name) is not None), None)
     if given is not None:
-        raise UsageError(f"--history calls no model; leave out --{given.replace('_', '-')}")
+        raise UsageError(f"--history calls no model; drop --{given.replace('_', '-')}")
     if args.labels is not None:
-        raise UsageError(f"--history reads the labels of your runs; leave out {args.labels!r}")
+        raise UsageError(f"--history uses your own labels; drop {args.labels!r}")
     runs_dir = options.runs_dir(args)
     return _Measured(str(runs_dir), "model", LabelledRuns(runs_dir).comparisons())
 
@@ -172,7 +172,7 @@ def _print(out: Output, measured: _Measured, found: Agreement) -> None:
         out.line()
     for each in disagreements:
         why = f" ({each.why})" if each.why else ""
-        said = f"the judge said {each.said}" if each.said is not None else "the judge said nothing usable"
+        said = f"the judge said {each.said}" if each.said is not None else "the judge gave no usable verdict"
         out.line((each.id, "bold"), f" · labelled {each.label}{why}, {said}")
         if each.quote:
             out.paragraph(f"“{each.quote}”" if each.said is not None else each.quote, "dim", indent=4)

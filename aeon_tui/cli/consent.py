@@ -9,10 +9,10 @@ from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust
 from aeon_tui.cli.output import Output, can_answer, has_screen, stderr
 
 STATES = {
-    "nothing_asked": "it asks for nothing that needs consent",
+    "nothing_asked": "it asks for nothing that needs your trust",
     "trusted": "trusted",
     "untrusted": "not trusted",
-    "changed": "not trusted any more: it has changed since",
+    "changed": "no longer trusted: it has changed",
 }
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -46,5 +46,5 @@ def show_trust(out: Output, trust: ProjectTrust) -> None:
 
 def says_yes(out: Output) -> bool:
     """Ask the person at the terminal, and return whether the answer was yes."""
-    out.line("Trust this project with exactly this? [y/N]")
+    out.line("Trust this project to do exactly this? [y/N]")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")

@@ -48,7 +48,7 @@ def execute(args: Namespace) -> int:
         stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **told})
     if fate != "taken":
         raise AeonError(_why_not(fate, sent, path.stem))
-    stderr().line((f"decided: {decision.decision}; the run has taken it", "green"))
+    stderr().line((f"decided: {decision.decision}; the run accepted it", "green"))
     return 0
 
 
@@ -57,29 +57,33 @@ def _question(path: Path, run: str) -> PendingApproval:
     question = pending_approval(path)
     if is_being_written(path):
         if question is None:
-            raise UsageError(f"the run {path.stem!r} waits for no decision just now; `aeon-tui watch {run}` follows it")
+            raise UsageError(
+                f"the run {path.stem!r} is not waiting for a decision right now; follow it with `aeon-tui watch {run}`"
+            )
         return question
     forget_left(path)
     if question is not None:
         raise UsageError(
-            f"the process of the run {path.stem!r} has ended, so nobody takes a decision; "
-            f"`aeon-tui resume {run}` goes on with it and asks again"
+            f"the process of the run {path.stem!r} has ended, so nothing can take the decision; "
+            f"`aeon-tui resume {run}` continues the run and asks again"
         )
     summary = summarise(path)
     how = f"has ended as {summary.status.replace('_', ' ')}" if summary is not None else "has ended"
-    raise UsageError(f"the run {path.stem!r} {how}; it waits for no decision")
+    raise UsageError(f"the run {path.stem!r} {how}; it is not waiting for a decision")
 
 
 def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> ApprovalDecision:
     """Return what the command line decides. Raises UsageError where the question does not take it."""
     answers = ANSWERS[request.point]
     if args.decision not in answers:
-        raise UsageError(f"{args.decision!r} decides nothing here: {_what(request)} takes {', '.join(answers)}")
+        raise UsageError(
+            f"{args.decision!r} is not a valid answer to {_what(request)}; choose from {', '.join(answers)}"
+        )
     if args.feedback is not None and args.decision != "reject":
-        raise UsageError("--feedback goes with reject: it says why")
+        raise UsageError("--feedback is only for reject: it gives the reason")
     if args.decision != "edit":
         if args.edited is not None:
-            raise UsageError(f"--edited goes with edit, not with {args.decision}")
+            raise UsageError(f"--edited is only for edit, not for {args.decision}")
         return ApprovalDecision(decision=args.decision, feedback=(args.feedback or "").strip() or None)
     if args.edited is None:
         raise UsageError(f"edit needs --edited FILE, {_file_of(request)}; '-' reads standard input")
@@ -96,7 +100,7 @@ def _file(given: str) -> Iterator[Path]:
         yield expanded(given, "the option --edited")
         return
     if sys.stdin is None:
-        raise UsageError("standard input is closed; name a file with --edited")
+        raise UsageError("standard input is closed; give a file with --edited")
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / "standard input"
         file.write_bytes(sys.stdin.buffer.read())
@@ -113,15 +117,15 @@ def _fate(sent: Sent) -> Fate:
 
 def _why_not(fate: Fate, sent: Sent, run: str) -> str:
     if fate == "died":
-        return f"the process of the run {run!r} ended before it took the decision; resume the run and decide again"
+        return f"the process of the run {run!r} ended before it took the decision; resume the run, then decide again"
     if fate == "waits":
         return (
-            f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, "
-            "and may take it yet; is it stopped?"
+            f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, but still "
+            "may; is it stopped?"
         )
     if sent.decided is None:
-        return f"too late: the run {run!r} waits for that decision no longer"
-    return f"decided elsewhere first: {sent.decided}; this decision was not taken"
+        return f"too late: the run {run!r} is no longer waiting for that decision"
+    return f"already decided elsewhere: {sent.decided}; your decision was not used"
 
 
 def _where(request: ApprovalRequest) -> str:
@@ -133,14 +137,14 @@ def _what(request: ApprovalRequest) -> str:
         "plan": "the question about a plan",
         "pass": "the question about a pass",
         "tool": "the question about a tool's call",
-        "unknown": "the question about a call that was cut off",
+        "unknown": "the question about an interrupted call",
         "budget": "the question about the budget",
     }[request.point]
 
 
 def _file_of(request: ApprovalRequest) -> str:
     if takes_requirements(request.point, request.pass_number):
-        return "a plan as JSON or YAML, with `requirements` beside it or alone"
+        return "a plan as JSON or YAML, `requirements`, or both"
     if request.point in REVIEWED:
         return "a plan as JSON or YAML"
     return "`limit_usd: USD`" if request.point == "budget" else "the arguments of the call as JSON or YAML"

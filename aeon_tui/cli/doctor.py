@@ -51,7 +51,7 @@ def _config(loaded: LoadedConfig, broken: UsageError | None) -> HealthCheck:
     if broken is not None:
         return HealthCheck("config", "cannot be used", broken.message, broken.exit_code)
     if not loaded.files:
-        return HealthCheck("config", f"no file; {str(user_config_file(os.environ))!r} would be read")
+        return HealthCheck("config", f"none; {str(user_config_file(os.environ))!r} would be read")
     return HealthCheck("config", ", ".join(str(path) for path in loaded.files))
 
 
@@ -72,15 +72,15 @@ def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]
             )
         else:
             state = "has changed since it was trusted" if trust.state == "changed" else "is not trusted"
-            step = f"it asks to {'; to '.join(item.text for item in trust.items)}: `aeon-tui trust` asks you"
-            found.append(HealthCheck(name, f"the project {state}; what it asks for does not apply", step))
+            step = f"it asks to {'; to '.join(item.text for item in trust.items)}; decide with `aeon-tui trust`"
+            found.append(HealthCheck(name, f"the project {state}, so what it asks for is ignored", step))
     if not found:
-        found.append(HealthCheck("trust", "the project asks for nothing that needs consent"))
+        found.append(HealthCheck("trust", "the project asks for nothing that needs your trust"))
     source = loaded.sources.get("base_url")
     if source is not None and source == loaded.project_source:
         url = _without_credentials(str(loaded.config.base_url))
         found.append(
-            HealthCheck("base_url", f"every request, with your key, goes to {url}", f"the project says so: {source}")
+            HealthCheck("base_url", f"every request, with your key, goes to {url}", f"set by the project: {source}")
         )
     return found
 
@@ -105,8 +105,8 @@ def _shown(key: str, loaded: LoadedConfig) -> str:
 def _models(loaded: LoadedConfig) -> list[HealthCheck]:
     config = loaded.config
     if not config.models:
-        step = "name one: --model PROVIDER:NAME, AEON_MODEL or `model:` in a config file"
-        return [HealthCheck("model", "none is configured", step)]
+        step = "set one with --model PROVIDER:NAME, AEON_MODEL or `model:` in a config file"
+        return [HealthCheck("model", "none configured", step)]
     at = f" at {_without_credentials(config.base_url)}" if config.base_url else ""
     found = []
     for number, model in enumerate(config.models):
@@ -124,11 +124,11 @@ def _models(loaded: LoadedConfig) -> list[HealthCheck]:
 def _price(model: str, config: RunConfig) -> str:
     price = price_of(model, config.prices)
     if price is None:
-        return f"no known price ({price_date()}; a budget needs one under `prices:`)"
+        return f"price unknown ({price_date()}; to use a budget, set it under `prices:`)"
     if not price.input and not price.output:
         return "free"
     source = price_date() if price.source == "genai-prices" else price.source
-    return f"${price.input:g} in and ${price.output:g} out for a million tokens ({source})"
+    return f"${price.input:g} in and ${price.output:g} out per million tokens ({source})"
 
 
 def _without_credentials(url: str) -> str:
@@ -139,5 +139,7 @@ def _without_credentials(url: str) -> str:
 def _runs(loaded: LoadedConfig) -> HealthCheck:
     directory = runs_directory(loaded.config)
     if problem := options.why_not_writable(directory):
-        return HealthCheck("runs", f"{directory}: {problem}", "name another folder: --runs-dir or AEON_RUNS_DIR", 2)
-    return HealthCheck("runs", f"{directory}{'' if directory.exists() else ' (will be made)'}")
+        return HealthCheck(
+            "runs", f"{directory}: {problem}", "choose another folder with --runs-dir or AEON_RUNS_DIR", 2
+        )
+    return HealthCheck("runs", f"{directory}{'' if directory.exists() else ' (will be created)'}")

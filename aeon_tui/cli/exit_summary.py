@@ -43,12 +43,12 @@ def _expired(result: RunResult) -> str:
         if not left and result.convergence is None:
             where = "before the answer was written"
     spent = _count(result.ttl.limit, "cycle", "cycles")
-    return f"the TTL of {spent} was spent {where}; a higher --ttl lets a run go on"
+    return f"the TTL of {spent} ran out {where}; raise it with --ttl"
 
 
 def _not_converged(result: RunResult) -> str:
     passes = _count(result.passes, "pass", "passes")
-    return f"not converged after {passes}: {_cause(result)} (`aeon-tui show {result.run_id}` has all that was found)"
+    return f"not converged after {passes}: {_cause(result)} (details: `aeon-tui show {result.run_id}`)"
 
 
 def _cause(result: RunResult) -> str:
@@ -81,10 +81,11 @@ def _not_complete(result: RunResult) -> str:
         return failure
     if result.answer is None and all(step.status == "complete" for step in result.steps):
         return (
-            f"the model gave no answer: its reply is empty or a refusal (`aeon-tui show {result.run_id}`); run it again"
+            f"the model gave no answer: its reply is empty or a refusal (details: `aeon-tui show {result.run_id}`); "
+            "run it again"
         )
     left = [step.step_id for step in result.steps if step.status != "complete"]
-    return f"not every step is complete: {_few(left) or 'there is none'}"
+    return f"some steps are not complete: {_few(left) or 'there is none'}"
 
 
 def _more(found: Sequence[object], noun: str) -> str:

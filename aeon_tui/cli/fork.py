@@ -43,7 +43,7 @@ def execute(args: Namespace) -> int:
     live = in_app(args)
     if "requirements" in said:
         before = replace(before, requirements=load_requirements(said["requirements"]))
-    with _edited(args, before, f"The plan that pass {number} of the run {path.stem} starts with") as edit:
+    with _edited(args, before, f"The plan at the start of pass {number} of the run {path.stem}") as edit:
         job = fork_job(path, number, loaded, said, edit, in_app=live)
         with capture_stdio():
             job.prepare()
@@ -52,7 +52,7 @@ def execute(args: Namespace) -> int:
 
 def _pass_number(given: str | None, path: Path) -> int:
     if given is None:
-        raise UsageError(f"say with --pass N which pass the fork starts with; {_those_there_are(path)}")
+        raise UsageError(f"choose the pass to start from with --pass N; {_those_there_are(path)}")
     return options.pass_number(given)
 
 
@@ -61,7 +61,7 @@ def _those_there_are(path: Path) -> str:
     begun = sorted({int_of(record.get("pass")) for record in records if record["type"] == "phase"} - {0})
     if len(begun) < 2:
         return f"the run has pass {begun[0] if begun else 1}"
-    return f"the run has the passes {begun[0]} to {begun[-1]}"
+    return f"the run has passes {begun[0]} to {begun[-1]}"
 
 
 @contextlib.contextmanager
@@ -71,14 +71,14 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
         yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
         return
     if before.plan is None:
-        raise UsageError("that pass began without a plan, so there is none to edit; give one with --plan FILE")
+        raise UsageError("that pass started without a plan to edit; give one with --plan FILE")
     if not has_screen():
-        raise UsageError("--edit needs a terminal; give an edited plan with --plan FILE")
+        raise UsageError("--edit needs a terminal; without one, give the edited plan with --plan FILE")
     edited = edit_plan(before, what)
     try:
         yield edited.edit
     except AeonError as error:
-        error.message += f"; the edited plan is kept in {str(edited.file)!r}"
+        error.message += f"; the edited plan is in {str(edited.file)!r}"
         raise
     edited.forget()
 

@@ -94,7 +94,7 @@ def warn_of_approvals(
     if names:
         how = "--approve tool" if can_answer() else "--approve tool with --wait SECONDS"
         line = (
-            f"! nobody can approve calls of {escape_controls(', '.join(names))} in this run; use --allow TOOL or {how}"
+            f"! no one can approve calls of {escape_controls(', '.join(names))} in this run; use --allow TOOL or {how}"
         )
         stderr().line((line, "yellow"))
 

@@ -53,11 +53,11 @@ class JudgeModel:
                     self.failures.append(error)
                     self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
                     raise
-                self._warn(f"{known.model} failed: {error.message}; going on with {self._models[place + 1][1].model}")
+                self._warn(f"{known.model} failed: {error.message}; falling back to {self._models[place + 1][1].model}")
             else:
                 self.failures.clear()
                 return response
-        raise LLMError("no model is there to judge")
+        raise LLMError("there is no model to judge with")
 
     @property
     def model(self) -> str:
@@ -77,7 +77,7 @@ class JudgeModel:
     @property
     def spent(self) -> str:
         """Tokens and US dollars, for a person."""
-        cost = "no price is known" if self.cost_usd is None else money(self.cost_usd)
+        cost = "price unknown" if self.cost_usd is None else money(self.cost_usd)
         return f"{self.usage['input_tokens']:,} tokens in, {self.usage['output_tokens']:,} out · {cost}"
 
     def tell_cost(self) -> None:
@@ -87,7 +87,7 @@ class JudgeModel:
 
     def _with_attempts(self, adapter: LLMAdapter, known: ModelInfo, request: LLMRequest) -> LLMResponse:
         def waiting(attempt: int, error: LLMError, seconds: float) -> None:
-            self._warn(f"attempt {attempt} failed: {error.message}; the next one in {seconds:g} s")
+            self._warn(f"attempt {attempt} failed: {error.message}; retrying in {seconds:g} s")
 
         return attempts(lambda _: self._attempt(adapter, known, request), on_retry=waiting, sleep=time.sleep)
 
@@ -98,7 +98,7 @@ class JudgeModel:
         self.calls += 1
         outcome = call_model(adapter, request, threading.Event())
         if outcome.response is None:
-            error = outcome.error or LLMError("the model gave neither a reply nor an error")
+            error = outcome.error or LLMError("the model returned neither a reply nor an error")
             self._count(known, error.usage)
             raise error
         self._count(known, outcome.response.usage)

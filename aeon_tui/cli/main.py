@@ -45,8 +45,8 @@ def _explain(error: Exception) -> int:
         return _report(error.message, error.exit_code)
     if isinstance(error, OSError):
         what = f"{error.filename!r}: " if error.filename is not None else ""
-        return _report(f"{what}{error.strerror or error}; --debug shows where", 1)
-    return _report(f"internal error: {type(error).__name__}: {error}; --debug shows where", 1)
+        return _report(f"{what}{error.strerror or error}; use --debug for the traceback", 1)
+    return _report(f"internal error: {type(error).__name__}: {error}; use --debug for the traceback", 1)
 
 
 def _report(message: str, code: int) -> int:
@@ -87,5 +87,5 @@ def _flush(code: int) -> int:
             # The interpreter flushes again when it ends, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if stream is sys.stdout and not isinstance(error, BrokenPipeError):
-                code = _report(f"the output cannot be written: {error.strerror}", code or 1)
+                code = _report(f"cannot write the output: {error.strerror}", code or 1)
     return code

@@ -62,7 +62,7 @@ def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
         stderr().line(
             ("note: ", "yellow"),
             f"this project is not trusted, so its {keys} {'is' if len(loaded.ignored) == 1 else 'are'} ignored; "
-            "`aeon-tui trust` shows what it asks for",
+            "to see what it asks for, run `aeon-tui trust`",
         )
 
 
@@ -94,7 +94,7 @@ def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> N
 
     answer = prompt_for_trust(trust, loaded.app, runs_dir_of(loaded))
     if answer is None:
-        raise AeonError("nothing was run: the question whether to trust this folder was left open")
+        raise AeonError("nothing was run: you did not decide whether to trust this folder")
     if answer == "trust":
         grant_trust(trust)
     else:
@@ -144,7 +144,7 @@ def _rule(rule: str) -> str:
         PolicyRules.model_validate({"allow": [rule]})
     except ValidationError:
         form = "TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB)"
-        raise UsageError(f"--allow {rule!r} is no rule; write {form}, such as 'Bash(git status*)'") from None
+        raise UsageError(f"--allow {rule!r} is not a rule; write {form}, such as 'Bash(git status*)'") from None
     return rule
 
 
@@ -167,12 +167,12 @@ def why_not_writable(directory: Path) -> str | None:
     if not nearest.is_dir():
         return f"{str(nearest)!r} is no folder"
     if not os.access(nearest, os.W_OK | os.X_OK):
-        return f"{str(nearest)!r} cannot be written"
+        return f"cannot write to {str(nearest)!r}"
     return None
 
 
 def writable(directory: Path) -> Path:
     """Return the runs directory. Raises UsageError where a run could not be written there."""
     if problem := why_not_writable(directory):
-        raise UsageError(f"no run can be kept in {str(directory)!r}: {problem}; name another folder with --runs-dir")
+        raise UsageError(f"cannot store runs in {str(directory)!r}: {problem}; choose another folder with --runs-dir")
     return directory

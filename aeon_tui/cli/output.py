@@ -89,7 +89,7 @@ class Output:
     def _lost(self, error: OSError) -> None:
         self._stream = self._console = None
         if not isinstance(error, BrokenPipeError):
-            raise AeonError(f"the output cannot be written: {error.strerror}") from None
+            raise AeonError(f"cannot write the output: {error.strerror}") from None
 
     def _is_utf8(self) -> bool:
         encoding = getattr(self._stream, "encoding", None) or "utf-8"

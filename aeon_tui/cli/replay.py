@@ -75,7 +75,7 @@ def _check(out: Output, done: Replay) -> int:
         _print_difference(out, done)
         return DIFFERS
     how = "the run has not ended" if done.result is None else f"the run ended as {_words(done.result.status)}"
-    out.line(f"{_count(done)} the same; {how}")
+    out.line(f"{_count(done)} identical; {how}")
     return 0
 
 
@@ -84,7 +84,7 @@ def _without_result(done: Replay) -> int:
     if done.difference is not None:
         _print_difference(err, done)
         return DIFFERS
-    err.line(f"aeon-tui: the run {done.run_id!r} has not ended: {_count(done)} all there is; it has no result")
+    err.line(f"aeon-tui: the run {done.run_id!r} has not ended, so it has no result; {_count(done)} identical")
     return NO_RESULT
 
 
@@ -94,7 +94,7 @@ def _print_difference(out: Output, done: Replay) -> None:
     out.line((f"record {found.seq} differs", "bold red"), f" · {found.where}")
     out.line(("  recorded  ", "dim"), found.recorded)
     out.line(("  now       ", "dim"), found.now)
-    out.line(f"{_count(done)} the same before it")
+    out.line(f"{_count(done)} identical up to there")
 
 
 def _count(done: Replay) -> str:

@@ -56,4 +56,4 @@ def _cut(blocks: list[Block], most: int, noun: str) -> Iterator[Block]:
     """Yield the first blocks, and how many more there are."""
     yield from islice(blocks, most)
     if len(blocks) > most:
-        yield "muted", f"… {count(len(blocks) - most, f'more {noun}')}; `aeon-tui show` has them all"
+        yield "muted", f"… {count(len(blocks) - most, f'more {noun}')}; see all with `aeon-tui show`"

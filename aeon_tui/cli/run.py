@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 DEMO_GUIDE = (
-    "A guided run on a simulated model, without key and network. Its plan names a tool that does not exist: watch",
-    "validation find that and the planner mend it. The first pass falls short, so the plan is refined for a second.",
+    "A guided run on a simulated model, without a key or network. Its plan names a tool that does not exist: watch",
+    "validation find that and the planner fix it. The first pass falls short, so the plan is refined for a second.",
     f"Task: {DEMO_TASK}",
 )
 DEMO_NEXT = (
     "See every prompt and repair: `{command} show last`. Run a task of your own, still without a key: "
     "`{command} run --headless --model simulated:default 'add 5 and 10'`"
 )
-NO_TASK = "no task was given; write it in quotes after `run`, or '-' to read it from standard input"
+NO_TASK = "no task given; put it in quotes after `run`, or use '-' to read it from standard input"
 
 
 def execute(args: Namespace) -> int:
@@ -81,12 +81,12 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
 
 def _check(args: Namespace) -> None:
     if args.json and not args.headless:
-        raise UsageError("--json goes with --headless; add --headless")
+        raise UsageError("--json needs --headless")
     given = args.command == "demo" or args.task is not None or args.plan is not None
     if not given and not is_terminal(sys.stdin):
         raise UsageError(NO_TASK)
     if not args.headless and not has_screen():
-        raise UsageError("a live run needs a terminal; add --headless to run without one")
+        raise UsageError("the app needs a terminal; add --headless to run without one")
 
 
 def _plan(path: str | None) -> Plan | None:

@@ -28,7 +28,7 @@ def execute(args: Namespace) -> int:
     for run in found:
         _print(out, run, status_width, model_width)
     if not found:
-        stderr().line(f"no runs in {str(directory)!r} yet; `aeon-tui demo` makes one")
+        stderr().line(f"no runs in {str(directory)!r} yet; try `aeon-tui demo`")
     return 0
 
 

@@ -15,7 +15,7 @@ from aeon_tui.cli.output import stderr
 
 HOST, PORT = "127.0.0.1", 8000
 NO_PACKAGE = 3
-EXPOSED = "whoever can reach this address can start runs and tools as you: there is no password and no encryption"
+EXPOSED = "anyone who can reach this address can start runs and tools as you: there is no password and no encryption"
 
 
 def execute(args: Namespace) -> int:
@@ -27,7 +27,7 @@ def execute(args: Namespace) -> int:
     host, port = args.host or HOST, _port(args.port)
     exposed = not _is_loopback(host)
     if exposed and not args.expose:
-        raise UsageError(f"--host {host!r} is beyond this machine, and {EXPOSED}; add --expose to do so all the same")
+        raise UsageError(f"--host {host!r} is not local to this machine, and {EXPOSED}; to allow that, add --expose")
     options.runs_dir(args)
     _check_free(host, port)
     try:
@@ -77,5 +77,5 @@ def _check_free(host: str, port: int) -> None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"the app cannot be served on {host!r}, port {port}: {reason}; choose others with --host and --port"
+            f"cannot serve the app on {host!r}, port {port}: {reason}; choose another with --host and --port"
         ) from None

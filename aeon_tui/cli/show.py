@@ -58,7 +58,7 @@ def execute(args: Namespace) -> int:
 
 def _kind(args: Namespace) -> ExportFormat | None:
     if args.json and args.export not in (None, "json"):
-        raise UsageError(f"--json and --export {args.export} are two forms; name one of them")
+        raise UsageError(f"--json and --export {args.export} exclude each other; use one of them")
     kind: ExportFormat | None = "json" if args.json else args.export
     return kind
 
@@ -99,4 +99,4 @@ def _report_question(path: Path, run: str) -> None:
 
     if (request := pending_request(path)) is not None:
         how = how_to_decide(run, request.point)
-        stderr().line((f"waiting: {title(request.point, request.subject)} To decide it: {how}", "bold yellow"))
+        stderr().line((f"waiting: {title(request.point, request.subject)} To decide: {how}", "bold yellow"))

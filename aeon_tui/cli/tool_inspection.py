@@ -19,5 +19,5 @@ def inspected_tools(args: Namespace, config: RunConfig) -> ToolRegistry:
     registry, left_out = factory.inspect_tools(config, listed(",".join(args.tools or ())))
     if left_out:
         names = ", ".join(left_out)
-        stderr().line(("note: ", "yellow"), f"the tools {names} are not loaded here; name them with --tools to do so")
+        stderr().line(("note: ", "yellow"), f"the tools {names} are not loaded; add them with --tools")
     return registry

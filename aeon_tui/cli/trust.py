@@ -23,7 +23,7 @@ def execute(args: Namespace) -> int:
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
     if args.json and not args.show:
-        raise UsageError("--json goes with --show; add --show")
+        raise UsageError("--json needs --show")
     if args.revoke:
         return _revoke(root)
     from system2.trust import assess_workflow
@@ -43,18 +43,18 @@ def execute(args: Namespace) -> int:
         return _code(asked)
     if not args.yes:
         if not can_answer():
-            raise UsageError("nobody can be asked here; consent with --yes, or run it with --trust-project")
+            raise UsageError("there is no terminal to ask on; use --yes, or --trust-project for a single command")
         if not says_yes(out):
             return 1
     for each in open_parts:
         grant_trust(each)
-    out.line(("trusted", "green"), "; `aeon-tui trust --revoke` takes it back")
+    out.line(("trusted", "green"), "; undo it with `aeon-tui trust --revoke`")
     return 0
 
 
 def _revoke(root: Path) -> int:
     had = revoke_trust(root)
-    stderr().line(f"{root} is {'not trusted any more' if had else 'not trusted: there is nothing to revoke'}")
+    stderr().line(f"{root} is {'no longer trusted' if had else 'not trusted: there is nothing to revoke'}")
     return 0
 
 

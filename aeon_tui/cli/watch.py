@@ -30,7 +30,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError where the name is the beginning of several runs, or the file is no journal.
     """
     if args.json and not args.headless:
-        raise UsageError("--json goes with --headless; add --headless")
+        raise UsageError("--json needs --headless")
     if not args.headless and not has_screen():
         raise UsageError("following a run in the app needs a terminal; add --headless to follow it without one")
     directory = options.runs_dir(args)
@@ -98,7 +98,7 @@ def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
 def _print(progress: Progress, path: Path, *, as_json: bool) -> int:
     view = progress.view
     if view.result is None:
-        raise JournalError(f"the run of {str(path)!r} has ended as {view.status}, but its result cannot be read")
+        raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
     return print_result(view.result, view, f"journal {path}", as_json=as_json)
 
 
@@ -143,7 +143,7 @@ class _Followed:
         if (request := pending_request(self.follower.path)) is not None:
             self._asked_told = view.last_seq
             show(self._err, request, view)
-            self._err.line((f"to decide it: {how_to_decide(run, request.point)}", "bold yellow"))
+            self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
 
     def _begin_anew(self, *, same_run: bool) -> None:
         """Keep silent about what was told of the run before, where it is still the same."""
@@ -151,4 +151,4 @@ class _Followed:
         self._damage_told = 0
         if not same_run:
             self._last_seq = -1
-            self._err.line(("another run's journal has taken the place of this one", "yellow"))
+            self._err.line(("this journal was replaced by another run's", "yellow"))

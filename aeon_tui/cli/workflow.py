@@ -12,8 +12,8 @@ from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 
-NO_TASK = "no task was given; write it in quotes after `workflow`, or '-' to read it from standard input"
-NO_SCREEN = "the workflow in the app needs a terminal; `python -m system2 --auto-approve TASK` works without one"
+NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
+NO_SCREEN = "the workflow app needs a terminal; without one, use `python -m system2 --auto-approve TASK`"
 
 
 def execute(args: Namespace) -> int:
@@ -25,7 +25,7 @@ def execute(args: Namespace) -> int:
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:
-        raise UsageError("--resume goes on with the task that the workflow has; leave the task out")
+        raise UsageError("--resume continues the workflow's own task; drop the task")
     task = _task(args.task)
     if not has_screen():
         raise UsageError(NO_SCREEN)
@@ -99,7 +99,7 @@ def _transcript(run: str, root: Path) -> Path:
 
     path = find_transcript(run, transcripts_folder(root))
     if not path.is_file():
-        raise UsageError(f"there is no transcript {run!r}; `aeon-tui runs` lists those of this project")
+        raise UsageError(f"no transcript {run!r}; see `aeon-tui runs`")
     return path
 
 

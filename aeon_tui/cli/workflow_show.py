@@ -25,7 +25,7 @@ INTERRUPTED = 1
 def show(args: Namespace, path: Path, form: ExportFormat | None) -> int:
     """Print or write a workflow's history and return 0. Raises UsageError for what only a run has."""
     if args.pass_number is not None:
-        raise UsageError(f"{path.stem!r} is a workflow, which has no passes; leave --pass out")
+        raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
     report = WorkflowReport(path)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
@@ -48,7 +48,7 @@ def watch(args: Namespace, path: Path) -> int:
         directory = options.runs_dir(args)
         return run_app(directory, None, lambda: options.load(args), lambda app: app.open_on_transcript(path))
     if args.json:
-        raise UsageError("a workflow that is followed has no RunResult; `aeon-tui show --json` gives what there is")
+        raise UsageError("a workflow has no RunResult to print while it is followed; use `aeon-tui show --json`")
     return _headless(path)
 
 
@@ -65,7 +65,7 @@ def _headless(path: Path) -> int:
             if view.end is not None and follower.standing != "running":
                 return int(view.end["exit_code"])
             if follower.standing in ("interrupted", "gone"):
-                stderr().line("aeon-tui: the workflow was cut off; `aeon-tui workflow --resume` goes on with it")
+                stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui workflow --resume`")
                 return INTERRUPTED
             time.sleep(POLL_SECONDS)
     finally:
@@ -75,7 +75,7 @@ def _headless(path: Path) -> int:
 def _print(out: Output, record: dict[str, object]) -> None:
     kind = record.get("type")
     if kind == "gate_asked":
-        out.line(f"? gate {record['gate']}: {record['artifact']} waits for a decision")
+        out.line(f"? gate {record['gate']}: {record['artifact']} is waiting for a decision")
     elif kind == "workflow_end":
         out.line(f"{record['status']}")
     for item in items_of(record):

@@ -22,7 +22,7 @@ def write_file(path: Path, text: str) -> None:
             _replace(target, data)
     except (OSError, RuntimeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{str(path)!r} cannot be written: {reason}; name another file with -o") from None
+        raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file with -o") from None
 
 
 def _replace(target: Path, data: bytes) -> None:

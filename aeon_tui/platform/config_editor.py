@@ -13,8 +13,8 @@ from aeon_core.paths import PROJECT_FOLDER
 from aeon_tui.platform.editor import named_editor, run_editor
 
 HEAD = """\
-# Settings of Aeon{whose}, as `key: value` lines; take the # away before one that you want.
-# What each one means is told by `,` in the app, and by `aeon-tui doctor` whether it can be used.
+# Settings of Aeon{whose}, as `key: value` lines; remove the # from those you want.
+# Press `,` in the app to see what each one means; `aeon-tui doctor` checks them.
 {lines}
 """
 _EXAMPLES = {
@@ -44,7 +44,7 @@ def make_sure_it_is_there(file: Path, whose: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as made:
             made.write(HEAD.format(whose="" if whose == "own" else " in this project", lines=lines))
     except OSError as error:
-        raise UsageError(f"{str(file)!r} cannot be made: {error.strerror}") from None
+        raise UsageError(f"cannot create {str(file)!r}: {error.strerror}") from None
 
 
 def edit_config(file: Path) -> str | None:
@@ -52,7 +52,7 @@ def edit_config(file: Path) -> str | None:
 
     Raises UsageError where there is no editor, or it fails.
     """
-    code = run_editor(named_editor(f"open {str(file)!r} by hand"), file)
+    code = run_editor(named_editor(f"edit {str(file)!r} yourself"), file)
     if code != 0:
         raise UsageError(f"the editor ended with code {code}")
     try:

@@ -41,9 +41,9 @@ def named_editor(otherwise: str) -> list[str]:
     try:
         words = shlex.split(named)
     except ValueError:
-        raise UsageError(f"the editor {named!r} is no command; set VISUAL or EDITOR to one") from None
+        raise UsageError(f"the editor {named!r} is not a command; set VISUAL or EDITOR to one") from None
     if not words:
-        raise UsageError(f"no editor is named; set VISUAL or EDITOR, or {otherwise}")
+        raise UsageError(f"no editor is set; set VISUAL or EDITOR, or {otherwise}")
     return words
 
 
@@ -57,7 +57,7 @@ def run_editor(editor: list[str], file: Path) -> int:
             return subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
     except OSError as error:
         raise UsageError(
-            f"the editor {editor[0]!r} cannot be started: {error.strerror}; set VISUAL or EDITOR to another"
+            f"cannot start the editor {editor[0]!r}: {error.strerror}; set VISUAL or EDITOR to another"
         ) from None
 
 

@@ -40,7 +40,7 @@ class AppServer(Server):
 
     async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002  # textual-serve's signature
         """Say where the app is."""
-        sys.stderr.write(f"aeon-tui: the app is at {self.public_url} · Ctrl-C ends it\n")
+        sys.stderr.write(f"aeon-tui: the app is at {self.public_url} · press Ctrl-C to stop\n")
         sys.stderr.flush()
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
@@ -75,7 +75,7 @@ class AppServer(Server):
         if origin is not None and urlsplit(origin).netloc.casefold() != request.host.casefold():
             raise web.HTTPForbidden(text="A page of another site cannot use this app.")
         if not self._is_ours(urlsplit(f"//{request.host}").hostname or ""):
-            raise web.HTTPForbidden(text="The app is not served under this name; use the address it was started with.")
+            raise web.HTTPForbidden(text="The app is not served under this name; use the address printed at startup.")
 
     def _is_ours(self, name: str) -> bool:
         """Return whether the name cannot be one that somebody else has made to lead here."""

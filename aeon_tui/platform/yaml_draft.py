@@ -22,7 +22,7 @@ from aeon_tui.platform.editor import named_editor, run_editor
 Value = TypeVar("Value")
 HINT = """\
 # {what}.
-# Save and close the file to go on with it; empty it to do nothing.
+# Save and close the file to continue; empty it to cancel.
 """
 _PLAIN = re.compile(r"[A-Za-z][^\n]*")
 _WORDS = frozenset({"null", "true", "false"})
@@ -68,7 +68,7 @@ class YamlDraft(Generic[Value]):
         noun = self._form.noun
         if not any(line.strip() and not line.startswith("#") for line in self.text().splitlines()):
             self.forget()
-            raise UsageError(f"the {noun} was emptied in the editor; nothing was done")
+            raise UsageError(f"the {noun} was emptied in the editor; cancelled")
         try:
             value = self._form.load(self.file)
         except UsageError as error:
@@ -98,8 +98,7 @@ class YamlDraft(Generic[Value]):
             raise
         if code != 0:
             raise UsageError(
-                f"the editor ended with code {code}; nothing was done, the {self._form.noun} is kept in "
-                f"{str(self.file)!r}"
+                f"the editor ended with code {code}; nothing was done, your {self._form.noun} is in {str(self.file)!r}"
             )
 
 

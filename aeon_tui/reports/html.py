@@ -67,7 +67,7 @@ def _body(report: RunReport) -> Iterator[str]:
         yield from _step(step, view)
     yield from _section("Repairs", report.repairs, "info")
     yield from _section("Warnings", [line.text for line in report.warnings], "warning")
-    yield from _section("Damage of the journal", view.damage, "error")
+    yield from _section("Journal damage", view.damage, "error")
     yield from _timeline(report)
 
 
@@ -106,7 +106,7 @@ def _timeline(report: RunReport) -> Iterator[str]:
     log = report.view.log
     yield "<h2>Timeline</h2>"
     if left_out := report.view.log_count - len(log):
-        yield f"<p>The first {left_out} records are left out.</p>"
+        yield f"<p>The first {left_out} records are omitted.</p>"
     yield f'<ol class="timeline">{"".join(_moment(line, report.view.started) for line in log)}</ol>'
 
 

@@ -42,7 +42,7 @@ def markdown(report: RunReport) -> str:
         if texts:
             blocks += [f"## {title}", _list(map(_line, texts))]
     if view.damage:
-        blocks += ["## Damage of the journal", _list(map(_line, view.damage))]
+        blocks += ["## Journal damage", _list(map(_line, view.damage))]
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -66,7 +66,7 @@ def person_sections(view: RunView) -> list[Section]:
     """Return what is left to a person: questions about the task, and fragments to look at (adaptive FR-011, FR-065)."""
     questions = [Note("text", brief(question, 400)) for question in view.follow_up_questions]
     fragments = [Note("warning", formatting.intervention(each)) for each in view.manual_interventions]
-    return _filled(Section("Questions about the task", questions), Section("For a person to look at", fragments))
+    return _filled(Section("Questions about the task", questions), Section("Needs your attention", fragments))
 
 
 def _filled(*sections: Section) -> list[Section]:
@@ -75,7 +75,7 @@ def _filled(*sections: Section) -> list[Section]:
 
 def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
     assessment = _assessment_of(view, number)
-    unknown = "not assessed" if begun else "has not begun"
+    unknown = "not assessed" if begun else "has not started"
     head = unknown if assessment is None else formatting.verdict(assessment)
     yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
     if phases := _phases(view, number):
@@ -109,7 +109,7 @@ def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
 
 def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
     flags = formatting.flags(assessment)
-    told = ", ".join(text for _, text in flags) or "no consistency was recorded"
+    told = ", ".join(text for _, text in flags) or "consistency was not recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
     if flags or assessment.completeness_score is not None:
         yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
@@ -143,7 +143,7 @@ def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Ite
     for report in reports[:-1]:
         if report.issues:
             artifact, number = formatting.words(report.artifact_type), len(report.issues)
-            yield Note("info", f"before, of the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
+            yield Note("info", f"earlier, in the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
             yield from _shown([formatting.issue(issue) for issue in report.issues], 2)
     issues = reports[-1].issues if reports else []
     found = [formatting.issue(issue) for issue in issues]
@@ -160,7 +160,7 @@ def _shown(issues: list[str], depth: int) -> Iterator[Note]:
     for text in issues[:ISSUES_SHOWN]:
         yield Note("warning", f"issue: {text}", depth)
     if len(issues) > ISSUES_SHOWN:
-        yield Note("warning", f"{len(issues) - ISSUES_SHOWN} more issues; --json has them all", depth)
+        yield Note("warning", f"{len(issues) - ISSUES_SHOWN} more issues; see all with --json", depth)
 
 
 def _refinement(refinement: RefinementView) -> Iterator[Note]:
@@ -179,16 +179,14 @@ def _phases(view: RunView, number: int) -> str:
 def _patterns(history: ExecutionHistory) -> Iterator[Note]:
     patterns = history.overall_statistics.patterns
     for fragment in patterns.refined_fragments:
-        accepted = f"{fragment.accepted} of them accepted" if fragment.accepted else "none of them accepted"
+        accepted = f"{fragment.accepted} accepted" if fragment.accepted else "none accepted"
         where = _those(fragment.passes)
         yield Note(
             "text", f"{brief(fragment.fragment, 40)} was refined {fragment.attempts} times, {accepted} ({where})"
         )
     for blocker in patterns.convergence_blockers:
         if len(blocker.passes) > 1:
-            yield Note(
-                "text", f"{brief(blocker.reason_code, 60)} stood in the way of convergence ({_those(blocker.passes)})"
-            )
+            yield Note("text", f"{brief(blocker.reason_code, 60)} prevented convergence ({_those(blocker.passes)})")
     for adjustment in patterns.depth_adjustments:
         if adjustment.converged is not None:
             yield Note("text", _adjustment(adjustment))

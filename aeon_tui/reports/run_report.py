@@ -15,7 +15,7 @@ from aeon_tui.reports.pass_sections import Section, pass_sections, person_sectio
 from aeon_tui.reports.steps import repair_text
 
 FORKS_SHOWN = 20
-ITS_END = "the end of a long journal alone; --pass N, --export and --json read all of it"
+ITS_END = "only the end of a long journal; to read all of it, use --pass N, --export or --json"
 _TOLD_ELSEWHERE = frozenset(
     {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
 )
@@ -65,7 +65,7 @@ class RunReport:
     def _parent(self) -> Iterator[tuple[str, str]]:
         family = self._family
         if family.parent is not None:
-            gone = "" if family.parent_is_there else " (its journal is no longer here)"
+            gone = "" if family.parent_is_there else " (its journal is gone)"
             yield "parent", f"forked from {brief(family.parent)}{at_pass(family.forked_at)}{gone}"
 
     def _forks(self) -> Iterator[tuple[str, str]]:
@@ -73,7 +73,7 @@ class RunReport:
         for fork in forks[:FORKS_SHOWN]:
             yield "forks", f"{fork.run_id}{at_pass(fork.forked_at)}, {brief(fork.status.replace('_', ' '))}"
         if len(forks) > FORKS_SHOWN:
-            yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; `aeon-tui runs` lists them"
+            yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; see `aeon-tui runs`"
 
     @property
     def plan_repairs(self) -> list[str]:

@@ -26,13 +26,13 @@ def notes(step: StepView, view: RunView) -> list[tuple[str, str]]:
     found = [("warning", f"warning: {brief(text)}") for text in step.validator_errors]
     found += [("warning", repair_text(repair)) for repair in step.repairs]
     if step.mode == "fallback":
-        found.append(("warning", "fallback: no tool was found, the model reasoned about the description"))
+        found.append(("warning", "fallback: no tool found, so the model reasoned from the description"))
     if step.replaces is not None:
         found.append(("info", f"replaces {step.replaces}"))
     call = step.tool_calls[-1] if step.tool_calls else None
     lost = call is not None and not call.finished and view.status != "running"
     if call is not None and lost and call.effect not in ("pure", "idempotent"):
-        found.append(("warning", f"unknown: {call.tool_name} was called, and the journal holds no outcome"))
+        found.append(("warning", f"unknown: {call.tool_name} was called, but the journal has no outcome"))
     return found + [("error", f"error: {text}") for text in step.errors]
 
 

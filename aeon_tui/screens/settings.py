@@ -216,7 +216,7 @@ class SettingsScreen(FilterableListScreen):
         from aeon_tui.platform.config_editor import edit_config, make_sure_it_is_there
         from aeon_tui.platform.editor import named_editor, terminal_given
 
-        named_editor(f"open {str(file)!r} by hand")
+        named_editor(f"edit {str(file)!r} yourself")
         try:
             with terminal_given(self.app):
                 make_sure_it_is_there(file, whose)

@@ -23,37 +23,37 @@ if TYPE_CHECKING:
     from aeon_core.judge.agreement import Comparison
 
 MEANINGS = {
-    "model": "The model that plans, acts and judges; of several the next is used when one has failed for good.",
-    "base_url": "Where the provider is reached instead of its own address: a local server, a gateway.",
-    "ttl": "The most cycles a run may use. A cycle is one processed reply of the model.",
-    "single_pass": "One pass without evaluation and refinement, instead of passes until the result converges.",
-    "criteria": "A file that says when a result counts as converged.",
-    "requirements": "A file with what a finished answer must satisfy, one a line, in place of inferred ones.",
-    "judge_model": "Another model that judges results and reviews plans, cheaper or stronger; else the model judges.",
-    "judge_votes": "3 has two more verdicts asked for where the first is no clear yes; the majority counts.",
-    "tools": "What a run may use: built-in tools, MCP servers, Python of your own.",
-    "project_root": "The folder that files and commands are kept to.",
-    "approve": "What you are asked about: the plan before it runs, a pass when it has ended, a tool's call.",
-    "wait": "How long a run without a screen waits for a decision from another terminal.",
-    "on_unknown": "What becomes of a tool's call that was cut off, so that nobody knows whether it happened.",
-    "durability": "How hard the journal is written: full survives a power cut, normal a crash, off neither.",
-    "runs_dir": "Where the journals of runs are kept.",
-    "max_tokens": "The longest reply that is asked for.",
-    "timeout": "How long a model may be silent.",
-    "prompts_dir": "A folder with prompts of your own, <purpose>.md, instead of the built-in ones.",
-    "budget": "What a run may cost. The worst case of a call is set aside before it is made.",
-    "budget_warning": "From this cost on you are told; 80 % of the budget where it is not set.",
-    "prices": "Prices of models that are not known, or that are others for you.",
-    "context_window": "Tokens that request and reply may have together, where that is not known of the model.",
-    "policy": "Which calls of tools are allowed, asked about or denied.",
+    "model": "The model that plans, acts and judges. With several, each is the fallback of the one before.",
+    "base_url": "Address to use instead of the provider's own, such as a local server or gateway.",
+    "ttl": "Maximum number of cycles in a run. A cycle is one processed model reply.",
+    "single_pass": "Run a single pass, without evaluation or refinement.",
+    "criteria": "File that defines when a result counts as converged.",
+    "requirements": "File with requirements for the answer, one per line, instead of inferring them.",
+    "judge_model": "Model that judges results and reviews plans, if not the run's own.",
+    "judge_votes": "With 3, an unclear verdict is checked by two more; the majority counts.",
+    "tools": "What a run may use: built-in tools, MCP servers, your own Python.",
+    "project_root": "Folder that files and commands are confined to.",
+    "approve": "What to ask you about: the plan before it runs, a pass when it ends, tool calls.",
+    "wait": "How long a headless run waits for a decision from another terminal.",
+    "on_unknown": "What to do with an interrupted tool call whose outcome is unknown.",
+    "durability": "When to sync the journal: full survives a power cut, normal a crash, off neither.",
+    "runs_dir": "Folder for run journals.",
+    "max_tokens": "Maximum length of a reply.",
+    "timeout": "How long to wait for a silent model.",
+    "prompts_dir": "Folder with your own prompts, <purpose>.md, to replace the built-in ones.",
+    "budget": "Maximum cost of a run. The worst case of each call is reserved before it is made.",
+    "budget_warning": "Warn at this cost; 80 % of the budget if not set.",
+    "prices": "Prices of models that have none, or whose prices differ for you.",
+    "context_window": "Tokens for request and reply together, if the model's limit is unknown.",
+    "policy": "Which tool calls are allowed, asked about or denied.",
     "shell": "How strict the Bash tool is, how long a command may take, and what it may reach.",
-    "mcp_servers": "MCP servers that offer tools, each a command (`sandbox: true` isolates it) or an address.",
-    "bedrock": "Where and as whom Amazon Bedrock is reached.",
-    "otel": "Whether traces and metrics go to OpenTelemetry.",
-    "otel_content": "Whether those hold what was asked and answered.",
-    "theme": "The colours of the app. Ctrl+P, Theme tries them and keeps the one you choose.",
-    "keys": "Actions that have keys of your choice. K changes them.",
-    "trust": "Whether this folder's files may run code, redirect requests or widen access. T changes it.",
+    "mcp_servers": "MCP servers that provide tools, each a command (isolated with `sandbox: true`) or a URL.",
+    "bedrock": "Region and identity for Amazon Bedrock.",
+    "otel": "Send traces and metrics to OpenTelemetry.",
+    "otel_content": "Include requests and replies in them.",
+    "theme": "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
+    "keys": "Your own keys for actions. Press K to change them.",
+    "trust": "Whether this folder's files may run code, redirect requests or widen access. Press T to change.",
 }
 """What each key means, in a sentence or two."""
 _DEFAULT, _HERE = "default", "working directory"
@@ -84,15 +84,15 @@ def settings_of(loaded: LoadedConfig) -> list[Setting]:
         value = _text(getattr(loaded.config, key))
         source = loaded.sources.get(key, _DEFAULT)
         if key == "approve" and source == _DEFAULT:
-            value = f"{', '.join(approval_points(loaded, in_app=True))} (none without a screen)"
+            value = f"{', '.join(approval_points(loaded, in_app=True))} (headless: none)"
         if key == "project_root" and key not in loaded.sources:
             source = _HERE
-        how = "files alone" if key in MAPPINGS else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
+        how = "only in files" if key in MAPPINGS else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
         found.append(Setting(key, value, _short(source), MEANINGS[key], expected, how))
     values: Mapping[str, Any] = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
     for key, expected in APP_EXPECTED.items():
         source = _short(loaded.app.sources.get(key, _DEFAULT))
-        how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files, and the keys' screen"
+        how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files or the keys screen"
         found.append(Setting(key, _text(values[key]), source, MEANINGS[key], expected, how))
     return [*found, _trust(loaded)]
 
@@ -102,12 +102,12 @@ def _trust(loaded: LoadedConfig) -> Setting:
     values = {
         "nothing_asked": "nothing to trust",
         "trusted": "trusted",
-        "untrusted": f"not trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
-        "changed": f"changed since it was trusted; not applied: {', '.join(loaded.ignored) or 'nothing'}",
+        "untrusted": f"not trusted; ignored: {', '.join(loaded.ignored) or 'nothing'}",
+        "changed": f"changed since it was trusted; ignored: {', '.join(loaded.ignored) or 'nothing'}",
     }
     source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
     how = "T here, or `aeon-tui trust`"
-    return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your consent", how)
+    return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your decision", how)
 
 
 def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
@@ -116,7 +116,7 @@ def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
 
     found = sorted(agreement_by_group(comparisons).items(), key=lambda each: -each[1].results)
     return [
-        f"{one_line(model, 60)} as judge agreed with you in {each.agreed} of {count(each.results, 'result')}"
+        f"As judge, {one_line(model, 60)} agreed with you on {each.agreed} of {count(each.results, 'result')}"
         for model, each in found
     ]
 

@@ -18,12 +18,12 @@ from aeon_core.tools.schema import Schema
 from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 from aeon_tui.sessions.plan_edits import PLAN, load_edited_plan
 
-UNCHANGED = "nothing was changed, so nothing is decided"
-_AGAIN = "edit it again to mend it"
-_ARGUMENTS_HINT = "# Which tool is called stays as it is.\n"
+UNCHANGED = "no changes, so nothing is decided"
+_AGAIN = "edit it again to fix it"
+_ARGUMENTS_HINT = "# The tool itself cannot be changed.\n"
 _LIMIT = "limit_usd"
 _REQUIREMENTS_HINT = """\
-# `requirements`: a list of what a finished answer must satisfy; without it, the task. Settled with this plan.
+# `requirements`: what a finished answer must satisfy, as a list; if empty, the task itself. Final with this plan.
 """
 
 
@@ -76,7 +76,7 @@ def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> Draft
 def _load_later_plan(path: Path) -> PlanEdit:
     edit = load_edited_plan(path)
     if edit.requirements is not None:
-        raise UsageError(f"{str(path)!r} cannot be taken: {SETTLED}")
+        raise UsageError(f"cannot use {str(path)!r}: {SETTLED}")
     return edit
 
 
@@ -117,7 +117,7 @@ def _load_budget(path: Path, *, least: Any) -> dict[str, Any]:
     budget = _load(path, "the budget")
     limit, least = number_of(budget.get(_LIMIT)), number_of(least) or 0.0
     if set(budget) != {_LIMIT} or limit is None or limit <= least:
-        raise UsageError(f"{str(path)!r} says no larger budget: expected `{_LIMIT}: USD`, more than {least}")
+        raise UsageError(f"{str(path)!r} does not raise the budget: expected `{_LIMIT}: USD`, more than {least}")
     return budget
 
 

@@ -86,7 +86,7 @@ def checked_model(text: str) -> str | list[str]:
     for model in models:
         provider, _, name = model.partition(":")
         if provider not in PROVIDERS:
-            raise UsageError(f"{model[:80]!r} is of no known provider{nearest(provider, PROVIDERS)}")
+            raise UsageError(f"{model[:80]!r} has an unknown provider{nearest(provider, PROVIDERS)}")
         if not name.strip():
             raise UsageError(f"{model!r} lacks a name; write {provider}:NAME")
     return models[0] if len(models) == 1 else models

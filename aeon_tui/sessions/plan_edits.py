@@ -12,7 +12,7 @@ from aeon_core.plan.parsing import read_plan_data
 from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 
 HINT = """\
-# A step that was executed and is not changed is not run again, unless you write `status: pending` into it.
+# Finished steps that you do not change are not run again; to rerun one, give it `status: pending`.
 """
 _PROBLEMS = 3
 
@@ -36,7 +36,7 @@ def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
     Raises UsageError where there is no editor, it fails, or what it left is no plan: then the file is kept and named.
     """
     draft = YamlDraft(PLAN, plan, what)
-    return EditedPlan(draft.edit("mend it there, and give it with --plan {file}"), draft.file)
+    return EditedPlan(draft.edit("fix it there and use --plan {file}"), draft.file)
 
 
 def load_edited_plan(path: Path) -> PlanEdit:
@@ -50,7 +50,7 @@ def load_edited_plan(path: Path) -> PlanEdit:
     except ValidationError as error:
         problems = error.context["problems"]
         more = f"; and {len(problems) - _PROBLEMS} more" if len(problems) > _PROBLEMS else ""
-        raise UsageError(f"{str(path)!r} is no valid plan: {'; '.join(problems[:_PROBLEMS])}{more}") from None
+        raise UsageError(f"{str(path)!r} is not a valid plan: {'; '.join(problems[:_PROBLEMS])}{more}") from None
 
 
 def plan_yaml(plan: PlanEdit) -> str:
@@ -58,5 +58,5 @@ def plan_yaml(plan: PlanEdit) -> str:
     return as_yaml(plan.whole())
 
 
-PLAN = DraftForm("plan", plan_yaml, load_edited_plan, HINT, "give an edited plan with --plan FILE")
+PLAN = DraftForm("plan", plan_yaml, load_edited_plan, HINT, "use --plan FILE")
 """How a plan is edited."""

@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.2
 """How often it is looked whether the journal has changed."""
 PATIENCE_SECONDS = 10.0
 """How long it is waited for the run's process to take a decision."""
-_NOT_TAKEN = "It was decided elsewhere first"
+_NOT_TAKEN = "Already decided elsewhere"
 
 
 class RemoteApprovalBroker:
@@ -140,7 +140,7 @@ class RemoteApprovalBroker:
         elif fate == "died":
             self._say("The run's process ended before it took the decision.")
         elif fate == "passed":
-            self._say(f"{_NOT_TAKEN}: {decided}." if decided is not None else "The run waits for that no longer.")
+            self._say(f"{_NOT_TAKEN}: {decided}." if decided is not None else "The run is no longer waiting for that.")
 
     def _let_go(self) -> None:
         if self._sent is not None:

@@ -113,7 +113,7 @@ class Ended:
     exit_code: int
 
     def __str__(self) -> str:
-        return f"the run has ended as {self.status.replace('_', ' ')}; there is nothing to go on with"
+        return f"the run ended as {self.status.replace('_', ' ')}; there is nothing left to do"
 
 
 def ended_for_good(path: Path) -> Ended | None:
@@ -164,4 +164,4 @@ def check_said(names: Iterable[str]) -> None:
 
     for name in names:
         if name not in _WHO_AND_WHERE and name not in OPTIONS:
-            raise UsageError(f"--{name.replace('_', '-')} cannot be changed when a run is resumed; fork it instead")
+            raise UsageError(f"--{name.replace('_', '-')} cannot change when a run is resumed; fork the run instead")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 GUIDE = (
-    "Simulated model, no key. The plan names a tool that does not exist: watch Aeon"
-    " notice (✖) and refine it (✎). After a pass it waits: a goes on. x hides this."
+    "Simulated model, no key. The plan names a tool that does not exist: watch Aeon notice (✖) and refine it (✎). "
+    "Press a after each pass. x hides this."
 )
 """What a newcomer is told about the guided run; at most two lines of 78 cells."""
 

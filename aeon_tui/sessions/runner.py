@@ -138,7 +138,7 @@ class Runner:
             return f"aeon-tui: {one_line(self.error.message, 2_000)}"
         see = f"see `aeon-tui show {self.run_id}`"
         if self.result is None:
-            return f"aeon-tui: run {self.run_id}: stopped in a tool call, the tool's outcome is unknown · {see}"
+            return f"aeon-tui: run {self.run_id}: stopped during a tool call; its outcome is unknown · {see}"
         prefix = reason = ""
         if self.result.error is not None and self.result.status != "aborted":
             prefix = "aeon-tui: "
@@ -157,7 +157,7 @@ class Runner:
         except AeonError as error:
             self.error = error
         except Exception as error:
-            logger.exception("the run failed before it had started")
+            logger.exception("the run failed before it started")
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
             self._release()
@@ -169,7 +169,7 @@ class Runner:
             if self._kernel is not None:
                 self._kernel.close()
         except Exception:
-            logger.exception("what the run held open could not be closed")
+            logger.exception("could not close what the run had open")
 
     def _on_line(self, line: bytes) -> None:
         if b'"type":"llm"' in line[:200]:

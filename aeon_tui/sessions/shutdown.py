@@ -21,7 +21,7 @@ HANGUP_SECONDS = 10.0
 """How long a run may take to end when its terminal has been closed."""
 ENDING_SECONDS = 0.3
 """A run that takes longer than that to end is in a tool: model calls are left at once."""
-WAITING = "aeon-tui: waiting for the running tool …; Ctrl-C stops at once\n"
+WAITING = "aeon-tui: waiting for the running tool …; press Ctrl-C to stop now\n"
 
 
 class Quittable(Protocol):

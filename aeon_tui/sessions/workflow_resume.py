@@ -42,10 +42,10 @@ def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, 
     known = root == root_of_project() or path.absolute().parent == transcripts_folder(root)
     if project_root is None and not known:
         raise UsageError(
-            f"the transcript works in {str(root)!r}, which is not this project; say so with --project-root"
+            f"the workflow belongs to another project, {str(root)!r}; to continue it there, add --project-root"
         )
     named = str(first.get("model"))
     if model is None and not named.startswith(("simulated:", "bedrock:")):
         raise UsageError(
-            f"the transcript names the model {named!r}, and you did not start it here; say so with --model"
+            f"the transcript names the model {named!r}, but you did not start it here; confirm with --model"
         )

@@ -130,7 +130,8 @@ class WorkflowRunner:
             return f"aeon-tui: {one_line(self.error.message, 2_000)}"
         if self.result is None:
             return (
-                f"aeon-tui: the workflow {self.run_id} was stopped in a tool call, its outcome is unknown{self._on()}"
+                f"aeon-tui: the workflow {self.run_id} was stopped during a tool call; "
+                f"its outcome is unknown{self._on()}"
             )
         status = self.result.status.replace("_", " ")
         failed = self.result.error is not None and self.result.status != "aborted"
@@ -146,7 +147,7 @@ class WorkflowRunner:
         path = self.journal
         if path is None:
             return ""
-        return f" · transcript {path} · go on with it: `aeon-tui workflow --resume {shlex.quote(str(path))}`"
+        return f" · transcript {path} · continue with `aeon-tui workflow --resume {shlex.quote(str(path))}`"
 
     def _work(self) -> None:
         try:
@@ -157,7 +158,7 @@ class WorkflowRunner:
         except AeonError as error:
             self.error = error
         except Exception as error:
-            logger.exception("the workflow failed before it had started")
+            logger.exception("the workflow failed before it started")
             self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
         finally:
             self.broker.close()
@@ -215,7 +216,7 @@ class WorkflowRunner:
             if first.get("type") == "workflow_start":
                 remember(self.request.project_root, started_by(first))
         except AeonError as error:
-            logger.warning("the workflow is not remembered as yours: %s", error.message)
+            logger.warning("cannot record that this workflow is yours: %s", error.message)
 
 
 def started_by(first: Mapping[str, Any]) -> list[Any]:

@@ -22,7 +22,7 @@ REFRESH_SECONDS = 1.0
 """How often it is looked whether a journal has grown."""
 RESTING = 3
 """After a journal was read, it is left alone for so many times as long as that took."""
-FROM_ITS_END = "a long journal: from its end alone; earlier passes, repairs and outputs are left out"
+FROM_ITS_END = "a long journal: only its end; earlier passes, repairs and outputs are missing"
 
 
 class ComparedRuns(NamedTuple):

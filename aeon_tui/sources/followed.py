@@ -29,7 +29,7 @@ BEHIND = 1024 * 1024
 LONG = 16 * 1024 * 1024
 """Bytes from which on a journal is shown by its end first."""
 AHEAD = 2_000
-GONE = "the journal was deleted, or moved to another place"
+GONE = "the journal was deleted or moved"
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class FollowedSource:
         path = self._awaited.find()
         if path is None:
             near = self._awaited.near()
-            self._tell(_Told("awaited", f"there is no such run yet; {near_runs(near)}" if near else ""))
+            self._tell(_Told("awaited", f"no such run yet; {near_runs(near)}" if near else ""))
         while path is None and not self._closed.wait(AWAIT_SECONDS):
             path = self._awaited.find()
         return path
@@ -271,7 +271,7 @@ def said_of(standing: Standing, run: str) -> str:
     if standing == "gone":
         return GONE
     if standing == "interrupted":
-        return f"the process that wrote the run has ended; `aeon-tui resume {shlex.quote(run)}` goes on with it"
+        return f"the run's process has ended; continue it with `aeon-tui resume {shlex.quote(run)}`"
     return ""
 
 

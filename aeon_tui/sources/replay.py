@@ -145,7 +145,8 @@ def make_sure_it_is_over(path: Path) -> None:
     with contextlib.suppress(OSError):
         if is_being_written(path):
             raise UsageError(
-                f"the run {path.stem!r} is still going on; `aeon-tui watch` follows it, and a replay waits for its end"
+                f"the run {path.stem!r} is still running; follow it with `aeon-tui watch`, and replay it when it has "
+                "ended"
             )
 
 
@@ -179,7 +180,7 @@ class ReplayCheck:
 
         try:
             if self._path.stat().st_size > CHECKED_BYTES:
-                self.finding = "the journal is too large to be checked meanwhile; `aeon-tui replay RUN --check` does"
+                self.finding = "the journal is too large to check here; use `aeon-tui replay RUN --check`"
                 return
             difference = (self._replay or replay)(self._path).difference
         except AeonError as error:
@@ -194,6 +195,6 @@ class ReplayCheck:
 
 def _difference_line(found: Difference) -> str:
     return (
-        f"Aeon does something else today: record {found.seq} differs · {found.where} · recorded {found.recorded} · "
-        f"now {found.now}"
+        f"Aeon now behaves differently: record {found.seq} differs · {found.where} · recorded {found.recorded} · now "
+        f"{found.now}"
     )

@@ -83,5 +83,5 @@ def refuse_workflow(path: Path, what: str) -> None:
     if is_workflow(path):
         raise UsageError(
             f"{path.stem!r} is a workflow, and only a run can be {what}; "
-            f"`aeon-tui workflow --resume {path}` goes on with it, `aeon-tui show {path}` shows it"
+            f"continue it with `aeon-tui workflow --resume {path}`, or see `aeon-tui show {path}`"
         )

@@ -118,7 +118,9 @@ class ModelCalls:
         )
         call.outcome = call_model(self._model, call.request, self._abort)
         if call.outcome.response is None:
-            raise _limited(call.outcome.error or LLMError("the model gave neither a reply nor an error"), call.attempt)
+            raise _limited(
+                call.outcome.error or LLMError("the model returned neither a reply nor an error"), call.attempt
+            )
         return call.outcome.response
 
     def _answered(self, call: _Call, response: LLMResponse) -> ConverseTurn:

@@ -74,7 +74,7 @@ class InteractiveGates:
         while True:
             said = self._terminal.ask("approve, reject or abort? [a, r and why, q] ")
             if said is None:
-                return GateDecision(gate, GateDecisionType.ABORT, "the input ended before an answer")
+                return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
             word, _, more = said.partition(" ")
             if word.lower() in _ABORT and not more:
                 return GateDecision(gate, GateDecisionType.ABORT)

@@ -340,7 +340,7 @@ def test_the_wait_for_a_tool_can_be_interrupted(tmp_path: Path, how: str) -> Non
             os.write(program.master, b"\x03")
         else:
             os.kill(program.pid, signal.SIGTERM)
-        program.until(lambda: "the tool's outcome is unknown" in program.shown, 5)
+        program.until(lambda: "its outcome is unknown" in program.shown, 5)
         program.until(program.ended, 5)
         assert program.code == 1
 

@@ -57,12 +57,12 @@ def test_wanted_keys_are_written_as_textual_does() -> None:
     ("keys", "problem"),
     [
         ({"run.zom": "Z"}, "keys: the action 'run.zom' is unknown; did you mean 'run.zoom'?"),
-        ({"run.zoom": "pgedown"}, "keys: 'pgedown' of 'run.zoom' is no key; did you mean 'pagedown'?"),
-        ({"run.zoom": "ctl+z"}, "keys: 'ctl+z' of 'run.zoom' is no key; write it as Z, f5 or ctrl+d"),
-        ({"run.zoom": "f"}, "keys: 'run.zoom' wants 'f', which 'run.follow' has; give that one another key"),
-        ({"run.zoom": "q"}, "keys: 'run.zoom' wants 'q', which 'app.quit' has; give that one another key"),
-        ({"app.new_run": "z"}, "keys: 'app.new_run' wants 'z', which 'run.zoom' has; give that one another key"),
-        ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' leads out of everything and stays that; choose another key"),
+        ({"run.zoom": "pgedown"}, "keys: 'pgedown' for 'run.zoom' is not a key; did you mean 'pagedown'?"),
+        ({"run.zoom": "ctl+z"}, "keys: 'ctl+z' for 'run.zoom' is not a key; write it as Z, f5 or ctrl+d"),
+        ({"run.zoom": "f"}, "keys: 'run.zoom' uses 'f', which belongs to 'run.follow'; give that one another key"),
+        ({"run.zoom": "q"}, "keys: 'run.zoom' uses 'q', which belongs to 'app.quit'; give that one another key"),
+        ({"app.new_run": "z"}, "keys: 'app.new_run' uses 'z', which belongs to 'run.zoom'; give that one another key"),
+        ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' is reserved for quitting; choose another key"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_left_out(keys: dict[str, str], problem: str) -> None:
@@ -80,8 +80,8 @@ def test_a_key_is_not_given_away_by_an_action_that_gets_no_other() -> None:
     checked = checked_keys({"run.zoom": "?", "app.keys": "q"})
     assert checked.keymap == {}
     assert [problem.partition(";")[0] for problem in checked.problems] == [
-        "keys: 'app.keys' wants 'q', which 'app.quit' has",
-        "keys: 'run.zoom' wants 'question_mark', which 'app.keys' has",
+        "keys: 'app.keys' uses 'q', which belongs to 'app.quit'",
+        "keys: 'run.zoom' uses 'question_mark', which belongs to 'app.keys'",
     ]
 
 

@@ -109,7 +109,7 @@ async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(run
     async with browsing(runs) as (app, pilot):
         await pilot.press("R")
         await until(pilot, lambda: said(app))
-        assert said(app) == ["the run has ended as converged; there is nothing to go on with; F forks it"]
+        assert said(app) == ["the run ended as converged; there is nothing left to do; press F to fork it"]
         assert app.runners == []
 
 
@@ -132,7 +132,7 @@ async def test_a_run_that_another_process_writes_is_not_replayed_as_if_it_had_be
         async with browsing(runs) as (app, pilot):
             await pilot.press("P")
             await until(pilot, lambda: said(app))
-            assert said(app)[0].startswith("the run '20261120-093000-a1b2c3' is still going on")
+            assert said(app)[0].startswith("the run '20261120-093000-a1b2c3' is still running")
             assert isinstance(app.screen, BrowserScreen)
     finally:
         writer.close()
@@ -242,7 +242,7 @@ async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.
         await pilot.press("R")
         await until(pilot, lambda: app.runner is not None and app.runner.running)
         assert app.check_action("past_run", ("resume",)) is False, "nothing to be done with the run that goes on"
-        told = "The run 20261120-093000-a1b2c3 goes on in this app"
+        told = "The run 20261120-093000-a1b2c3 is still running in this app"
         for act in (app.actions.fork, app.actions.resume):
             act(journal(runs))
             await until(pilot, lambda: [text[: len(told)] for text in said(app)] == [told])

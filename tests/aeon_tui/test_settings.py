@@ -47,7 +47,7 @@ async def test_a_theme_of_the_palette_is_worn_kept_and_there_the_next_time(own: 
         await chosen(pilot, "theme: aeon-light")
         await until(pilot, lambda: said(app))
         assert app.theme == "aeon-light"
-        assert "The theme is aeon-light from now on: kept in" in said(app)
+        assert "The theme is aeon-light: saved in" in said(app)
     assert own.read_text() == WRITTEN.replace("aeon-dark", "aeon-light")
     settings = load_values().app
     assert (settings.theme, settings.sources["theme"]) == ("aeon-light", f"the file {str(own)!r}")
@@ -62,7 +62,7 @@ async def test_a_theme_of_the_environment_is_left_in_its_place(own: Path, monkey
     async with app.run_test() as pilot:
         await keep(pilot, app)
         assert app.theme == "aeon-light"
-        assert "as AEON_THEME says" in said(app)
+        assert "AEON_THEME sets it" in said(app)
     assert not own.exists()
 
 
@@ -71,7 +71,7 @@ async def test_a_projects_theme_that_goes_first_is_said(own: Path) -> None:
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
         await keep(pilot, app)
-        assert "until the app ends" in said(app)
+        assert "until you quit" in said(app)
         assert ".aeon/config.yml" in said(app)
     assert own.read_text() == "theme: aeon-light\n"
 
@@ -82,7 +82,7 @@ async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
     async with app.run_test() as pilot:
         await keep(pilot, app)
         assert app.theme == "aeon-light"
-        assert "It holds until the app ends" in said(app)
+        assert "It applies until you quit" in said(app)
         assert "was left alone: it cannot be read, see line 2: " in said(app)
     assert own.read_text() == "theme: [\n"
 

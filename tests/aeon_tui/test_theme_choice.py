@@ -57,7 +57,7 @@ async def test_a_theme_that_is_unknown_is_said_with_the_nearest(monkeypatch: pyt
     monkeypatch.setenv("AEON_THEME", "aeon-drak")
     app, said = await opened()
     assert app.theme == "aeon-dark"
-    assert said == ["AEON_THEME asks for the theme 'aeon-drak', which is unknown; did you mean 'aeon-dark'?"]
+    assert said == ["AEON_THEME names an unknown theme, 'aeon-drak'; did you mean 'aeon-dark'?"]
 
 
 async def test_bad_files_are_said_and_logged_and_the_rest_is_there(
@@ -71,10 +71,10 @@ async def test_bad_files_are_said_and_logged_and_the_rest_is_there(
         app, said = await opened()
     assert "good" in app.available_themes
     assert [line.partition(".yml': ")[2] for line in said[:2]] == ["'dark' is a list, expected true or false"] * 2
-    assert said[2:] == ["and 3 more such problems with themes"]
+    assert said[2:] == ["and 3 more problems with themes"]
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 5
     assert "the theme 'good' is hard to read" in caplog.records[3].message
-    assert "the theme 'nord' is left out: Textual has one of that name" in caplog.records[4].message
+    assert "ignored the theme 'nord': Textual has one with that name" in caplog.records[4].message
 
 
 async def test_what_a_file_holds_steers_nothing(folders: tuple[Path, Path]) -> None:

@@ -119,7 +119,7 @@ def test_a_terminal_that_hangs_up_ends_the_workflow_at_the_gate(terminal: AtTerm
 def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
     started(terminal).see(GATE)
     terminal.type(b"\x04")
-    terminal.see("aborted at gate 0 (scope): the input ended before an answer")
+    terminal.see("aborted at gate 0 (scope): the input ended without an answer")
     assert terminal.process.wait(SECONDS) == 1
 
 

@@ -180,7 +180,7 @@ def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
         (["r name the owner"], "reject", "name the owner"),
         (["r", "name the owner"], "reject", "name the owner"),
         (["r", "", "a"], "approve", None),
-        ([], "abort", "the input ended before an answer"),
+        ([], "abort", "the input ended without an answer"),
     ],
 )
 def test_a_gate_takes_words_and_no_rejection_without_a_reason(

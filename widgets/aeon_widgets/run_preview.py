@@ -121,7 +121,7 @@ def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
     from aeon_core.journal.lineage import at_pass
 
     if run.parent is not None:
-        gone = "" if kin.parent_is_there else " (its journal is no longer here)"
+        gone = "" if kin.parent_is_there else " (its journal is gone)"
         yield _fact("fork of", f"{one_line(run.parent, 80)}{at_pass(run.forked_at)}{gone}")
     for fork in kin.forks[:FORKS_SHOWN]:
         icon = run_style(fork.status)[0]

@@ -11,7 +11,7 @@ from typing_extensions import override
 from aeon_tui.screens.browser.run_filter import FILTERS, KINDS, STATUSES, TIMES
 
 KNOWN = " ".join(f"{name}:" for name in FILTERS)
-HINT = f"{KNOWN}  -status: leaves out · tab completes"
+HINT = f"{KNOWN}  -status: excludes · tab completes"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def hint(line: str, problem: str, present: Present) -> str:
     if not colon or name not in FILTERS or (found := _values(name, last, present)) == [last]:
         return HINT
     more = " or a date as 2026-11-01" if name in ("since", "before") else ""
-    return f"{name}: {' '.join(found) or 'a part of its name'}{more}"
+    return f"{name}: {' '.join(found) or 'part of its name'}{more}"
 
 
 def _values(name: str, begun: str, present: Present) -> list[str]:

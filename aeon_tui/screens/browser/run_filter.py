@@ -98,7 +98,9 @@ def _read_term(term: str, now: datetime, reading: _Reading) -> None:
     if match is None or match[2] not in FILTERS:
         reading.words.append(term)
         if _LOOKS_LIKE_ONE.fullmatch(term.casefold()) and not _may_name_a_model(term):
-            reading.problems.append(f"no filter {term.partition(':')[0].lstrip('-')!r}; known: {_listed(FILTERS)}")
+            reading.problems.append(
+                f"unknown filter {term.partition(':')[0].lstrip('-')!r}; choose from {_listed(FILTERS)}"
+            )
         return
     negated, name, value = match[1] == "-", match[2], match[3]
     if not value:
@@ -121,7 +123,7 @@ def _status(value: str, now: datetime) -> Holds | str:
     asked = [each.replace("-", "_") for each in value.split(",") if each]
     unknown = [each for each in asked if not any(known.startswith(each) for known in STATUSES)]
     if unknown:
-        return f"no status {unknown[0]!r}; known: {_listed(STATUSES)}"
+        return f"unknown status {unknown[0]!r}; choose from {_listed(STATUSES)}"
 
     def holds(run: RunSummary) -> bool:
         waits = run.status == "running" and bool(run.waits_for)
@@ -154,7 +156,7 @@ def _is(value: str, now: datetime) -> Holds | str:
     del now
     found = next((kind for kind in KINDS if kind.startswith(value)), None)
     if found is None:
-        return f"no kind {value!r}; known: {_listed(KINDS)}"
+        return f"unknown kind {value!r}; choose from {_listed(KINDS)}"
     tests: dict[str, Holds] = {
         "live": lambda run: run.status == "running",
         "ended": lambda run: run.ended,
@@ -191,7 +193,10 @@ def _time(value: str, now: datetime) -> datetime | None:
 
 
 def _no_time(name: str, value: str) -> str:
-    return f"{name}:{value[:20]} is no time; expected an age as 30min, 2d or 1w, a date as 2026-11-01, or today"
+    return (
+        f"{name}:{value[:20]} is not a time; expected an age such as 30min, 2d or 1w, a date such as 2026-11-01, or "
+        "today"
+    )
 
 
 def _started(run: RunSummary) -> datetime | None:

@@ -131,4 +131,4 @@ class ApprovalController(PanelController[ApprovalPanel]):
         except AeonError as error:
             return None, error.message
         except OSError as error:
-            return None, f"it cannot be edited: {error.strerror}"
+            return None, f"cannot edit it: {error.strerror}"

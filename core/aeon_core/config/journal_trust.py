@@ -43,7 +43,7 @@ def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) ->
         config = config if config is not None else recorded_config(started)
         remember(_root(config), _told(started, config))
     except AeonError as error:
-        logger.warning("the run is not remembered as yours: %s", error.message)
+        logger.warning("cannot record that this run is yours: %s", error.message)
 
 
 def remember(root: Path, told: object) -> None:

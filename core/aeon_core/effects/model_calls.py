@@ -207,7 +207,7 @@ class ModelCalls:
                     self._stream.resumes_from(begins_at)
                     raise
                 failed, self._index = self.model.model, self._index + 1
-                message = f"{failed} failed: {error.message}; going on with {self.model.model}"
+                message = f"{failed} failed: {error.message}; falling back to {self.model.model}"
                 self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
 
     def _judged(self, call: ModelCall) -> LLMResponse:
@@ -240,7 +240,7 @@ class ModelCalls:
             self._finish(call, error=_describe_error(lost), usage=None)
             self._begin(call)
         if call.outcome.response is None:
-            raise call.outcome.error or LLMError("the model gave neither a reply nor an error")
+            raise call.outcome.error or LLMError("the model returned neither a reply nor an error")
         return self._replied(call, call.outcome.response)
 
     def _begin(self, call: ModelCall) -> None:

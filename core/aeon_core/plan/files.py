@@ -26,7 +26,7 @@ class NotPlainDataError(UsageError):
     """A file is JSON or YAML, and holds what plain data cannot: `reason` says what, and where."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{str(path)!r} is no valid plan: {reason}")
+        super().__init__(f"{str(path)!r} is not a valid plan: {reason}")
         self.reason = reason
 
 

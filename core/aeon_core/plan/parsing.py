@@ -521,7 +521,9 @@ def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
         problems = error.context["problems"]
         line = "; ".join(problems[:_PROBLEMS_IN_A_LINE])
         more = len(problems) - _PROBLEMS_IN_A_LINE
-        raise UsageError(f"{str(path)!r} is no valid plan: {line}{f'; and {more} more' if more > 0 else ''}") from None
+        raise UsageError(
+            f"{str(path)!r} is not a valid plan: {line}{f'; and {more} more' if more > 0 else ''}"
+        ) from None
 
 
 def read_plan_data(path: Path) -> Any:

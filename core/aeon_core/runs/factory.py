@@ -122,7 +122,7 @@ def _load_shell(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
 def _load_mcp(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
     if not config.mcp_servers:
         raise UsageError(
-            "tools 'mcp': no server is configured; name one under `mcp_servers:` in a config file, with a command or "
+            "tools 'mcp': no server is configured; add one under `mcp_servers:` in a config file, with a command or "
             "a url"
         )
     from aeon_core.tools.mcp.servers import McpTools

@@ -156,7 +156,7 @@ def _resumed(
 ) -> RunResumed:
     unknown = [name for name in options if name not in OPTIONS]
     if unknown:
-        raise UsageError(f"{unknown[0]!r} cannot be changed when a run is resumed; fork it instead")
+        raise UsageError(f"{unknown[0]!r} cannot change when a run is resumed; fork the run instead")
     changed = RunConfig(**{**config.model_dump(exclude_none=True), **options})
     known = model_infos(llm, changed)
     check_budget(changed, known)

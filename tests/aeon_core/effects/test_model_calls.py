@@ -189,7 +189,7 @@ def test_the_next_model_is_used_when_one_failed_for_good_and_stays_in_use(no_wai
     assert attempts == [(n, "scripted:test", False) for n in (1, 2, 3)] + [(4, "other:m", False)]
     notice = of(records, "notice")[0]
     assert notice["kind"] == "model_fallback"
-    assert notice["message"] == "scripted:test failed: busy; going on with other:m"
+    assert notice["message"] == "scripted:test failed: busy; falling back to other:m"
     assert replayed(records, prices=prices).model_dump() == result.model_dump()
 
 

@@ -26,7 +26,7 @@ steps:
       when: 2026-01-31
 """
 NEITHER = "FILE is neither JSON nor YAML: "
-NO_PLAN = "FILE is no valid plan: "
+NO_PLAN = "FILE is not a valid plan: "
 TAG = "the tag '!!{}' is not read; a file holds plain data"
 
 

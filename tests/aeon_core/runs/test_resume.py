@@ -288,7 +288,7 @@ def test_tools_may_be_described_otherwise_behind_a_pass(tmp_path: Path) -> None:
 def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes(), ttl=5)
-    with pytest.raises(UsageError, match="'single_pass' cannot be changed when a run is resumed"):
+    with pytest.raises(UsageError, match="'single_pass' cannot change when a run is resumed"):
         Resumption(path, two_passes(), options={"single_pass": True})
     assert resume(path, two_passes(), options={"ttl": 30}).status == "converged"
 

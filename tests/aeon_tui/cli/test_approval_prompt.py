@@ -48,7 +48,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, typed: str) -> ApprovalDecision:
         ("r\n", "reject", None),
         ("r not  this one\n", "reject", "not  this one"),
         ("q\n", "abort", None),
-        ("", "reject", "the input ended before an answer"),
+        ("", "reject", "the input ended without an answer"),
         ("\nwhat?\nn\n", "reject", None),
         ("a but not the last file\nr\n", "reject", None),
         ("y, no\nq later\nr\n", "reject", None),
@@ -143,7 +143,7 @@ def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "✔ coherence 0.50 → 0.90, 0.80 is asked for" in lines
     assert "line 0" in lines
     assert "line 19" not in lines
-    assert "… 9 more lines; `aeon-tui show` has them all" in lines
+    assert "… 9 more lines; see all with `aeon-tui show`" in lines
     assert "issue: high · specificity · s2: too vague → split it" in lines
     assert "question: For whom?" in lines
     assert "approve: pass 3 begins; 20 cycles left" in lines
@@ -167,10 +167,10 @@ def test_e_opens_the_plan_in_an_editor(
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", "true")
     assert reviewed(monkeypatch, "e\na\n").decision == "approve"
-    assert "nothing was changed, so nothing is decided" in capsys.readouterr().err
+    assert "no changes, so nothing is decided" in capsys.readouterr().err
     monkeypatch.setenv("VISUAL", "/no/editor")
     assert reviewed(monkeypatch, "edit\na\n").decision == "approve"
-    assert "the editor '/no/editor' cannot be started" in capsys.readouterr().err
+    assert "cannot start the editor '/no/editor'" in capsys.readouterr().err
     monkeypatch.setenv("VISUAL", str(script))
     found = reviewed(monkeypatch, "e\n")
     assert (found.decision, found.edited) == ("edit", {**PLAN, "goal": "all sums"})

@@ -43,25 +43,25 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headles", "x"), "unknown option '--headles', did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
-        (("run", "--headless", "add", "5"), "unexpected argument '5'; put a task of several words in quotes"),
+        (("run", "--headless", "add", "5"), "unexpected argument '5'; quote a task of several words"),
         (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
         (("show",), "the following arguments are required: RUN"),
         (("lint", "x", "--fail-on", "hi"), "unknown value 'hi', did you mean 'high'?"),
         (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
-        (("run", "--json", "x"), "--json goes with --headless"),
+        (("run", "--json", "x"), "--json needs --headless"),
         (
             ("run", "--headless", "--approve", "plan,none", "x"),
             "--approve must be some of 'plan', 'pass' and 'tool', or 'none'",
         ),
         (("run", "--headless", "--config", "none.yml", "x"), "the config file 'none.yml' cannot be read"),
-        (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; name one under"),
-        (("run", "--headless"), "no task was given"),
-        (("run",), "no task was given"),
+        (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; add one under"),
+        (("run", "--headless"), "no task given"),
+        (("run",), "no task given"),
         (("run", "--headless", " "), "the task is empty"),
         (("run", "--headless", "-"), "the task is empty"),
-        (("run", "x"), "a live run needs a terminal; add --headless"),
-        (("demo",), "a live run needs a terminal; add --headless"),
+        (("run", "x"), "the app needs a terminal; add --headless"),
+        (("demo",), "the app needs a terminal; add --headless"),
         ((), "the app needs a terminal"),
         (("run", "--headless", "--runs-dir", "/dev/null/x", "x"), "'/dev/null' is no folder"),
         (("runs", "--config", "~nobody-here/c.yml"), "the option --config: the home folder in '~nobody-here/c.yml' is"),
@@ -144,7 +144,7 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = process("schema", "RunResult", stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 1
-    assert done.stderr == "aeon-tui: the output cannot be written: No space left on device\n"
+    assert done.stderr == "aeon-tui: cannot write the output: No space left on device\n"
 
 
 def test_a_closed_descriptor_is_filled_before_a_journal_could_take_its_place() -> None:

@@ -82,7 +82,7 @@ def test_json_is_the_results_in_the_tasks_order_and_a_second_call_runs_nothing(c
     ]
     assert open_history(results[0]["journal"]).task_input == ADD
     assert [(each["id"], each["ended"]) for each in json.loads(again.out)] == [("b", "before"), ("a", "before")]
-    assert again.err.startswith("2 of 2 tasks have ended before\n")
+    assert again.err.startswith("2 of 2 tasks had already ended\n")
 
 
 def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
@@ -127,14 +127,14 @@ def test_a_line_may_name_the_model_and_one_without_any_is_exit_3(cli: Cli) -> No
 def test_what_nobody_could_answer_is_refused_before_anything_starts(cli: Cli) -> None:
     done = cli("batch", write({"id": "a", "task": ADD}), *SIMULATED, "--approve", "tool,pass")
     assert (done.code, done.out, RUNS.exists()) == (2, "", False)
-    assert "line 1: nobody can be asked about a pass in a batch; leave it out of --approve" in done.err
+    assert "line 1: no one can approve a pass in a batch; remove it from --approve" in done.err
 
 
 def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
     done = cli("batch", "gone.jsonl", *SIMULATED)
     assert done.code == 2
     assert done.err == (
-        "aeon-tui: the file 'gone.jsonl' cannot be read: No such file or directory; expected one task a line, as JSON\n"
+        "aeon-tui: cannot read the file 'gone.jsonl': No such file or directory; expected JSON with one task per line\n"
     )
 
 
@@ -193,7 +193,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
     assert process.returncode == 1
     assert [(each["id"], each["status"]) for each in json.loads(out)] == [("a", "aborted"), ("b", "not_run")]
     assert err.startswith("aeon-tui: stopping, what is running is aborted; once more kills it\n")
-    assert "call it again to go on with the aborted ones" in err
+    assert "run the command again to continue the aborted ones" in err
     result = open_history(RUNS / "jobs.a.jsonl").final_result
     assert result is not None
     assert result.status == "aborted"
@@ -246,7 +246,7 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
     lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
     report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
     *_, last, totals = capsys.readouterr().out.splitlines()
-    assert totals == "3 tasks: 2 converged, 1 interrupted · $0.5000 and 1 without a known price · 2.0 s of runs"
+    assert totals == "3 tasks: 2 converged, 1 interrupted · $0.5000, 1 without a known price · 2.0 s of runs"
     assert "\x1b" not in last
     assert last.endswith("interrupted         –        –      –")
 

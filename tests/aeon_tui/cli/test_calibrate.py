@@ -103,7 +103,7 @@ def test_a_judge_that_is_wrong_one_time_in_ten_is_told_with_what_it_quoted(cli: 
     assert done.out == (
         "agreement 0.90 · 18 of 20 results · kappa 0.80\n"
         "1 bad result accepted · 1 good result rejected · 0 without a usable verdict\n"
-        "openai:local · 20 calls · 18,000 tokens in, 800 out · no price is known\n"
+        "openai:local · 20 calls · 18,000 tokens in, 800 out · price unknown\n"
         "\n"
         "language  agreement  results  accepted  rejected  unusable\n"
         "de             0.90       10         0         1         0\n"
@@ -157,7 +157,7 @@ def test_a_reply_that_cannot_be_used_is_counted_and_agrees_with_nothing(cli: Cli
     assert done.code == 0
     assert "agreement 0.95 · 19 of 20 results" in done.out
     assert "· 1 without a usable verdict" in done.out
-    assert "sum/0 · labelled good, the judge said nothing usable\n    the judge gave no usable verdict: " in done.out
+    assert "sum/0 · labelled good, the judge gave no usable verdict\n    the judge gave no usable verdict: " in done.out
 
 
 def test_what_was_judged_when_the_budget_is_reached_is_printed(cli: Cli, server: Server) -> None:
@@ -229,14 +229,14 @@ def test_ctrl_c_prints_what_there_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     done = cli("calibrate", labels(), "--model", "simulated:default", "--json", "--least", "1")
     found = json.loads(done.out)
     assert (done.code, found["results"], found["agreed"], found["interrupted"]) == (1, 2, 2, True)
-    assert done.err == "interrupted; this is what was judged by then\n"
+    assert done.err == "interrupted; showing what was judged until then\n"
 
 
 def test_the_simulated_model_says_what_its_judge_is(cli: Cli) -> None:
     done = cli("calibrate", labels(), "--model", "simulated:default", "--json")
     found = json.loads(done.out)
     assert (done.code, found["simulated"], found["cost_usd"]) == (0, True, 0)
-    assert "the simulated model judges by a plain rule over what it wrote itself" in done.err
+    assert "the simulated model judges its own texts by a simple rule" in done.err
 
 
 def test_without_a_file_those_that_ship_are_judged(cli: Cli) -> None:
@@ -262,9 +262,9 @@ def test_without_a_usable_model_it_is_exit_3_and_one_line() -> None:
         (("labels.jsonl", "--least", "most"), "--least must be a number from 0 to 1"),
         (("labels.jsonl", "--limit", "0"), "--limit must be a whole number, 1 or more; got '0'"),
         (("labels.jsonl", "--judge-votes", "2"), "judge"),
-        (("labels.jsonl", "--history"), "--history reads the labels of your runs; leave out 'labels.jsonl'"),
-        (("--history", "--model", "openai:x"), "--history calls no model; leave out --model"),
-        (("--history", "--judge-votes", "3"), "--history calls no model; leave out --judge-votes"),
+        (("labels.jsonl", "--history"), "--history uses your own labels; drop 'labels.jsonl'"),
+        (("--history", "--model", "openai:x"), "--history calls no model; drop --model"),
+        (("--history", "--judge-votes", "3"), "--history calls no model; drop --judge-votes"),
     ],
 )
 def test_a_slip_is_exit_2_and_one_line(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
@@ -314,4 +314,4 @@ def test_a_history_without_labels_is_one_line(cli: Cli) -> None:
     for options, code in (((), 0), (("--least", "0.5"), 5)):
         done = cli("calibrate", "--history", *options)
         assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
-        assert "has a label and a judge's verdict yet; `aeon-tui label RUN good|bad` adds one" in done.err
+        assert "has both a label and a judge's verdict yet; add a label with `aeon-tui label RUN good|bad`" in done.err

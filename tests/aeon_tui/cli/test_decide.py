@@ -69,7 +69,7 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     process.waits()
     where = ("--runs-dir", str(process.runs))
     first = cli("decide", "last", "approve", *where, "--json")
-    assert (first.code, first.err) == (0, "May this plan run? (plan, pass 1)\ndecided: approve; the run has taken it\n")
+    assert (first.code, first.err) == (0, "May this plan run? (plan, pass 1)\ndecided: approve; the run accepted it\n")
     told = json.loads(first.out)
     assert (told["point"], told["decision"], told["taken"], told["decided"]) == ("plan", "approve", True, "approve")
     process.waits()
@@ -81,7 +81,7 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     assert decisions(process.journal) == [("approve", None), ("accept", None)]
     assert not inbox_of(process.journal).exists()
     late = cli("decide", "last", "approve", *where)
-    assert (late.code, late.err.count("has ended as accepted; it waits for no decision")) == (2, 1)
+    assert (late.code, late.err.count("has ended as accepted; it is not waiting for a decision")) == (2, 1)
 
 
 def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) -> None:
@@ -90,7 +90,7 @@ def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) 
     (tmp_path / "wanted.json").write_text('{"requirements": ["The product is given."]}')
     where = ("--runs-dir", str(process.runs), "--edited", str(tmp_path / "wanted.json"))
     done = cli("decide", "last", "edit", *where)
-    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: edit; the run has taken it")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: edit; the run accepted it")
     _, out, _ = process.ended()
     assert [each["text"] for each in json.loads(out)["convergence"]["requirements"]] == ["The product is given."]
 
@@ -111,7 +111,7 @@ def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) 
     won, lost = (ends[0], ends[1]) if taken[0][0] == "accept" else (ends[1], ends[0])
     assert won[1] == 0
     assert lost[1] in (1, 2), "2 where it came when the run had ended"
-    told = (f"decided elsewhere first: {taken[0][0]}", "waits for no decision", "takes no decision")
+    told = (f"already decided elsewhere: {taken[0][0]}", "not waiting for a decision", "takes no decision")
     assert any(words in lost[0] for words in told)
 
 
@@ -134,7 +134,7 @@ def test_a_run_that_was_killed_while_it_waited_is_resumed_and_asks_again(tmp_pat
     assert inbox_of(journal).exists()
     done = cli("decide", str(journal), "approve")
     assert done.code == 2
-    assert f"has ended, so nobody takes a decision; `aeon-tui resume {journal}` goes on with it" in done.err
+    assert f"has ended, so nothing can take the decision; `aeon-tui resume {journal}` continues the run" in done.err
     assert not inbox_of(journal).exists()
     again = Process(tmp_path, "resume", str(journal), "--approve", "plan", "--wait", "60")
     until(lambda: inbox_of(journal).exists())
@@ -155,11 +155,15 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
 @pytest.mark.parametrize(
     ("point", "arguments", "told"),
     [
-        ("tool", ["replay"], "'replay' decides nothing here: the question about a tool's call takes approve, edit,"),
-        ("unknown", ["edit"], "takes approve, reject, abort"),
+        (
+            "tool",
+            ["replay"],
+            "'replay' is not a valid answer to the question about a tool's call; choose from approve, edit,",
+        ),
+        ("unknown", ["edit"], "choose from approve, reject, abort"),
         ("tool", ["aprove"], "unknown value 'aprove', did you mean 'approve'?"),
-        ("tool", ["approve", "--feedback", "why"], "--feedback goes with reject"),
-        ("tool", ["approve", "--edited", "x.json"], "--edited goes with edit, not with approve"),
+        ("tool", ["approve", "--feedback", "why"], "--feedback is only for reject"),
+        ("tool", ["approve", "--edited", "x.json"], "--edited is only for edit, not for approve"),
         ("tool", ["edit"], "edit needs --edited FILE, the arguments of the call as JSON or YAML"),
         ("tool", ["edit", "--edited", "missing.yml"], "'missing.yml' cannot be read"),
     ],
@@ -196,7 +200,7 @@ def test_a_standard_input_that_is_closed_is_said(
     [
         ("tool", CALL, "[1]", "does not hold the arguments of 'erase': expected `name: value` lines"),
         ("budget", {"limit_usd": 2.0, "proposed_usd": 4.0}, "limit_usd: 1", "expected `limit_usd: USD`, more than 2.0"),
-        ("plan", {"plan": PLAN}, "goals: x", 'is no valid plan: plan: unknown key "goals"'),
+        ("plan", {"plan": PLAN}, "goals: x", 'is not a valid plan: plan: unknown key "goals"'),
         ("plan", {"plan": PLAN}, "requirements: 3", "requirements: expected a list of one sentence or more, got 3"),
         ("pass", {"plan": PLAN}, "requirements: [x]", "the requirements were settled with the first plan"),
     ],
@@ -216,7 +220,7 @@ def test_a_run_that_waits_for_nothing_is_told_from_one_that_takes_no_decisions_f
     asked: Asked, cli: Cli
 ) -> None:
     done = cli("decide", "r.jsonl", "approve")
-    assert (done.code, "waits for no decision just now" in done.err) == (2, True)
+    assert (done.code, "is not waiting for a decision right now" in done.err) == (2, True)
     asked.asking.ask("tool")
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, "takes no decision from another terminal just now" in done.err) == (2, True)
@@ -227,14 +231,14 @@ def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, m
     with Inbox(asked.asking.path, asked.asking.ask("tool")):
         done = cli("decide", "r.jsonl", "approve", "--json")
     assert done.code == 1
-    assert "has not taken the decision within 0.05 s, and may take it yet" in done.err
+    assert "has not taken the decision within 0.05 s, but still may" in done.err
     assert json.loads(done.out)["taken"] is False
 
 
 def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
     how = "`aeon-tui decide r.jsonl approve` (or edit, reject, abort)"
-    assert cli("show", "r.jsonl").err == f"waiting: May erase be called? To decide it: {how}\n"
+    assert cli("show", "r.jsonl").err == f"waiting: May erase be called? To decide: {how}\n"
     watch = subprocess.Popen(
         [sys.executable, "-m", "aeon_tui", "watch", "--headless", "./r.jsonl"],
         env=environment(),
@@ -243,14 +247,14 @@ def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli
     )
     assert watch.stderr is not None
     told: list[str] = []
-    while not told or "to decide it" not in told[-1]:
+    while not told or "to decide:" not in told[-1]:
         told.append(watch.stderr.readline())
         assert told[-1], told
     watch.kill()
     watch.communicate()
     assert "May erase be called?\n" in told
     assert "  path: notes.txt\n" in told
-    assert told[-1] == "to decide it: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
+    assert told[-1] == "to decide: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
 
 
 def test_a_run_of_a_batch_is_decided_too(tmp_path: Path, cli: Cli) -> None:

@@ -31,7 +31,7 @@ def test_without_anything_configured_the_steps_that_would_help_are_named(cli: Cl
     assert "→ set OPENAI_API_KEY, or --base-url for a local server" in finding(done.out, "openai")
     assert "→ set ANTHROPIC_API_KEY" in finding(done.out, "anthropic")
     assert finding(done.out, "simulated").startswith("ok")
-    assert f"{tmp_path / '.aeon' / 'runs'} (will be made)" in finding(done.out, "runs")
+    assert f"{tmp_path / '.aeon' / 'runs'} (will be created)" in finding(done.out, "runs")
 
 
 @pytest.mark.parametrize(

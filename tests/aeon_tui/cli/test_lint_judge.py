@@ -80,7 +80,7 @@ def test_the_model_s_issues_are_added_and_its_tokens_told_on_stderr(cli: Cli, se
     done = cli(*through(server))
     assert done.code == 1
     assert done.out.startswith("high   relevance  s1: the sum is not asked for\n       → ask for it\n")
-    assert done.err == "judged by openai:local · 900 tokens in, 40 out · no price is known\n"
+    assert done.err == "judged by openai:local · 900 tokens in, 40 out · price unknown\n"
     [asked] = server.bodies
     assert asked["messages"][0]["content"].startswith("Aeon review\n")
 
@@ -124,7 +124,7 @@ def test_a_call_that_may_be_tried_again_is(cli: Cli, server: Server) -> None:
     done = cli(*through(server))
     assert done.code == 0
     assert "warning: attempt 1 failed: " in done.err
-    assert "; the next one in 1 s\n" in done.err
+    assert "; retrying in 1 s\n" in done.err
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -199,6 +199,6 @@ def test_the_next_model_of_a_chain_judges_and_no_key_is_shown(cli: Cli, judged_b
     done = cli("lint", written(SOUND), "--judge")
     assert done.code == 0
     assert "scripted:first failed: refused, " in done.err
-    assert "going on with scripted:test" in done.err
+    assert "falling back to scripted:test" in done.err
     assert "judged by scripted:test · 7 tokens in, 1 out" in done.err
     assert KEY not in done.err

@@ -100,7 +100,7 @@ def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli)
     text = cli("show", "20261120-09").out
     assert "\nparent   forked from 20261120-080000-aaaaaa at pass 2\n" in text
     (RUNS / "20261120-080000-aaaaaa.jsonl").unlink()
-    gone = "forked from 20261120-080000-aaaaaa at pass 2 (its journal is no longer here)"
+    gone = "forked from 20261120-080000-aaaaaa at pass 2 (its journal is gone)"
     assert f"\nparent   {gone}\n" in cli("show", "20261120-09").out
     assert f"<dt>parent</dt><dd>{gone}</dd>" in cli("show", "20261120-09", "--export", "html").out
     assert "- **parent**: forked from 20261120-080000-aaaaaa" in cli("show", "20261120-09", "--export", "md").out
@@ -113,7 +113,7 @@ def test_of_a_great_many_forks_some_are_shown(cli: Cli) -> None:
         write(RUNS, started(parent={"run_id": "a", "pass": 1}), run=f"fork-{number:02d}")
     out = cli("show", "a").out
     assert out.count(" at pass 1, interrupted\n") == 20
-    assert "\n         … and 5 more; `aeon-tui runs` lists them\n" in out
+    assert "\n         … and 5 more; see `aeon-tui runs`\n" in out
 
 
 def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
@@ -137,7 +137,7 @@ def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
         (
             "s3 complete · fallback reasoning · tell the news\n"
             "    warning: Tool 'web' not found\n"
-            "    fallback: no tool was found, the model reasoned about the description\n"
+            "    fallback: no tool found, so the model reasoned from the description\n"
             "    no news\n"
         ),
         "Answer (simulated model)\nThe sum is 15.\n",

@@ -103,7 +103,7 @@ def test_a_reader_that_has_gone_is_written_to_no_more() -> None:
 
 
 def test_a_full_disk_is_an_error() -> None:
-    with pytest.raises(AeonError, match="the output cannot be written: No space left on device"):
+    with pytest.raises(AeonError, match="cannot write the output: No space left on device"):
         Output(Broken(OSError(28, "No space left on device"))).line("one")
 
 

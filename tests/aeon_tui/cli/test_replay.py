@@ -35,7 +35,7 @@ def test_a_check_of_an_unchanged_run_is_one_line_and_0(cli: Cli) -> None:
     done = cli("replay", "r1", "--check")
     assert (done.code, done.err) == (0, "")
     texts = sum('"type":"text"' in line for line in lines(RUN))
-    assert done.out == f"{len(lines(RUN)) - texts} records are the same; the run ended as completed\n"
+    assert done.out == f"{len(lines(RUN)) - texts} records are identical; the run ended as completed\n"
 
 
 def test_a_check_of_an_altered_run_shows_where_it_differs_and_is_1(cli: Cli) -> None:
@@ -49,7 +49,7 @@ def test_a_check_of_an_altered_run_shows_where_it_differs_and_is_1(cli: Cli) -> 
     assert first == f"record {number} differs · step · pass 1 · step_id s1 · status"
     assert recorded == '  recorded  "failed"'
     assert now == '  now       "complete"'
-    assert before.endswith(" records are the same before it")
+    assert before.endswith(" records are identical up to there")
 
 
 def test_of_long_values_the_place_where_they_differ_is_shown(cli: Cli) -> None:
@@ -75,11 +75,11 @@ def test_a_run_that_was_cut_short_replays_as_far_as_it_goes(cli: Cli, flags: lis
     done = cli("replay", str(path), *flags)
     count = sum('"type":"text"' not in line for line in lines(path)[:20])
     if flags == ["--check"]:
-        assert (done.code, done.out) == (0, f"{count} records are the same; the run has not ended\n")
+        assert (done.code, done.out) == (0, f"{count} records are identical; the run has not ended\n")
     else:
         assert (done.code, done.out) == (1, "")
         assert done.err.endswith(
-            f"aeon-tui: the run 'r1' has not ended: {count} records are all there is; it has no result\n"
+            f"aeon-tui: the run 'r1' has not ended, so it has no result; {count} records are identical\n"
         )
 
 

@@ -69,7 +69,7 @@ def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
     before = path.read_bytes()
     done = cli("resume", "last")
     assert (done.code, path.read_bytes()) == (0, before)
-    assert "the run has ended as converged; there is nothing to go on with" in done.err
+    assert "the run ended as converged; there is nothing left to do" in done.err
 
 
 def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
@@ -89,10 +89,10 @@ def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
     [
         (["nope"], "no run 'nope'"),
         (["last", "--ttl", "x"], "--ttl must be"),
-        (["last", "--criteria", "c.yml"], "--criteria cannot be changed when a run is resumed; fork it instead"),
-        (["last", "--plan", "p.yml"], "--plan cannot be changed when a run is resumed; fork it instead"),
-        (["last", "--single-pass"], "--single-pass cannot be changed when a run is resumed; fork it instead"),
-        (["last", "--allow", "Bash"], "--allow cannot be changed when a run is resumed; fork it instead"),
+        (["last", "--criteria", "c.yml"], "--criteria cannot change when a run is resumed; fork the run instead"),
+        (["last", "--plan", "p.yml"], "--plan cannot change when a run is resumed; fork the run instead"),
+        (["last", "--single-pass"], "--single-pass cannot change when a run is resumed; fork the run instead"),
+        (["last", "--allow", "Bash"], "--allow cannot change when a run is resumed; fork the run instead"),
         (["last", "--on-unknown", "maybe"], "must be one of fail, retry, ask"),
         (["last", "--model", "nobody:x"], "nobody"),
     ],
@@ -138,10 +138,10 @@ def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli
     ((work, app),) = opened
     assert work is None
     assert app.first_screen.chosen_run.parent == RUNS.absolute()
-    assert app.first_notice == "the run has ended as not converged; there is nothing to go on with; F forks it"
+    assert app.first_notice == "the run ended as not converged; there is nothing left to do; press F to fork it"
     assert (done.code, done.err) == (
         5,
-        "aeon-tui: the run has ended as not converged; there is nothing to go on with\n",
+        "aeon-tui: the run ended as not converged; there is nothing left to do\n",
     )
 
 

@@ -119,7 +119,7 @@ def test_a_spent_ttl_is_exit_5_and_says_what_did_not_run(cli: Cli, use_model: Us
     result = json.loads(done.out)
     assert done.code == 5
     assert (result["status"], result["result_type"]) == ("ttl_expired", "ttl_expired")
-    assert "aeon-tui: the TTL of 2 cycles was spent before s2 could run; a higher --ttl" in done.err
+    assert "aeon-tui: the TTL of 2 cycles ran out before s2 could run; raise it with --ttl" in done.err
 
 
 @pytest.mark.parametrize(("status", "code"), [(None, 1), (401, 3), (403, 3), (404, 3)])
@@ -258,7 +258,7 @@ def test_tools_that_nobody_can_approve_are_named_before_the_first_cycle(
     cli: Cli, options: list[str], warned: bool
 ) -> None:
     done = cli("run", "--headless", "--model", "simulated:default", *options, "add 2 and 3")
-    warning = "! nobody can approve calls of Bash in this run; use --allow TOOL or --approve tool with --wait SECONDS"
+    warning = "! no one can approve calls of Bash in this run; use --allow TOOL or --approve tool with --wait SECONDS"
     assert (warning in done.err) is warned
     if warned:
         assert done.err.index(warning) < done.err.index("TTL")
@@ -268,4 +268,4 @@ def test_of_a_plan_only_the_tools_that_it_names_are_warned_of(cli: Cli, tmp_path
     plan = {"goal": "add", "steps": [{"step_id": "s1", "description": "add", "tool": "calculator"}]}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     done = cli("run", "--headless", "--model", "simulated:default", "--tools", "shell", "--plan", "plan.json")
-    assert "nobody can approve" not in done.err
+    assert "no one can approve" not in done.err

@@ -96,12 +96,12 @@ def test_json_of_a_converged_run_has_every_field_of_the_result_and_none_of_an_ex
 @pytest.mark.parametrize(
     ("ttl", "point", "latest", "partial", "told"),
     [
-        (0, "mid_phase", False, True, "the TTL of 0 cycles was spent before there was a plan"),
-        (1, "mid_phase", False, True, "the TTL of 1 cycle was spent before there was a plan"),
-        (2, "mid_phase", False, True, "the TTL of 2 cycles was spent before s1, s2, s3, s4, s5 could run"),
-        (3, "mid_phase", False, True, "the TTL of 3 cycles was spent before s1, s2, s3, s4, s5 could run"),
-        (9, "phase_boundary", True, False, "the TTL of 9 cycles was spent before the result converged"),
-        (12, "mid_phase", True, False, "the TTL of 12 cycles was spent before s5-r1, s5.2, s5.3, s5.4 could run"),
+        (0, "mid_phase", False, True, "the TTL of 0 cycles ran out before there was a plan"),
+        (1, "mid_phase", False, True, "the TTL of 1 cycle ran out before there was a plan"),
+        (2, "mid_phase", False, True, "the TTL of 2 cycles ran out before s1, s2, s3, s4, s5 could run"),
+        (3, "mid_phase", False, True, "the TTL of 3 cycles ran out before s1, s2, s3, s4, s5 could run"),
+        (9, "phase_boundary", True, False, "the TTL of 9 cycles ran out before the result converged"),
+        (12, "mid_phase", True, False, "the TTL of 12 cycles ran out before s5-r1, s5.2, s5.3, s5.4 could run"),
     ],
 )
 def test_an_expired_run_is_exit_5_with_the_expiration_response(
@@ -120,7 +120,7 @@ def test_an_expired_run_is_exit_5_with_the_expiration_response(
     assert (result["latest_pass_result"] is not None) == latest
     assert (result["partial_result"] is not None) == partial
     assert result["expiration_point"] == point
-    assert f"aeon-tui: {told}; a higher --ttl lets a run go on\n" in done.err
+    assert f"aeon-tui: {told}; raise it with --ttl\n" in done.err
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
     failed = {"step_id": "s1", "description": "add", "status": "failed", "errors": ["no such\ntool", "later"]}
     assert why_not_usable(result_of("not_converged", steps=[failed])) == "step s1 failed: no such tool"
     left = {"step_id": "s2", "description": "add", "status": "pending"}
-    assert why_not_usable(result_of("not_converged", steps=[left])) == "not every step is complete: s2"
+    assert why_not_usable(result_of("not_converged", steps=[left])) == "some steps are not complete: s2"
     assert "the model gave no answer" in (why_not_usable(result_of("not_converged", answer=None)) or "")
 
 
@@ -212,4 +212,4 @@ def test_the_last_words_on_a_run_name_one_cause(
 ) -> None:
     assessed = {"converged": False, "reason_codes": ["incomplete", "incoherent"], **convergence}
     told = why_not_usable(result_of("not_converged", passes=1, convergence=assessed, steps=steps)) or ""
-    assert told.startswith(f"not converged after 1 pass: {cause} (`aeon-tui show ")
+    assert told.startswith(f"not converged after 1 pass: {cause} (details: `aeon-tui show ")

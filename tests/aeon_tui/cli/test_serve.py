@@ -72,7 +72,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     )
     try:
         assert process.stderr is not None
-        assert process.stderr.readline() == f"aeon-tui: the app is at http://127.0.0.1:{port} · Ctrl-C ends it\n"
+        assert process.stderr.readline() == f"aeon-tui: the app is at http://127.0.0.1:{port} · press Ctrl-C to stop\n"
         until(lambda: answers(port))
         yield Served(process, port)
     finally:
@@ -159,9 +159,9 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
     [
         (
             ("--host", "0.0.0.0"),
-            "--host '0.0.0.0' is beyond this machine, and whoever can reach this address can start",
+            "--host '0.0.0.0' is not local to this machine, and anyone who can reach this address can start",
         ),
-        (("--host", "example.org"), "add --expose to do so all the same"),
+        (("--host", "example.org"), "to allow that, add --expose"),
         (("--port", "0"), "--port must be a whole number from 1 to 65535; got '0'"),
         (("--port", "99999999999"), "--port must be a whole number from 1 to 65535; got '99999999999'"),
         (("--port", "http"), "--port must be a whole number from 1 to 65535; got 'http'"),
@@ -180,8 +180,8 @@ def test_a_port_that_is_taken_is_one_line(cli: Cli) -> None:
         done = cli("serve", "--port", str(port))
     assert done.code == 2
     assert done.err == (
-        f"aeon-tui: the app cannot be served on '127.0.0.1', port {port}: Address already in use; "
-        "choose others with --host and --port\n"
+        f"aeon-tui: cannot serve the app on '127.0.0.1', port {port}: Address already in use; "
+        "choose another with --host and --port\n"
     )
 
 
@@ -204,7 +204,7 @@ def test_an_exposed_address_is_warned_of(cli: Cli, monkeypatch: pytest.MonkeyPat
         port = free.getsockname()[1]
     done = cli("serve", "--host", "0.0.0.0", "--port", str(port), "--expose")
     assert (done.code, served) == (0, [("0.0.0.0", port)])
-    assert done.err.startswith("warning: whoever can reach this address can start runs and tools as you")
+    assert done.err.startswith("warning: anyone who can reach this address can start runs and tools as you")
 
 
 def test_the_apps_options_survive_the_shell_and_another_folder(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_long_journal_is_shown_from_its_end_at_once(cli: Cli, monkeypatch: pyt
     monkeypatch.setattr("aeon_tui.cli.show.LONG", path.stat().st_size - 1)
     shown = cli("show", "last").out.splitlines()
     read = next(line for line in shown if line.startswith("read "))
-    assert read == "read     the end of a long journal alone; --pass N, --export and --json read all of it"
+    assert read == "read     only the end of a long journal; to read all of it, use --pass N, --export or --json"
     own = ("read", "passes", "warning", "    warning", "    repaired", "the plan was")
     assert [line for line in shown if not line.startswith(own)] == [line for line in whole if not line.startswith(own)]
     assert "read " not in cli("show", "last", "--export", "md").out
@@ -66,7 +66,7 @@ def test_a_long_journal_is_shown_from_its_end_at_once(cli: Cli, monkeypatch: pyt
 def test_a_call_whose_outcome_is_not_known_is_told(cli: Cli, effect: str, said: bool) -> None:
     called = tool("started", arguments={}, effect=effect)
     write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
-    told = "unknown: calculator was called, and the journal holds no outcome"
+    told = "unknown: calculator was called, but the journal has no outcome"
     assert (told in cli("show", "last").out) is said
     for export in ("html", "md"):
         assert (told in cli("show", "last", "--export", export).out) is said
@@ -91,9 +91,9 @@ def test_a_call_of_a_run_that_goes_on_is_not_lost(cli: Cli) -> None:
         (("--pass", "x"), "--pass must be a whole number, 1 or more; got 'x'"),
         (("--pass", "0"), "--pass must be a whole number, 1 or more; got '0'"),
         (("--export", "pdf"), "unknown value 'pdf'"),
-        (("--json", "--export", "md"), "--json and --export md are two forms"),
-        (("-o", "none/x.md"), "'none/x.md' cannot be written: No such file or directory; name another file with -o"),
-        (("-o", "."), "'.' cannot be written: Is a directory"),
+        (("--json", "--export", "md"), "--json and --export md exclude each other"),
+        (("-o", "none/x.md"), "cannot write 'none/x.md': No such file or directory; choose another file with -o"),
+        (("-o", "."), "cannot write '.': Is a directory"),
     ],
 )
 def test_what_cannot_be_shown_is_exit_2_in_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:

@@ -36,7 +36,7 @@ pass 1 · not converged: incomplete, failed_step
     because: a step failed
     profile 1 for pass 1 (balanced reasoning, 10 cycles): inferred from the task
         reasoning depth high
-    before, of the plan: 2 issues
+    earlier, in the plan: 2 issues
         issue: high · specificity · s1: 'Do it' says nothing → name what is done
         issue: low · do say mismatch: the answer is terse → name what is done
     issue: low · do say mismatch: the answer is terse → name what is done
@@ -56,7 +56,7 @@ pass 2 · converged: complete, coherent, consistent
         reasoning depth high
 
 Across passes
-s1 was refined 3 times, 2 of them accepted (pass 1)
+s1 was refined 3 times, 2 accepted (pass 1)
 depth for pass 2: balanced → deep reasoning, 10 → 20 cycles; then completeness +0.50, coherence unchanged, converged
 
 Answer (simulated model)
@@ -65,7 +65,7 @@ The sum is 15.
 Questions about the task
 Which database is meant?
 
-For a person to look at
+Needs your attention
 s1 needs a person after 3 refinements (refinement limit): refined too often
 """
 
@@ -84,7 +84,7 @@ def test_one_pass_is_told_alone_with_the_profile_it_went_by(cli: Cli) -> None:
     second = cli("show", "last", "--pass", "2").out
     assert "\nPass\npass 2 · converged" in second
     assert "profile 2 for pass 2" in second
-    assert "refinement" not in second.split("For a person")[0]
+    assert "refinement" not in second.split("Needs your attention")[0]
     assert "Across passes" not in second
 
 
@@ -105,7 +105,7 @@ def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
 def test_a_run_without_evaluation_has_no_such_sections(cli: Cli, form: tuple[str, ...]) -> None:
     write(RUNS, *whole_run())
     out = cli("show", "last", *form).out
-    assert not any(title in out for title in ("Passes", "Across passes", "Questions about", "For a person"))
+    assert not any(title in out for title in ("Passes", "Across passes", "Questions about", "Needs your attention"))
 
 
 def test_the_markdown_report_nests_what_belongs_to_a_pass(cli: Cli) -> None:
@@ -143,7 +143,9 @@ def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_ar
     write(RUNS, *two_adaptive_passes()[:8], profile(2, "deep", 20, "it must be deeper"))
     out = cli("show", "last").out
     assert "\npass 1 (cut short) · not assessed\n    plan 3 ms\n    profile 1" in out
-    assert "\npass 2 · has not begun\n    profile 2 for pass 2 (deep reasoning, 20 cycles): it must be deeper\n" in out
+    assert (
+        "\npass 2 · has not started\n    profile 2 for pass 2 (deep reasoning, 20 cycles): it must be deeper\n" in out
+    )
     assert out.count("        reasoning depth high\n") == 2
     assert "depth for pass 2" not in out
 
@@ -174,13 +176,13 @@ def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cl
     write(RUNS, started(), report(1, "v", *many), assessment(1, 0.5, "incomplete"), pass_record())
     out = cli("show", "last", "--pass", "1").out
     assert out.count("issue: high") == 20
-    assert "    5 more issues; --json has them all\n" in out
+    assert "    5 more issues; see all with --json\n" in out
 
 
 def test_blockers_of_several_passes_are_named(cli: Cli) -> None:
     told = [assessment(number, 0.5, "incomplete", "odd_code") for number in (1, 2)]
     write(RUNS, started(), *told)
-    assert "incomplete stood in the way of convergence (passes 1, 2)\n" in cli("show", "last").out
+    assert "incomplete prevented convergence (passes 1, 2)\n" in cli("show", "last").out
 
 
 def test_hostile_text_stays_text_in_every_form(cli: Cli) -> None:

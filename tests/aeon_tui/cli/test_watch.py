@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("default_signals")
 SIMULATED = "simulated:default (simulated)"
 RUNS = Path(".aeon/runs")
 SUM = ("run", "--headless", "--model", "simulated:default", "calculate 5 + 10")
-DIED = "aeon-tui: the process that wrote the run has ended; `aeon-tui resume {run}` goes on with it"
+DIED = "aeon-tui: the run's process has ended; continue it with `aeon-tui resume {run}`"
 
 
 def the_journal() -> Path:
@@ -85,7 +85,7 @@ def test_damage_is_told(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["README", "--json"], "--json goes with --headless"),
+        (["README", "--json"], "--json needs --headless"),
         ([], "needs a terminal; add --headless"),
         (["x.jsonl", "--headless"], "'x.jsonl' is no journal: its lines are no records"),
         ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs directory"),
@@ -145,7 +145,7 @@ def test_what_was_told_is_not_told_again_when_a_resume_takes_lines_back(
     writer.write(*other)
     followed.read_on()
     told = capsys.readouterr().err.splitlines()
-    assert told[:2] == ["another run's journal has taken the place of this one", f"run {RUN_ID} · {SIMULATED}"]
+    assert told[:2] == ["this journal was replaced by another run's", f"run {RUN_ID} · {SIMULATED}"]
     writer.die()
     followed.follower.close()
 

@@ -123,7 +123,7 @@ def test_what_only_a_run_can_is_refused_in_one_line(
 def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "20260102-030405", "--headless"]) == 0
     out = capsys.readouterr().out
-    assert "? gate 0: spec/scope.md waits for a decision" in out
+    assert "? gate 0: spec/scope.md is waiting for a decision" in out
     assert "repo-governor          ✎ gate 0: rejected" in out
     path = transcript(project, "20260103-030405", failed().records)
     assert main(["watch", str(path), "--headless"]) == 3
@@ -132,7 +132,7 @@ def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytes
 def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = transcript(project, "20260103-030405", at_a_gate().records)
     assert main(["watch", str(path), "--headless"]) == 1
-    assert "was cut off" in capsys.readouterr().err
+    assert "was interrupted" in capsys.readouterr().err
 
 
 def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
@@ -147,7 +147,7 @@ def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("aeon-tui: no task was given")
+    assert done.stderr.startswith("aeon-tui: no task given")
     assert done.stderr.count("\n") == 1
 
 
@@ -156,7 +156,7 @@ def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
     [
         (["a task"], 2, "needs a terminal"),
         (["  "], 2, "the task is empty"),
-        (["a task", "--resume", "last"], 2, "leave the task out"),
+        (["a task", "--resume", "last"], 2, "drop the task"),
         (["a task", "--modle", "x"], 2, "did you mean '--model'?"),
     ],
 )
@@ -173,7 +173,7 @@ def test_bad_arguments(
         (["a task", "--project-root", "nowhere"], 2, "is no folder"),
         (["--resume", "20260102-030405"], 2, "is complete; start a new one"),
         (["--resume", "2031"], 2, "is not there"),
-        (["--resume", "/nowhere.jsonl"], 2, "there is no transcript"),
+        (["--resume", "/nowhere.jsonl"], 2, "no transcript"),
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],
 )

@@ -99,7 +99,7 @@ async def test_a_key_that_leads_out_of_everything_is_given_to_nothing() -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, "ctrl+q")
         await until(pilot, lambda: app._notifications)
-        assert "leads out of everything" in next(iter(app._notifications)).message
+        assert "is reserved for quitting" in next(iter(app._notifications)).message
         assert app.user_settings.keymap == {}
 
 

@@ -35,7 +35,7 @@ TODAY = LoadedConfig(
     [
         ({"task": " \n"}, "task", "describe the task"),
         ({"model": ""}, "model", "choose one below, or type PROVIDER:NAME"),
-        ({"model": "antropic:x"}, "model", "'antropic:x' is of no known provider; did you mean 'anthropic'?"),
+        ({"model": "antropic:x"}, "model", "'antropic:x' has an unknown provider; did you mean 'anthropic'?"),
         ({"model": "openai:"}, "model", "'openai:' lacks a name; write openai:NAME"),
         ({"model": "simulated:default, openai"}, "model", "'openai' lacks a name; write openai:NAME"),
         ({"ttl": "x"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got 'x'"),
@@ -245,9 +245,9 @@ async def test_while_a_run_goes_on_it_is_said_and_the_form_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with filling_in(tmp_path) as (app, pilot):
-        monkeypatch.setattr(type(app.actions), "busy", lambda _: "The run r1 goes on in this app")
+        monkeypatch.setattr(type(app.actions), "busy", lambda _: "The run r1 is still running in this app")
         await pilot.press(*"pay", "f5")
-        await until(pilot, lambda: "The run r1 goes on" in str(app.screen.query_one("#said").render()))
+        await until(pilot, lambda: "The run r1 is still running" in str(app.screen.query_one("#said").render()))
         assert isinstance(app.screen, NewRunScreen)
 
 

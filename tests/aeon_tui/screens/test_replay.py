@@ -139,7 +139,7 @@ async def test_the_first_difference_is_said_on_the_screen(tmp_path: Path) -> Non
         await pilot.pause()
         (said,) = [each.message for each in player.app._notifications]
         assert said == (
-            'Aeon does something else today: record 7 differs · step · s1 · output · recorded "[b]15[/b]" · now "16"'
+            'Aeon now behaves differently: record 7 differs · step · s1 · output · recorded "[b]15[/b]" · now "16"'
         )
         assert "REPLAY 1x · differs from 7 on" in player.header
 

@@ -57,7 +57,7 @@ def test_values_stand_with_where_they_came_from() -> None:
     assert found["ttl"] == ("9", "--ttl")
     assert found["budget"] == ("0.5", "~/.config/aeon/config.yml")
     assert found["tools"] == ("files, shell", "AEON_TOOLS")
-    assert found["approve"] == ("pass, tool (none without a screen)", "default")
+    assert found["approve"] == ("pass, tool (headless: none)", "default")
     assert found["theme"] == ("aeon-light", "AEON_THEME")
     assert found["keys"][0] == '{"run.zoom": "Z"}'
     assert found["model"] == ("–", "default")
@@ -127,7 +127,7 @@ async def test_a_setting_is_explained_where_the_cursor_is(own: Path) -> None:
     async with open_settings() as (app, pilot):
         await pilot.press("j", "j")
         await pilot.pause()
-        assert explained(app).startswith("ttl\nThe most cycles a run may use.")
+        assert explained(app).startswith("ttl\nMaximum number of cycles in a run.")
         assert "AEON_TTL" in explained(app)
 
 
@@ -151,8 +151,8 @@ async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: 
         await pilot.press("escape", "comma")
         await until(pilot, lambda: agreement(app))
         assert agreement(app) == (
-            "scripted:test as judge agreed with you in 1 of 2 results\n"
-            "scripted:[b]other[/b] as judge agreed with you in 1 of 1 result"
+            "As judge, scripted:test agreed with you on 1 of 2 results\n"
+            "As judge, scripted:[b]other[/b] agreed with you on 1 of 1 result"
         )
 
 
@@ -257,7 +257,7 @@ async def test_without_an_editor_nothing_is_made(own: Path, monkeypatch: pytest.
     async with open_settings() as (app, pilot):
         await pilot.press("e")
         await until(pilot, lambda: app._notifications)
-        assert "no editor is named" in next(iter(app._notifications)).message
+        assert "no editor is set" in next(iter(app._notifications)).message
     assert not own.exists()
 
 

@@ -252,7 +252,7 @@ async def test_who_goes_on_without_it_is_told_once_and_asked_no_more(project: Pa
         await pilot.press("c")
         assert isinstance(app.screen, BrowserScreen)
         assert notices(app) == [
-            "This folder is not trusted, so its tools, shell do not apply. Ctrl+P: Trust this folder."
+            "This folder is not trusted, so its tools, shell are ignored. Ctrl+P: Trust this folder."
         ]
         draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
@@ -323,7 +323,7 @@ async def test_the_palette_gives_trust_and_takes_it_back(project: Path) -> None:
         await pilot.press("t")
         await until(pilot, lambda: assess_project(project).state == "trusted")
         commands["Trust this folder"]()
-        await until(pilot, lambda: any("trusted already" in each for each in notices(app)))
+        await until(pilot, lambda: any("already trusted" in each for each in notices(app)))
         commands["Revoke trust"]()
         await until(pilot, lambda: any("no longer trusted" in each for each in notices(app)))
     assert assess_project(project).state == "untrusted"
@@ -333,11 +333,11 @@ def test_the_settings_say_what_does_not_apply(project: Path) -> None:
     def trust(loaded: LoadedConfig) -> str:
         return next(each.value for each in settings_of(loaded) if each.key == "trust")
 
-    assert trust(today(project)) == "not trusted; not applied: tools, shell"
+    assert trust(today(project)) == "not trusted; ignored: tools, shell"
     grant_trust(assess_project(project))
     assert trust(today(project)) == "trusted"
     (project / ".aeon" / "config.yml").write_text(SETTINGS.replace("7", "8"))
-    assert trust(today(project)) == "changed since it was trusted; not applied: tools, shell"
+    assert trust(today(project)) == "changed since it was trusted; ignored: tools, shell"
     (project / ".aeon" / "config.yml").write_text("ttl: 20\n")
     assert trust(today(project)) == "nothing to trust"
 

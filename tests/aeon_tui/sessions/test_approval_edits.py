@@ -1,4 +1,4 @@
-"""A plan that a run waits with, in an editor: what was typed is kept until the run has taken it."""
+"""A plan that a run waits with, in an editor: what was typed is kept until the run accepted it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_requirements_are_edited_beside_the_first_plan(tmp_path: Path, monkeypat
     assert decision.edited is not None
     assert decision.edited["requirements"] == ["The sum is given.", "It is long."]
     assert [step["step_id"] for step in decision.edited["steps"]] == ["s1", "s2"]
-    assert "\n# `requirements`: a list of what a finished answer must satisfy;" in seen(tmp_path)
+    assert "\n# `requirements`: what a finished answer must satisfy, as a list;" in seen(tmp_path)
     assert "\nrequirements:\n- The sum is given.\n" in seen(tmp_path)
 
 
@@ -107,7 +107,7 @@ def test_behind_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypa
 def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews = ApprovalEdits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goals: sums/' \"$1\"")
-    with pytest.raises(UsageError, match=r'unknown key "goals".*; edit it again to mend it'):
+    with pytest.raises(UsageError, match=r'unknown key "goals".*; edit it again to fix it'):
         reviews.edit(request())
     editor(tmp_path, monkeypatch, "true")
     assert reviews.edit(request()) is None
@@ -118,7 +118,7 @@ def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: 
 def test_a_draft_that_was_emptied_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews, asked = ApprovalEdits(), request()
     editor(tmp_path, monkeypatch, ': > "$1"')
-    with pytest.raises(UsageError, match="was emptied in the editor; nothing was done"):
+    with pytest.raises(UsageError, match="was emptied in the editor; cancelled"):
         reviews.edit(asked)
     editor(tmp_path, monkeypatch, "true")
     assert reviews.edit(asked) is None
@@ -169,7 +169,7 @@ def test_the_arguments_of_a_call_are_edited_as_yaml(tmp_path: Path, monkeypatch:
     assert decision is not None
     assert (decision.decision, decision.edited) == ("edit", {**ARGUMENTS, "times": 3})
     assert seen(tmp_path).startswith("# The arguments of the call of erase.\n")
-    assert "# Which tool is called stays as it is.\n" in seen(tmp_path)
+    assert "# The tool itself cannot be changed.\n" in seen(tmp_path)
     assert list(tmp_path.glob("aeon-arguments-*")) == []
 
 
@@ -178,7 +178,7 @@ def test_arguments_that_do_not_fit_are_opened_again_as_they_were_typed(
 ) -> None:
     edits, asked = ApprovalEdits(TOOLS), call()
     editor(tmp_path, monkeypatch, "sed -i 's/times: 1/times: often/' \"$1\"")
-    with pytest.raises(UsageError, match=r"does not fit 'erase': .*times.*; edit it again to mend it"):
+    with pytest.raises(UsageError, match=r"does not fit 'erase': .*times.*; edit it again to fix it"):
         edits.edit(asked)
     editor(tmp_path, monkeypatch, "sed -i 's/times: often/times: 2/' \"$1\"")
     decision = edits.edit(asked)

@@ -115,14 +115,14 @@ def test_a_plan_with_a_mistake_is_kept_and_named(tmp_path: Path, monkeypatch: py
         edit_plan(PLAN, "x")
     (file,) = kept(tmp_path)
     assert "step_idd: s2" in file.read_text()
-    assert f"{str(file)!r} is no valid plan: steps[1]: unknown key" in caught.value.message
-    assert caught.value.message.endswith(f"; mend it there, and give it with --plan {file}")
+    assert f"{str(file)!r} is not a valid plan: steps[1]: unknown key" in caught.value.message
+    assert caught.value.message.endswith(f"; fix it there and use --plan {file}")
 
 
 def test_an_emptied_file_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'grep \'^#\' "$1" > left; echo >> left; cat left > "$1"')
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="was emptied in the editor; nothing was done"):
+    with pytest.raises(UsageError, match="was emptied in the editor; cancelled"):
         edit_plan(PLAN, "x")
     assert kept(tmp_path) == []
 
@@ -132,16 +132,16 @@ def test_an_editor_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(UsageError) as caught:
         edit_plan(PLAN, "x")
     (file,) = kept(tmp_path)
-    assert caught.value.message == f"the editor ended with code 3; nothing was done, the plan is kept in {str(file)!r}"
+    assert caught.value.message == f"the editor ended with code 3; nothing was done, your plan is in {str(file)!r}"
     assert load_edited_plan(file) == PLAN
 
 
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("", "no editor is named; set VISUAL or EDITOR"),
-        ("'vi", "is no command"),
-        ("/no/vi", "'/no/vi' cannot be started"),
+        ("", "no editor is set; set VISUAL or EDITOR"),
+        ("'vi", "is not a command"),
+        ("/no/vi", "cannot start the editor '/no/vi'"),
     ],
 )
 def test_without_an_editor_it_is_said_what_to_set(
@@ -167,6 +167,6 @@ def test_requirements_alone_leave_the_plan_as_it_is(tmp_path: Path) -> None:
     assert load_edited_plan(path) == PlanEdit(None, ["Each figure is sourced.", "It fits on a page."])
     path.write_text("requirements:\n  - [x]\n")
     with pytest.raises(
-        UsageError, match=r"is no valid plan: requirements\[0\]: expected a sentence, got an array of 1$"
+        UsageError, match=r"is not a valid plan: requirements\[0\]: expected a sentence, got an array of 1$"
     ):
         load_edited_plan(path)

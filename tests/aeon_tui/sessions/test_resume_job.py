@@ -193,7 +193,7 @@ def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     ended = ended_for_good(run.path)
     assert ended is not None
     assert (str(ended), ended.exit_code) == (
-        "the run has ended as completed; there is nothing to go on with",
+        "the run ended as completed; there is nothing left to do",
         0,
     )
     run.cut(in_the_call)
@@ -239,7 +239,7 @@ def test_what_a_run_began_with_cannot_be_said_anew() -> None:
     for name, option in [("criteria", "--criteria"), ("single_pass", "--single-pass"), ("plan", "--plan")]:
         with pytest.raises(UsageError) as caught:
             check_said(["ttl", name])
-        assert caught.value.message == f"{option} cannot be changed when a run is resumed; fork it instead"
+        assert caught.value.message == f"{option} cannot change when a run is resumed; fork the run instead"
 
 
 def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) -> None:

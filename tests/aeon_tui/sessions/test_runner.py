@@ -83,7 +83,7 @@ def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
     assert not runner.wait(0.01)
     assert runner.exit_code == 1
     assert runner.outcome() == (
-        "aeon-tui: run r1: stopped in a tool call, the tool's outcome is unknown · see `aeon-tui show r1`"
+        "aeon-tui: run r1: stopped during a tool call; its outcome is unknown · see `aeon-tui show r1`"
     )
     assert runner.ending() is None
     runner.abort()

@@ -25,7 +25,7 @@ from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
 
-DIED = f"the process that wrote the run has ended; `aeon-tui resume {RUN_ID}` goes on with it"
+DIED = f"the run's process has ended; continue it with `aeon-tui resume {RUN_ID}`"
 
 
 class Writer:
@@ -211,7 +211,7 @@ def test_runs_of_a_similar_name_are_told_while_one_is_waited_for(writer: Writer)
     source = FollowedSource(Awaited(f"{RUN_ID[:-1]}x", writer.path.parent))
     watcher = Watcher(source)
     watcher.until(lambda: source.waiting)
-    assert source.notice == f"there is no such run yet; of a similar name is {RUN_ID!r}"
+    assert source.notice == f"no such run yet; of a similar name is {RUN_ID!r}"
     source.close()
 
 

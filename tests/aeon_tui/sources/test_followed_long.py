@@ -128,4 +128,4 @@ def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(wr
 def test_a_writer_that_died_is_told_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
     writer.die()
     watcher.until(lambda: watcher.source.ended)
-    assert watcher.source.notice.startswith("the process that wrote the run has ended")
+    assert watcher.source.notice.startswith("the run's process has ended")

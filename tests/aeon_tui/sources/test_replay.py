@@ -229,7 +229,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     assert check.wait(20)
     assert check.differs_at == seq
     assert check.finding is not None
-    assert check.finding.startswith(f"Aeon does something else today: record {seq} differs · step · pass 1")
+    assert check.finding.startswith(f"Aeon now behaves differently: record {seq} differs · step · pass 1")
     assert check.finding.endswith('recorded "failed" · now "complete"')
 
 
@@ -247,4 +247,4 @@ def test_what_cannot_be_checked_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(replay, "CHECKED_BYTES", 10)
     check = ReplayCheck(path, lambda _: Replay("r", 1, None, Difference(1, "", "", "")))
     assert check.wait(20)
-    assert check.finding == "the journal is too large to be checked meanwhile; `aeon-tui replay RUN --check` does"
+    assert check.finding == "the journal is too large to check here; use `aeon-tui replay RUN --check`"

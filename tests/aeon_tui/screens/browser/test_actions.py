@@ -59,7 +59,7 @@ async def test_a_run_is_deleted_only_after_a_yes(folder: Path) -> None:
         assert "one" in asked
         assert "c · " in asked
         assert "kB" in asked
-        assert "What was forked from it is kept: 1 run." in asked
+        assert "Its forks are kept: 1 run." in asked
         assert pilot.app.focused is pilot.app.screen.query_one("#no")
         await pilot.press("enter")
         await settle(pilot)
@@ -104,7 +104,7 @@ async def test_a_live_run_is_not_deleted(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         assert tasks(screen)[0] == "live"
         await pilot.press("D")
-        await until(pilot, lambda: "goes on; abort it" in said(pilot))
+        await until(pilot, lambda: "is still running; abort it" in said(pilot))
         assert pilot.app.screen is screen
     writer.close()
     assert (folder / "live.jsonl").exists()
@@ -174,7 +174,7 @@ async def test_an_export_that_cannot_be_written_is_one_clear_line(folder: Path) 
         await dialog(pilot, ExportDialog)
         pilot.app.screen.query_one(Input).value = "none/c.md"
         await pilot.press("enter")
-        await until(pilot, lambda: "cannot be written: No such file or directory" in said(pilot))
+        await until(pilot, lambda: "No such file or directory" in said(pilot))
 
 
 async def test_a_home_folder_that_nobody_has_is_said_in_the_dialog(folder: Path) -> None:
@@ -311,6 +311,6 @@ async def test_tab_completes_a_filter_and_what_is_wrong_is_said() -> None:
         assert tasks(screen) == ["bad"]
         await pilot.press("x")
         await settle(pilot)
-        assert str(hint.render()).startswith("✖ no status 'failedx'; known: running")
+        assert str(hint.render()).startswith("✖ unknown status 'failedx'; choose from running")
         await pilot.press("end", "tab")
         assert screen.focused is screen.query_one(RunList)

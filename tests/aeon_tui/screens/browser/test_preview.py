@@ -187,6 +187,6 @@ def test_scores_are_told_pass_by_pass(tmp_path: Path) -> None:
 
 def test_kin_that_are_gone_or_many_are_told(tmp_path: Path) -> None:
     orphan = replace(summary(30), parent="gone", forked_at=3)
-    assert "fork of   gone at pass 3 (its journal is no longer here)" in told(orphan, RunView())
+    assert "fork of   gone at pass 3 (its journal is gone)" in told(orphan, RunView())
     forks = [replace(summary(number), parent=orphan.run_id, forked_at=1) for number in range(8)]
     assert "… 3 more forks" in told(orphan, RunView(), *forks)

@@ -93,14 +93,17 @@ def test_a_date_is_of_the_persons_time_zone() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("status:weird", "no status 'weird'; known: running, waiting, converged"),
-        ("status:failed,x", "no status 'x'; known: running"),
-        ("is:blue", "no kind 'blue'; known: live, ended, fork, damaged, simulated"),
-        ("since:2q", "since:2q is no time; expected an age as 30min, 2d or 1w, a date as 2026-11-01, or today"),
-        ("before:2026-13-01", "before:2026-13-01 is no time"),
-        ("since:999999y", "since:999999y is no time"),
-        ("colour:red", "no filter 'colour'; known: status, model, since, before, is"),
-        ("-tool:x", "no filter 'tool'; known:"),
+        ("status:weird", "unknown status 'weird'; choose from running, waiting, converged"),
+        ("status:failed,x", "unknown status 'x'; choose from running"),
+        ("is:blue", "unknown kind 'blue'; choose from live, ended, fork, damaged, simulated"),
+        (
+            "since:2q",
+            "since:2q is not a time; expected an age such as 30min, 2d or 1w, a date such as 2026-11-01, or today",
+        ),
+        ("before:2026-13-01", "before:2026-13-01 is not a time"),
+        ("since:999999y", "since:999999y is not a time"),
+        ("colour:red", "unknown filter 'colour'; choose from status, model, since, before, is"),
+        ("-tool:x", "unknown filter 'tool'; choose from"),
     ],
 )
 def test_what_does_not_count_is_said_with_what_is_known(line: str, problem: str) -> None:
@@ -179,7 +182,7 @@ def test_the_hint_names_the_filters_then_the_values_then_what_is_wrong() -> None
     assert hint("", "", PRESENT) == hint("report", "", PRESENT) == hint("status:failed", "", PRESENT) == HINT
     assert hint("x status:", "", PRESENT).startswith("status: running failed waiting")
     assert hint("status:co", "", PRESENT) == "status: converged completed cost_ceiling"
-    assert hint("model:l", "", PRESENT) == "model: a part of its name"
+    assert hint("model:l", "", PRESENT) == "model: part of its name"
     assert hint("since:", "", PRESENT) == "since: today yesterday 1h 2d 1w or a date as 2026-11-01"
     assert hint("is:blue", "no kind 'blue'", PRESENT) == "✖ no kind 'blue'"
 
