@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.records import ApprovalPoint, ApprovalRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter
+from tests.waiting import wait_until
 
 CALL = {"tool_name": "erase", "arguments": {"path": "notes.txt"}, "description": "erase it", "reason": "a rule"}
 
@@ -47,13 +46,6 @@ class Asking:
         self.writer.close()
 
 
-def until(reached: Callable[[], object]) -> None:
-    deadline, moment = time.monotonic() + 60, threading.Event()
-    while not reached():
-        assert time.monotonic() < deadline, "it did not come to that"
-        moment.wait(0.02)
-
-
 class Asked:
     """A run that waits with a question, in this process; what it hears is decided at once."""
 
@@ -66,7 +58,7 @@ class Asked:
     def ask(self, request: ApprovalRequest) -> None:
         self._thread = threading.Thread(target=self._wait, args=(request,))
         self._thread.start()
-        until(lambda: inbox_of(self.asking.path).exists())
+        wait_until(lambda: inbox_of(self.asking.path).exists())
 
     def _wait(self, request: ApprovalRequest) -> None:
         with Inbox(self.asking.path, request) as inbox:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -15,6 +14,7 @@ from aeon_tui.screens.compare import CompareScreen
 from aeon_widgets.compare_view import CompareView
 from tests.aeon_tui.passes import converged_run, given_up_run
 from tests.aeon_tui.recordings import Recording
+from tests.waiting import until
 
 LEFT, RIGHT = "20261120-093000-a1b2c3", "20261120-101500-d4e5f6"
 
@@ -50,18 +50,9 @@ def one_run() -> AeonApp:
     return app_on(written(folder, LEFT, converged_run()), folder / "gone.jsonl")
 
 
-async def until(pilot: Pilot[None], done: Callable[[], object]) -> None:
-    """Wait for what a thread brings."""
-    for _ in range(500):
-        if done():
-            await pilot.pause()
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it never came")
-
-
 async def compared(pilot: Pilot[None]) -> CompareView:
     """Return the view once the comparison is there."""
-    view = pilot.app.screen.query_one(CompareView)
+    view = (await until(pilot, lambda: pilot.app.screen.query(CompareView))).first()
     await until(pilot, lambda: view.line_count)
+    await pilot.pause()
     return view

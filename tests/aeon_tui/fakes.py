@@ -13,6 +13,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Build
 from aeon_tui.sources.base import RecordsOnly
+from tests.waiting import PATIENCE
 
 
 class ListSource(RecordsOnly):
@@ -50,7 +51,7 @@ class ScriptedKernel:
     def run(self) -> RunResult:
         for record in self._records:
             self._on_line(json.dumps(record).encode() + b"\n")
-        self._go.wait(20)
+        self._go.wait(10 * PATIENCE)  # longer than a test waits for the end of what it should not hold up
         return self._end("aborted" if self.aborted else "completed")
 
     def _end(self, status: Any) -> RunResult:

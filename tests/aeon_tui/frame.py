@@ -20,6 +20,7 @@ from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding, models_text
 from aeon_tui.screens.settings import SettingsList, SettingsScreen
 from aeon_tui.sessions.new_run_form import NewRunForm
+from tests.waiting import until
 
 FILE = "/home/ann/.config/aeon/config.yml"
 CHOICES = [
@@ -85,8 +86,7 @@ async def fill(pilot: Pilot[None]) -> None:
     await pilot.pause()
     for first in screen.query(Onboarding):
         shown = first.query_one("#models", Static)
-        while not str(shown.render()):
-            await pilot.pause(0.01)
+        await until(pilot, lambda shown=shown: str(shown.render()))
         first.show_models(models_text(CHOICES))
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()

@@ -35,6 +35,7 @@ from tests.aeon_tui.recordings import START, Recording, failed_run, finished_run
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.screens.test_trust import ASKED, CHANGED, opened_on
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
+from tests.waiting import until
 from tools.widget_demos.runs import RECORDING
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")
@@ -98,11 +99,8 @@ class Scene:
         await pilot.pause()
         await pilot.press(*self.keys)
         await pilot.pause()
-        for _ in range(500):
-            if self.shows is None or any(widget.region for widget in app.screen.query(self.shows)):
-                return
-            await pilot.pause(0.01)
-        raise AssertionError(f"{self.shows!r} is not shown")
+        if (shows := self.shows) is not None:
+            await until(pilot, lambda: any(widget.region for widget in app.screen.query(shows)), shows)
 
 
 def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], AeonApp]:

@@ -11,8 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +37,7 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
+from tests.waiting import PATIENCE, until, wait_until
 
 START = NewRunJob("add 5 and 10", RunConfig(model="simulated:default"))
 
@@ -54,15 +54,6 @@ class Live:
     def screen(self) -> RunScreen:
         assert isinstance(self.app.screen, RunScreen)
         return self.app.screen
-
-
-async def until(pilot: Pilot[None], reached: object) -> None:
-    assert callable(reached)
-    for _ in range(300):
-        if reached():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not happen")
 
 
 @asynccontextmanager
@@ -82,6 +73,7 @@ async def test_a_started_run_is_followed_live_to_its_answer() -> None:
         await until(pilot, lambda: live.screen.view.result is not None)
         assert live.screen.status == "completed"
         await until(pilot, lambda: live.screen.query_one(Outcome).text == "15")
+        await until(pilot, lambda: live.runner.result is not None)
         await pilot.press("q")
     assert live.runner.exit_code == 0
 
@@ -196,9 +188,9 @@ async def test_escape_does_not_leave_a_run_that_goes_on() -> None:
         await pilot.press("escape")
         assert live.app.screen is shown
         live.kernels[0].release()
-        await until(pilot, lambda: not live.runner.running)
+        await until(pilot, lambda: not live.runner.running and live.screen.view.result is not None)
         await pilot.press("escape")
-        assert isinstance(live.app.screen, BrowserScreen)
+        await until(pilot, lambda: isinstance(live.app.screen, BrowserScreen))
 
 
 async def test_what_start_up_made_is_kept_from_the_collector() -> None:
@@ -241,9 +233,11 @@ from aeon_core import tool
 
 @tool(effect="unsafe")
 def nap(seconds: float) -> int:
-    \"\"\"Sleep.\"\"\"
+    \"\"\"Sleep until woken.\"\"\"
     Path("began").touch()
-    time.sleep(seconds)
+    latest = time.monotonic() + seconds
+    while time.monotonic() < latest and not Path("wake").exists():
+        time.sleep(0.01)
     Path("done").touch()
     return 1
 """
@@ -251,7 +245,7 @@ PLAN = '{"goal": "nap", "steps": [{"step_id": "a", "description": "nap", "tool":
 
 
 class Terminal:
-    """The program on a terminal of its own, in a tool call that takes some seconds."""
+    """The program on a terminal of its own, in a tool call that takes some seconds, or until it is let go on."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.folder = folder
@@ -267,20 +261,24 @@ class Terminal:
             os.execv(sys.executable, [sys.executable, "-m", "aeon_tui", *command])
         self.code: int | None = None
 
-    def until(self, reached: object, seconds: float = 20) -> None:
-        assert callable(reached)
-        deadline = time.monotonic() + seconds
-        while not reached():
-            assert time.monotonic() < deadline, self.shown[-2_000:]
-            with contextlib.suppress(OSError):
-                if select.select([self.master], [], [], 0.05)[0]:
-                    self.shown += os.read(self.master, 65_536).decode("utf-8", "replace")
+    def until(self, reached: Callable[[], bool]) -> None:
+        wait_until(lambda: self.read() or reached(), lambda: self.shown[-2_000:])
+
+    def read(self) -> None:
+        """Read what has been drawn since."""
+        with contextlib.suppress(OSError):
+            while select.select([self.master], [], [], 0)[0] and (drawn := os.read(self.master, 65_536)):
+                self.shown += drawn.decode("utf-8", "replace")
 
     def ended(self) -> bool:
         if self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self.code = os.waitstatus_to_exitcode(status) if pid else None
         return self.code is not None
+
+    def wake(self) -> None:
+        """Let the tool end."""
+        (self.folder / "wake").touch()
 
     def began(self) -> bool:
         return (self.folder / "began").exists()
@@ -307,32 +305,31 @@ def terminal(folder: Path, seconds: float) -> Iterator[Terminal]:
 
 
 def test_closing_the_terminal_ends_the_process_and_the_run_is_journaled_as_aborted(tmp_path: Path) -> None:
-    with terminal(tmp_path, 1.5) as program:
+    with terminal(tmp_path, 3) as program:
         program.until(program.began)
         os.close(program.master)
-        deadline = time.monotonic() + 10
-        while not program.ended():
-            assert time.monotonic() < deadline, "it hangs"
-            time.sleep(0.05)
+        wait_until(program.ended, "it hangs")
         assert program.done(), "the tool was cut"
         assert (program.code, program.status()) == (129, "aborted")
 
 
 def test_a_tool_that_outlasts_the_app_is_waited_for(tmp_path: Path) -> None:
-    with terminal(tmp_path, 5) as program:
+    with terminal(tmp_path, 3_600) as program:
         program.until(program.began)
         os.write(program.master, b"q\x11")
         program.until(lambda: "waiting for the running tool" in program.shown)
         assert program.shown.index("\x1b[?1049l") < program.shown.index("waiting for"), "not on the app's screen"
         assert not program.done()
+        program.wake()
         program.until(program.ended)
         assert program.done()
         assert (program.code, program.status()) == (1, "aborted")
 
 
+@pytest.mark.usefixtures("default_signals")
 @pytest.mark.parametrize("how", ["key", "signal"])
 def test_the_wait_for_a_tool_can_be_interrupted(tmp_path: Path, how: str) -> None:
-    with terminal(tmp_path, 60) as program:
+    with terminal(tmp_path, 3_600) as program:
         program.until(program.began)
         os.write(program.master, b"q\x11q")
         program.until(lambda: "waiting for the running tool" in program.shown)
@@ -340,8 +337,8 @@ def test_the_wait_for_a_tool_can_be_interrupted(tmp_path: Path, how: str) -> Non
             os.write(program.master, b"\x03")
         else:
             os.kill(program.pid, signal.SIGTERM)
-        program.until(lambda: "its outcome is unknown" in program.shown, 5)
-        program.until(program.ended, 5)
+        program.until(lambda: "its outcome is unknown" in program.shown)
+        program.until(program.ended)
         assert program.code == 1
 
 
@@ -359,16 +356,17 @@ app.AeonApp.run = run
 app.run_app(Path("."))
 """
     root = str(Path(__file__).parents[2])
-    ended = subprocess.run([sys.executable, "-c", stuck], cwd=root, timeout=20, check=False)
+    ended = subprocess.run([sys.executable, "-c", stuck], cwd=root, timeout=PATIENCE, check=False)
     assert ended.returncode == 128 + signal.SIGTERM
 
 
 def test_a_termination_quits_the_app_in_order(tmp_path: Path) -> None:
-    with terminal(tmp_path, 1) as program:
+    with terminal(tmp_path, 3_600) as program:
         program.until(program.began)
         os.kill(program.pid, signal.SIGTERM)
+        program.until(lambda: "\x1b[?1049l" in program.shown)
+        program.wake()
         program.until(program.ended)
-        assert "\x1b[?1049l" in program.shown
         assert (program.code, program.status()) == (1, "aborted")
 
 

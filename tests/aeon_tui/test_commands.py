@@ -23,14 +23,7 @@ from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import finished_run
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
+from tests.waiting import until
 
 
 def shown_run() -> AeonApp:

@@ -26,6 +26,7 @@ from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.approval_text import approval_blocks, title
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
+from tests.waiting import PATIENCE, until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -76,15 +77,7 @@ async def browsing(runs: Path) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
         yield app, pilot
         for runner in app.runners:
             runner.abort()
-            runner.wait(20)
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
-    for _ in range(1_000):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
+            runner.wait(PATIENCE)
 
 
 def said(app: AeonApp) -> list[str]:
@@ -234,7 +227,7 @@ async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.
         inner = two_passes()
 
         def complete(self, request: Any) -> Any:
-            go.wait(20)
+            go.wait(PATIENCE)
             return self.inner.complete(request)
 
     monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: Slow())

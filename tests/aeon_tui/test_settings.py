@@ -11,7 +11,8 @@ from aeon_core.config.loading import load_config, load_values
 from aeon_core.config.values import AppSettings
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp, run_app
-from tests.aeon_tui.test_commands import chosen, until
+from tests.aeon_tui.test_commands import chosen
+from tests.waiting import until
 
 WRITTEN = "# mine\nttl: 20  # cycles\ntheme: aeon-dark # by day\n"
 

@@ -26,7 +26,8 @@ from tests.aeon_tui.passes import converged_run, first_pass
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
 from tests.aeon_tui.screens.run.test_reviews import Reviewed, at_once
 from tests.aeon_tui.states import on, run_screen
-from tests.aeon_tui.test_run_actions import cut, journal, runs, shows_result, today, until
+from tests.aeon_tui.test_run_actions import cut, journal, runs, shows_result, today
+from tests.waiting import until
 
 __all__ = ["at_once", "runs"]
 """Fixtures that are used here, too."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aeon_tui.app import AeonApp
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,9 @@ async def opened() -> tuple[AeonApp, list[str]]:
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
         await app.workers.wait_for_complete()
-        await pilot.pause()
+        handled: list[bool] = []
+        app.call_later(handled.append, True)  # behind the notifications
+        await until(pilot, lambda: handled)
         said = [notification.message for notification in app._notifications]
     return app, said
 

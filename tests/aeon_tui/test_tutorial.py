@@ -13,7 +13,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.sessions.demo import demo_job
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
-from tests.aeon_tui.screens.run.test_approval_controller import asked, until
+from tests.aeon_tui.screens.run.test_approval_controller import asked
+from tests.waiting import until
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.workflow_panel import WorkflowPanel
 from system2.policies import Question
 from tests.aeon_tui.recordings import HOSTILE
+from tests.waiting import until
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TASK = "build a REST API for invoices"
@@ -221,15 +221,6 @@ def live_app(root: Path, **options: Any) -> tuple[AeonApp, WorkflowRunner]:
     app = AeonApp(root / "runs")
     request = WorkflowRequest(root, **{"task": TASK, "model": "simulated:default", **options})
     return app, app.open_on_workflow(request)
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until something holds."""
-    for _ in range(int(seconds / 0.02)):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError("it does not come")
 
 
 async def asked(pilot: Pilot[None], form: str, after: int = 0) -> WorkflowPanel:

@@ -11,6 +11,7 @@ from aeon_core.journal.view.model import RunView, fold
 from aeon_themes import fallback_variables
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.virtual_list import Piece, RowsView
+from tests.waiting import painted
 
 HEIGHT = 20
 MANY = 1_000_000
@@ -55,7 +56,7 @@ async def filled(pilot: Pilot[None], view: Counted, count: int) -> None:
 
 
 async def settled(pilot: Pilot[None], view: Counted) -> None:
-    await pilot.pause(0.05)
+    await painted(pilot)
     view.asked.clear()
     view.drawn.clear()
 
@@ -66,7 +67,7 @@ async def test_a_key_draws_only_lines_in_sight_of_a_million() -> None:
         await filled(pilot, view, MANY)
         for key, cursor in {"end": MANY - 1, "pageup": MANY - HEIGHT, "home": 0, "pagedown": HEIGHT - 1}.items():
             await pilot.press(key)
-            await pilot.pause(0.05)
+            await painted(pilot)
             assert view.cursor == cursor
             assert 0 < len(set(view.asked)) <= 2 * HEIGHT, key
             await settled(pilot, view)
@@ -77,7 +78,7 @@ async def test_moving_within_the_pane_draws_the_two_lines_that_change() -> None:
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
         await filled(pilot, view, MANY)
         await pilot.press("j")
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert set(view.drawn) == {0, 1}
 
 
@@ -86,11 +87,11 @@ async def test_an_update_draws_only_what_has_changed() -> None:
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
         await filled(pilot, view, MANY)
         view.set_line_count(MANY)
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert view.drawn == []
         view.word = "changed"
         view.set_line_count(MANY)
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert set(view.drawn) == {3}
         assert view.render_line(3).text.startswith("changed 3")
 
@@ -101,15 +102,15 @@ async def test_lines_that_come_below_what_is_in_sight_lay_nothing_out() -> None:
         await filled(pilot, view, MANY)
         view.set_line_count(MANY - 1)
         await settled(pilot, view)
-        await pilot.pause(0.2)
+        await painted(pilot)
         laid_out = []
         refresh = view.screen._refresh_layout
         view.screen._refresh_layout = lambda *args, **named: (laid_out.append(1), refresh(*args, **named))[1]  # type: ignore[method-assign]
         view.set_line_count(MANY + 1)
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert (laid_out, view.max_scroll_y) == ([], MANY + 1 - HEIGHT)
         view.set_line_count(3)
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert laid_out
         assert not view.show_vertical_scrollbar
 
@@ -125,18 +126,18 @@ async def test_a_paused_log_keeps_its_lines_while_views_without_them_come() -> N
     pane = LogPane()
     async with Shown(pane).run_test(size=(60, HEIGHT)) as pilot:
         pane.update_view(log_view(0, 100, 0))
-        await pilot.pause(0.05)
+        await painted(pilot)
         pane.focus()
         await pilot.press("pageup")
         top = pane.render_line(0).text
         pane.update_view(log_view(5_000, 5_100, 5_000))
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert pane.render_line(0).text == top
         assert pane.border_subtitle == "paused · 5,000 records since · End follows"
         pane.update_view(log_view(0, 5_200, 0))
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert pane.render_line(0).text == top
         pane.update_view(log_view(6_000, 6_100, 6_000))
         await pilot.press("end")
-        await pilot.pause(0.05)
+        await painted(pilot)
         assert "6099" in pane.render_line(pane.size.height - 1).text

@@ -9,7 +9,6 @@ import select
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +16,9 @@ import pytest
 
 from system2.lookup import find_transcript
 from tests.system2.workflows import transcript
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
-
-SECONDS = 60
 
 
 def _lead() -> None:
@@ -48,11 +46,13 @@ class AtTerminal:
 
     def see(self, text: str) -> None:
         """Wait until a text is shown."""
-        deadline = time.monotonic() + SECONDS
-        while text not in self.shown:
-            ready, _, _ = select.select([self._ours], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"{text!r} did not show in {self.shown!r}"
-            self.shown += os.read(self._ours, 65536).decode("utf-8", "replace")
+
+        def is_shown() -> bool:
+            while text not in self.shown and select.select([self._ours], [], [], 0)[0]:
+                self.shown += os.read(self._ours, 65536).decode("utf-8", "replace")
+            return text in self.shown
+
+        wait_until(is_shown, lambda: f"{text!r} in {self.shown!r}")
 
     def type(self, line: str | bytes) -> None:
         self.shown = ""
@@ -65,7 +65,7 @@ class AtTerminal:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(SECONDS)
+        self.process.wait(PATIENCE)
         os.close(self._ours)
 
 
@@ -85,7 +85,7 @@ def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: 
     terminal.see("approve, reject or abort?")
     assert "name the users" in (tmp_path / "spec/scope.md").read_text()
     terminal.type("q")
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1
     assert not (tmp_path / "spec/context.md").exists()
 
 
@@ -102,7 +102,7 @@ def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTermin
     started(terminal).type("a\na\na")
     terminal.see(GATE)
     terminal.type("q")
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1
     lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
     assert [line["decision"] for line in lines if line["type"] == "gate_decision"] == ["abort"]
 
@@ -110,7 +110,7 @@ def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTermin
 def test_a_terminal_that_hangs_up_ends_the_workflow_at_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).see(GATE)
     terminal.hang_up()
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1
     lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
     assert [line["type"] for line in lines if line["type"] == "gate_decision" and line["decision"] == "approve"] == []
     assert lines[-1]["status"] == "aborted"
@@ -120,7 +120,7 @@ def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
     started(terminal).see(GATE)
     terminal.type(b"\x04")
     terminal.see("aborted at gate 0 (scope): the input ended without an answer")
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1
 
 
 def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> 
     terminal.see(GATE)
     assert "name the caf" in (tmp_path / "spec/scope.md").read_text()
     terminal.type("q")
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1
 
 
 def test_ctrl_c_at_a_gate_ends_it_on_a_line_of_its_own(terminal: AtTerminal) -> None:
@@ -137,4 +137,4 @@ def test_ctrl_c_at_a_gate_ends_it_on_a_line_of_its_own(terminal: AtTerminal) -> 
     terminal.type(b"\x03")
     terminal.see("go on with it: ")
     assert "\n=== Workflow Summary ===" in terminal.shown
-    assert terminal.process.wait(SECONDS) == 1
+    assert terminal.process.wait(PATIENCE) == 1

@@ -16,6 +16,7 @@ from system2.__main__ import main
 from system2.policies import GateDecisionType, Question
 from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
 from tests.system2.workflows import TASK, transcript
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -146,7 +147,7 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
         )
         connection, _ = quiet.accept()
         process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=PATIENCE)
         connection.close()
     assert process.returncode == 1
     assert "system2: interrupted" in stderr

@@ -22,6 +22,7 @@ from tests.aeon_core.llm.converse_server import (
 )
 from tests.aeon_core.llm.server import Reply, Server
 from tests.system2.kit import CONTRACT, Answers, Bench, check_order
+from tests.waiting import PATIENCE
 
 MODEL = "us.anthropic.claude-sonnet-4-20250514-v1:0"
 DONE = {"status": "success", "files_changed": ["spec/context.md"], "summary": "done"}
@@ -42,7 +43,7 @@ def tool_use(name: str, use_id: str, **given: Any) -> dict[str, Any]:
 
 def bench_on(server: Server, root: Path, *replies: Reply, **options: Any) -> Bench:
     server.script(*replies)
-    return Bench(root, model=connect(f"bedrock:{MODEL}", base_url=server.url, timeout=20), **options)
+    return Bench(root, model=connect(f"bedrock:{MODEL}", base_url=server.url, timeout=PATIENCE), **options)
 
 
 def test_a_whole_delegation_speaks_converse(server: Server, tmp_path: Path) -> None:

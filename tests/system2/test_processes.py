@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +17,10 @@ from system2.lookup import find_transcript
 from tests.sampling import sample
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import transcript
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
-SECONDS = 60
 KILLED = """
 import os, signal, sys
 from system2 import AutoApproveGates, Orchestrator
@@ -72,7 +71,7 @@ def runs(root: Path) -> Path:
 @pytest.mark.parametrize("records", sample([1, 2, 23, 44, 67, 90, 111, 133, 155, 176], 3))
 def test_killed_behind_any_record_it_is_gone_on_with_to_the_end(records: int, tmp_path: Path) -> None:
     killed = python(KILLED, str(records), cwd=tmp_path)
-    killed.communicate(timeout=SECONDS)
+    killed.communicate(timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL
     before = find_transcript("last", runs(tmp_path)).read_bytes()
     assert before.count(b"\n") == records
@@ -90,14 +89,10 @@ def test_killed_behind_any_record_it_is_gone_on_with_to_the_end(records: int, tm
 
 def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -> None:
     waiting = python(
-        KILLED.replace("AutoApproveGates()", "lambda *_: __import__('time').sleep(60)"), "-1", cwd=tmp_path
+        KILLED.replace("AutoApproveGates()", "lambda *_: __import__('time').sleep(600)"), "-1", cwd=tmp_path
     )
     try:
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline and b"gate_asked" not in b"".join(
-            path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")
-        ):
-            time.sleep(0.05)
+        wait_until(lambda: any(b"gate_asked" in path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")))
         path = find_transcript("last", runs(tmp_path))
         before = path.read_bytes()
         second = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
@@ -138,9 +133,9 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     args = ["--model", "openai:any", "--base-url", url, "--auto-approve", "count the invoices"]
     code = f"import sys; from system2.__main__ import main; sys.exit(main({args!r}))"
     process = python(code, cwd=tmp_path)
-    assert asked.wait(SECONDS)
+    assert asked.wait(PATIENCE)
     process.send_signal(number)
-    _, shown = process.communicate(timeout=SECONDS)
+    _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     last = transcript(find_transcript("last", runs(tmp_path)))[-1]
     assert (last["status"], last["error"]) == ("aborted", "interrupted")
@@ -150,11 +145,9 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, tmp_path: Path) -> None:
     process = python(SLOW_BASH, cwd=tmp_path)
-    deadline = time.monotonic() + SECONDS
-    while not (tmp_path / "began").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until((tmp_path / "began").exists)
     process.send_signal(number)
-    process.communicate(timeout=SECONDS)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert transcript(find_transcript("last", runs(tmp_path)))[-1]["status"] == "aborted"
     assert not any(f"touch {tmp_path}/late" in command for command in commands())

@@ -19,7 +19,8 @@ from aeon_core.approvals.inbox import Inbox, forget_left, inbox_of, send, takes_
 from aeon_core.approvals.pending import PendingApproval, pending_approval
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
-from tests.aeon_core.questions import Asked, Asking, until
+from tests.aeon_core.questions import Asked, Asking
+from tests.waiting import wait_until
 
 APPROVE = ApprovalDecision(decision="approve")
 REJECT = ApprovalDecision(decision="reject", feedback="shorter")
@@ -117,7 +118,7 @@ def test_of_many_deciders_at_once_one_wins(tmp_path: Path) -> None:
             sent = send(asked.asking.path, question, APPROVE if number % 2 else REJECT)
         except UsageError:
             return number, "passed", None
-        until(lambda: sent.fate() in ("taken", "passed"))
+        wait_until(lambda: sent.fate() in ("taken", "passed"))
         told = sent.fate(), sent.decided
         sent.close()
         return number, *told

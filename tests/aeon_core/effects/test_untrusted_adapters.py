@@ -13,6 +13,7 @@ from aeon_core.errors import RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from tests.aeon_core.effects.test_model_calls import of, replayed, reply, run
 from tests.fakes import ScriptedModel, steps
+from tests.waiting import PATIENCE
 
 KEY = "sk-" + "ant-" + "q" * 30
 HUGE = 10**400
@@ -81,11 +82,11 @@ class SlowToClose(LLMAdapter):
         self.closed = threading.Event()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        self.done.wait(20)
+        self.done.wait(PATIENCE)
         return LLMResponse(text="late")
 
     def close(self) -> None:
-        self.done.wait(20)
+        self.done.wait(PATIENCE)
         self.closed.set()
 
 
@@ -96,7 +97,7 @@ def test_an_adapter_that_is_slow_to_close_does_not_hold_up_an_abort() -> None:
         call_model(model, LLMRequest("reason", "", []), abort)
     assert not model.closed.is_set()
     model.done.set()
-    assert model.closed.wait(10)
+    assert model.closed.wait(PATIENCE)
 
 
 class Streaming(LLMAdapter):

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core.llm import retry
 from tests.aeon_core.kernel.test_execution import of
 from tests.fakes import ScriptedModel, add, steps
+from tests.waiting import PATIENCE
 
 
 def start(orchestrator: Orchestrator, plan: Any) -> tuple[threading.Thread, list[Any]]:
@@ -38,12 +40,12 @@ def test_a_model_call_in_flight_is_given_up_and_the_run_is_journaled_as_aborted(
     config = RunConfig(single_pass=True, durability="off")
     orchestrator = Orchestrator(model, config=config, journal=False, on_record=records.append)
     thread, results = start(orchestrator, steps(add(1, 1), {"agent": "llm"}))
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE)
     assert orchestrator.state is not None
     assert [call.result for call in orchestrator.state.tool_history] == [{"result": 2}]
     assert [step.status for step in orchestrator.state.step_results()] == ["complete", "running"]
     orchestrator.abort()
-    thread.join(5)
+    thread.join(PATIENCE)
     never.set()
     [result] = results
     assert (result.status, result.exit_code) == ("aborted", 1)
@@ -69,10 +71,10 @@ def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
     config = RunConfig(single_pass=True, durability="off")
     orchestrator = Orchestrator(ScriptedModel(), tools=registry, config=config, journal=False, on_record=records.append)
     thread, results = start(orchestrator, steps(*[{"tool": "slow", "arguments": {}}] * 2))
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     orchestrator.abort()
     go_on.set()
-    thread.join(5)
+    thread.join(PATIENCE)
     [result] = results
     assert result.status == "aborted"
     assert result.steps[0].output == {"result": "whole"}
@@ -80,20 +82,21 @@ def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
     assert len(of(records, "tool")) == 2
 
 
-def test_a_wait_between_attempts_ends_with_the_abort() -> None:
+def test_a_wait_between_attempts_ends_with_the_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "MAX_WAIT", 3_600.0)
     failed = threading.Event()
 
     def fail(_: LLMRequest) -> LLMError:
         failed.set()
-        return LLMError("busy", True, retry_after=60)
+        return LLMError("busy", True, retry_after=3_600)
 
     orchestrator = Orchestrator(
         ScriptedModel(plan=fail), config=RunConfig(single_pass=True, durability="off"), journal=False
     )
     thread, results = start(orchestrator, None)
-    assert failed.wait(5)
+    assert failed.wait(PATIENCE)
     orchestrator.abort()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert results[0].status == "aborted"
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import cast, get_args
@@ -21,10 +20,10 @@ from tests.aeon_core.kernel.crash_checks import read
 from tests.aeon_core.kernel.crashes import ROOT
 from tests.aeon_core.kernel.scenarios import JOURNAL
 from tests.fakes import ScriptedModel, steps
+from tests.waiting import wait_until
 
 COMMAND = "echo begun >> acted; (sleep {0}.1 & sleep {0}.2 & wait) & sleep {0}.3"
 """`{0}` stands for a number by which its processes are known."""
-PATIENCE_S = 20.0
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked for in /proc")
 
@@ -67,11 +66,10 @@ def sleeping(folder: Path) -> int:
 
 
 def until_sleeping(folder: Path, expected: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while sleeping(folder) != expected:
-        if time.monotonic() > deadline:
-            pytest.fail(f"{sleeping(folder)} processes of the command are alive, not {expected}")
-        time.sleep(0.02)
+    wait_until(
+        lambda: sleeping(folder) == expected,
+        lambda: f"{sleeping(folder)} processes of the command are alive, not {expected}",
+    )
 
 
 @pytest.fixture(params=get_args(Rung))

@@ -73,7 +73,7 @@ class Server:
         return reply
 
     def wait_for_stop(self) -> None:
-        self._stopping.wait(30)
+        self._stopping.wait()
 
 
 class _HTTPServer(ThreadingHTTPServer):

@@ -32,6 +32,7 @@ from tests.aeon_core.llm.converse_server import (
     usage_frame,
 )
 from tests.aeon_core.llm.server import Reply, Server
+from tests.waiting import PATIENCE
 
 CLOSED = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 TOOL = {"name": "file.read", "description": "Reads.", "input_schema": {"properties": {"path": {}}}}
@@ -150,11 +151,11 @@ def test_a_refusal_of_something_else_is_an_error_after_one_request(make: Make, s
     "reply", [Reply(hang=True), stream(*text_frames("he"), hang_after=True)], ids=["silent", "half"]
 )
 @pytest.mark.parametrize("streamed", [False, True])
-def test_closing_cuts_a_call_within_a_second_and_the_next_connects_anew(
+def test_closing_cuts_a_call_and_the_next_connects_anew(
     make: Make, server: Server, reply: Reply, streamed: bool
 ) -> None:
     server.script(reply, said("again"))
-    model = make(timeout=60.0)
+    model = make(timeout=3_600.0)
     errors: queue.Queue[BaseException] = queue.Queue()
 
     def call() -> None:
@@ -165,9 +166,9 @@ def test_closing_cuts_a_call_within_a_second_and_the_next_connects_anew(
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert server.arrived.acquire(timeout=20)
+    assert server.arrived.acquire(timeout=PATIENCE)
     model.close()
-    error = errors.get(timeout=1.0)
+    error = errors.get(timeout=PATIENCE)
     thread.join()
     assert isinstance(error, LLMError)
     assert not error.retryable

@@ -32,6 +32,7 @@ from tests.aeon_core.llm.converse_server import (
     token_service,
 )
 from tests.aeon_core.llm.server import Reply, Server
+from tests.waiting import PATIENCE
 
 ROLE = "arn:aws:iam::123456789012:role/reader"
 MESSAGES = [{"role": "user", "content": [{"text": "hi"}]}]
@@ -291,12 +292,10 @@ def test_a_client_is_made_once_and_anew_after_it_was_closed(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)], ids=["silent", "cut"])
-def test_closing_cuts_a_direct_call_within_a_second(
-    monkeypatch: pytest.MonkeyPatch, server: Server, reply: Reply
-) -> None:
+def test_closing_cuts_a_direct_call(monkeypatch: pytest.MonkeyPatch, server: Server, reply: Reply) -> None:
     set_credentials(monkeypatch)
     server.script(reply)
-    client = BedrockClient(endpoint_url=server.url, timeout=60.0)
+    client = BedrockClient(endpoint_url=server.url, timeout=3_600.0)
     ended = threading.Event()
 
     def call() -> None:
@@ -307,9 +306,9 @@ def test_closing_cuts_a_direct_call_within_a_second(
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert server.arrived.acquire(timeout=20)
+    assert server.arrived.acquire(timeout=PATIENCE)
     client.close()
-    assert ended.wait(1.0)
+    assert ended.wait(PATIENCE)
     thread.join()
 
 

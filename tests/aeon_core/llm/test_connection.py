@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core.llm.http import Connection
+from tests.waiting import PATIENCE
 
 
 class Client:
@@ -34,7 +35,7 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
 
     def make(_: Any) -> Client:
         begun.set()
-        assert go.wait(20)
+        assert go.wait(PATIENCE)
         return made
 
     connection = Connection(make)
@@ -46,9 +47,9 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
 
     thread = threading.Thread(target=connect)
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     connection.close()  # would wait for ever, since the maker waits for what comes after it
     go.set()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert len(failed) == 1
     assert made.closed == 1

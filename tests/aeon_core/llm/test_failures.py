@@ -22,6 +22,7 @@ from aeon_core.llm.endpoint import Endpoint
 from aeon_core.llm.errors import MAX_MESSAGE, is_connection_refused, retry_after, status_failure
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server
+from tests.waiting import PATIENCE
 
 WHOLE = {
     "openai": {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]},
@@ -346,7 +347,7 @@ def test_closing_cuts_a_call_in_flight_from_another_thread(
     make: Make, server: Server, reply: Reply, streamed: bool
 ) -> None:
     server.script(reply)
-    model = make(timeout=60.0)
+    model = make(timeout=3_600.0)
     errors: queue.Queue[BaseException] = queue.Queue()
 
     def call() -> None:
@@ -357,9 +358,9 @@ def test_closing_cuts_a_call_in_flight_from_another_thread(
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert server.arrived.acquire(timeout=20)
+    assert server.arrived.acquire(timeout=PATIENCE)
     model.close()
-    error = errors.get(timeout=10)
+    error = errors.get(timeout=PATIENCE)
     thread.join()
     assert isinstance(error, LLMError)
     assert not error.retryable

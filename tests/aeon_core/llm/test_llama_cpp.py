@@ -19,6 +19,7 @@ from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
 from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
+from tests.waiting import PATIENCE
 
 TOOL: dict[str, Any] = {
     "name": "calc.add",
@@ -267,10 +268,10 @@ def test_closing_ends_a_generation_in_flight(make: Make) -> None:
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     model.close()
     closed.set()
-    error = errors.get(timeout=60)
+    error = errors.get(timeout=PATIENCE)
     thread.join()
     assert late == []
     assert isinstance(error, LLMError)
@@ -296,7 +297,7 @@ else:
         except Exception:
             pass
     threading.Thread(target=call, daemon=sys.argv[2] == "daemon").start()
-    assert begun.wait(20)
+    assert begun.wait(120)
 print("done", flush=True)
 sys.exit(5)
 """
@@ -307,7 +308,7 @@ def test_the_process_ends_at_once_and_in_peace_while_a_model_speaks(tmp_path: Pa
     path = write_tiny_gguf(tmp_path / "m.gguf", context=MAX_CONTEXT)
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", END, str(path), how]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "")
 
 

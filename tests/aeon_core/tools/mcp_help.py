@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.servers import McpTools
+from tests.waiting import wait_until
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
@@ -56,7 +56,7 @@ def connected(root: Path, **servers: Any) -> Iterator[dict[str, Tool]]:
 
 def assert_nothing_is_left() -> None:
     # The thread in which asyncio waits for a process ends just after the process.
-    eventually(
+    wait_until(
         lambda: not [thread.name for thread in threading.enumerate() if thread.name.startswith(("aeon-mcp", "waitpid"))]
     )
     assert not children()
@@ -89,10 +89,3 @@ def is_alive(pid: int) -> bool:
 def pids(notes: Path) -> list[int]:
     """Return the process ids that the server noted, one for each start."""
     return [int(line.removeprefix("pid ")) for line in notes.read_text().splitlines() if line.startswith("pid ")]
-
-
-def eventually(condition: Any, seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.01)

@@ -14,8 +14,9 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.result import MAX_TEXT
 from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.registry import ToolRegistry
-from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, eventually, http_server, stdio
+from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, http_server, stdio
 from tests.aeon_core.tools.mcp_server import NESTED
+from tests.waiting import wait_until
 
 LISTED = ["add", "say", "fail", "nested", "blocks", "lies", "notes", "asks", "slow", "die", "big", "surroundings"]
 
@@ -139,5 +140,5 @@ def test_a_large_result_is_cut_and_says_so(tools: dict[str, Tool]) -> None:
 def test_a_call_that_takes_too_long_is_cancelled_and_the_server_goes_on(place: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="MCP server 'test' gave no answer to 'slow' within 1 s; see 'timeout'"):
         place["tools"]["mcp__test__slow"].invoke()
-    eventually(lambda: "cancelled slow" in place["notes"].read_text())
+    wait_until(lambda: "cancelled slow" in place["notes"].read_text())
     assert place["tools"]["mcp__test__add"].invoke(a=1, b=2) == {"sum": 3}

@@ -22,13 +22,13 @@ from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (
     assert_nothing_is_left,
     connected,
-    eventually,
     is_alive,
     pids,
     program,
     stdio,
 )
 from tests.fakes import ScriptedModel, add, steps
+from tests.waiting import wait_until
 
 ENDED = "it ended before it had told its tools; correct its 'command', 'args' or 'env'"
 SECRET = "sk-" + "ant-" + "x" * 30
@@ -84,7 +84,7 @@ def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_
     with connected(tmp_path, test=stdio(env={"TEST_NOTES": str(notes)})) as tools:
         [first] = pids(notes)
         os.kill(first, signal.SIGKILL)
-        eventually(lambda: not is_alive(first))
+        wait_until(lambda: not is_alive(first))
         with contextlib.suppress(ToolError):
             # On a busy machine its end may be noticed only by this call, which fails then.
             tools["mcp__test__add"].invoke(a=1, b=1)
@@ -92,7 +92,7 @@ def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_
         [_, second] = pids(notes)
 
         def kill() -> None:
-            eventually(lambda: "began slow" in notes.read_text())
+            wait_until(lambda: "began slow" in notes.read_text())
             os.kill(second, signal.SIGKILL)
 
         thread = threading.Thread(target=kill)
@@ -211,7 +211,7 @@ def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> 
     tools = {tool.name: tool for tool in mcp.connect()}
 
     def close() -> None:
-        eventually(lambda: "began slow" in notes.read_text())
+        wait_until(lambda: "began slow" in notes.read_text())
         mcp.close()
 
     threads = [threading.Thread(target=close) for _ in range(2)]
@@ -235,7 +235,7 @@ def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> No
     assert tools[0].invoke(a=1, b=1) == {"sum": 2}
     del tools
     gc.collect()
-    eventually(lambda: not is_alive(pids(notes)[0]))
+    wait_until(lambda: not is_alive(pids(notes)[0]))
     assert_nothing_is_left()
 
 

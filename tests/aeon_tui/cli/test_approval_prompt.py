@@ -21,9 +21,10 @@ from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalReques
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_tui.cli.approval_prompt import QUESTIONS, TerminalApprover
 from aeon_tui.cli.output import stderr
-from tests.aeon_core.questions import Asking, until
+from tests.aeon_core.questions import Asking
 from tests.aeon_tui.cli.conftest import Cli, process
 from tests.fakes import steps
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -246,7 +247,7 @@ def test_a_decision_from_another_terminal_takes_the_prompt_away(
         monkeypatch.setattr(sys, "stdin", stream)
 
         def decide() -> None:
-            until(lambda: inbox_of(asking.path).exists())
+            wait_until(lambda: inbox_of(asking.path).exists())
             os.write(master, b"half a li")
             question = pending_approval(asking.path)
             assert question is not None

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from aeon_core.journal.history import open_history
 from aeon_tui.cli.batch_report import BatchReport
 from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -31,7 +31,7 @@ def linger(marker: str) -> str:
     "Says in which process it is, and waits until its worker knows that the batch is to stop."
     Path(marker).with_suffix(".new").write_text(str(os.getpid()))
     Path(marker).with_suffix(".new").replace(marker)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 600
     while time.monotonic() < until and "aeon-batch-stop" in {each.name for each in threading.enumerate()}:
         time.sleep(0.01)
     return "lingered"
@@ -170,17 +170,12 @@ def lingering() -> tuple[str, Path]:
 
 
 def pid_in(path: Path) -> int:
-    until = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until(path.exists)
     return int(path.read_text())
 
 
 def wait_until_gone(pid: int) -> None:
-    until = time.monotonic() + 20
-    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{pid}").exists()
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -189,7 +184,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
     with start(tasks, "--json") as process:
         worker = pid_in(here)
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert [(each["id"], each["status"]) for each in json.loads(out)] == [("a", "aborted"), ("b", "not_run")]
     assert err.startswith("aeon-tui: stopping, what is running is aborted; once more kills it\n")
@@ -210,11 +205,11 @@ def test_a_second_ctrl_c_kills_and_the_run_is_gone_on_with(cli: Cli) -> None:
         assert process.stderr is not None
         assert "stopping" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (1, "aeon-tui: interrupted\n")
     wait_until_gone(worker)
     assert open_history(RUNS / "jobs.a.jsonl").final_result is None
-    Path("slow.py").write_text(TOOLS.replace("+ 30", "+ 0"))
+    Path("slow.py").write_text(TOOLS.replace("+ 600", "+ 0"))
     assert cli("batch", tasks, *SIMULATED).code == 0
 
 
@@ -223,14 +218,14 @@ def test_no_worker_outlives_a_killed_parent() -> None:
     with start(tasks) as process:
         worker = pid_in(here)
         process.kill()
-        process.wait(30)
+        process.wait(PATIENCE)
         wait_until_gone(worker)
 
 
 def test_what_a_tool_prints_does_not_get_into_the_json() -> None:
     Path("loud.py").write_text(TOOLS)
     with start(write({"id": "a", "task": "use shout on 'hi'", "tools": ["loud:shout"]}), "--json") as process:
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     assert json.loads(out)[0]["answer"] == "HI"
     assert "printed by the tool" in err
     assert "printed by a program" in err

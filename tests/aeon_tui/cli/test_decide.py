@@ -14,9 +14,10 @@ import pytest
 from aeon_core.approvals.inbox import Inbox, inbox_of
 from aeon_core.journal.reader import read_records
 from aeon_tui.cli.main import main
-from tests.aeon_core.questions import CALL, Asked, until
+from tests.aeon_core.questions import CALL, Asked
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.fakes import steps
+from tests.waiting import PATIENCE, wait_until
 
 PLAN = steps({"tool": "calculator", "arguments": {"expression": "2*3"}})
 
@@ -43,10 +44,10 @@ class Process:
 
     def waits(self) -> None:
         """Return once the run waits for a decision."""
-        until(lambda: any(self.runs.glob("*.inbox")) or self._process.poll() is not None)
+        wait_until(lambda: any(self.runs.glob("*.inbox")) or self._process.poll() is not None)
 
     def ended(self) -> tuple[int, str, str]:
-        out, err = self._process.communicate(timeout=60)
+        out, err = self._process.communicate(timeout=PATIENCE)
         return self._process.returncode, out, err
 
     def kill(self) -> None:
@@ -104,7 +105,7 @@ def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) 
         subprocess.Popen([*command, answer, *where], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
         for answer in ("accept", "abort")
     ]
-    ends = [(each.communicate(timeout=60)[1], each.returncode) for each in both]
+    ends = [(each.communicate(timeout=PATIENCE)[1], each.returncode) for each in both]
     process.ended()
     taken = decisions(process.journal)
     assert len(taken) == 1
@@ -137,9 +138,9 @@ def test_a_run_that_was_killed_while_it_waited_is_resumed_and_asks_again(tmp_pat
     assert f"has ended, so nothing can take the decision; `aeon-tui resume {journal}` continues the run" in done.err
     assert not inbox_of(journal).exists()
     again = Process(tmp_path, "resume", str(journal), "--approve", "plan", "--wait", "60")
-    until(lambda: inbox_of(journal).exists())
+    wait_until(lambda: inbox_of(journal).exists())
     assert cli("decide", str(journal), "reject", "--feedback", "shorter").code == 0
-    until(lambda: inbox_of(journal).exists())
+    wait_until(lambda: inbox_of(journal).exists())
     assert cli("decide", str(journal), "abort").code == 0
     assert again.ended()[0] == 1
     assert decisions(journal) == [("reject", "shorter"), ("abort", None)]

@@ -10,6 +10,7 @@ import pytest
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.waiting import PATIENCE
 
 RUNS = Path(".aeon/runs")
 
@@ -76,7 +77,7 @@ def test_a_list_for_a_reader_that_has_gone_ends_quietly() -> None:
         assert listing.stdout.readline().startswith(b"20261120-")
         listing.stdout.close()
         assert listing.stderr.read() == b""
-        assert listing.wait(30) == 0
+        assert listing.wait(PATIENCE) == 0
 
 
 def test_a_runs_directory_that_is_none_is_one_clear_line(cli: Cli) -> None:

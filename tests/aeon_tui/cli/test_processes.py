@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.aeon_tui.cli.conftest import environment, process
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -146,7 +147,7 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> N
     while "aborting" not in run.stderr.readline():
         pass
     pipe.write_text("done")
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=PATIENCE)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
     assert json.loads(out)["steps"][0]["output"] == {"result": "done"}
     assert statuses() == ["aborted"]
@@ -160,7 +161,7 @@ def test_the_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals)
     while "aborting" not in run.stderr.readline():
         pass
     run.send_signal(number)
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=PATIENCE)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
 
 

@@ -15,6 +15,7 @@ from aeon_core.journal.history import list_runs, open_history
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, call, steps
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -193,7 +194,7 @@ class Waiting(LLMAdapter):
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         self.asked.set()
-        self.released.wait(30)
+        self.released.wait(PATIENCE)
         return LLMResponse(text="too late")
 
 
@@ -206,7 +207,7 @@ def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
     def interrupt() -> None:
-        waiting.asked.wait(30)
+        waiting.asked.wait(PATIENCE)
         os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=interrupt)

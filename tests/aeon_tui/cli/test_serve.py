@@ -10,11 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +23,9 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerH
 from aeon_tui.cli.serve import command
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
-
-SECONDS = 20
 
 
 @dataclass
@@ -51,13 +49,6 @@ class Served:
         return False
 
 
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -73,7 +64,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == f"aeon-tui: the app is at http://127.0.0.1:{port} · press Ctrl-C to stop\n"
-        until(lambda: answers(port))
+        wait_until(lambda: answers(port))
         yield Served(process, port)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -89,7 +80,7 @@ def answers(port: int) -> bool:
 
 def get(url: str, **headers: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=SECONDS) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -98,7 +89,7 @@ def get(url: str, **headers: str) -> tuple[int, str]:
 async def drawn(socket: ClientWebSocketResponse, text: str) -> None:
     """Wait until the app has drawn the text."""
     seen = b""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while text.encode() not in seen:
             message = await socket.receive()
             assert message.type is WSMsgType.BINARY, message
@@ -111,7 +102,7 @@ def test_the_page_is_served_and_ctrl_c_ends_it_at_once(served: Served) -> None:
     assert f'data-session-websocket-url="ws://127.0.0.1:{served.port}/ws"' in page
     assert "aeon-tui" in page
     os.killpg(served.process.pid, signal.SIGINT)
-    out, err = served.process.communicate(timeout=SECONDS)
+    out, err = served.process.communicate(timeout=PATIENCE)
     assert (served.process.returncode, out, err) == (0, "", "")
     assert served.alone
 
@@ -136,7 +127,7 @@ async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
     async with ClientSession() as session, session.ws_connect(f"{served.url}/ws?width=100&height=30") as tab:
         await drawn(tab, "interrupted")
         await tab.send_json(["stdin", "q"])
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while (message := await tab.receive()).type is WSMsgType.BINARY:
                 pass
     assert message.type is WSMsgType.CLOSE
@@ -150,8 +141,8 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
         served.process.send_signal(number)
         while (await tab.receive()).type in (WSMsgType.BINARY, WSMsgType.TEXT):
             pass  # the browser answers the server's goodbye
-        await asyncio.to_thread(served.process.wait, SECONDS)
-        until(lambda: served.alone)
+        await asyncio.to_thread(served.process.wait, PATIENCE)
+        wait_until(lambda: served.alone)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 from aeon_tui.platform.stdio_capture import capture_stdio
 from tests.aeon_tui.cli.conftest import environment, process
+from tests.waiting import PATIENCE
 
 NOISY = """
 import ctypes, os, sys
@@ -116,7 +117,7 @@ def on_a_terminal(*arguments: str) -> tuple[int, str]:
             os.write(ours, b"q")
             pressed = True
     os.close(ours)
-    return run.wait(30), shown.decode(errors="replace")
+    return run.wait(PATIENCE), shown.decode(errors="replace")
 
 
 def test_what_a_tool_prints_does_not_draw_over_the_app() -> None:

@@ -23,7 +23,8 @@ from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
-from tests.aeon_tui.sources.test_followed import Writer, resumed, told, until
+from tests.aeon_tui.sources.test_followed import Writer, resumed, told
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -164,7 +165,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
 
 def line_with(text: str, stream: IO[str] | None) -> str:
@@ -176,7 +177,7 @@ def line_with(text: str, stream: IO[str] | None) -> str:
 
 def kill(run: subprocess.Popen[str]) -> None:
     run.send_signal(signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=PATIENCE)
 
 
 def test_a_run_is_followed_from_before_it_exists_until_its_process_is_killed(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_run_is_followed_from_before_it_exists_until_its_process_is_killed(tmp
         line_with("s1 running", watch.stderr)
         assert watch.poll() is None
         kill(run)
-        out, err = watch.communicate(timeout=30)
+        out, err = watch.communicate(timeout=PATIENCE)
     assert (watch.returncode, out) == (1, "")
     assert err.splitlines()[-1] == DIED.format(run=the_journal().stem)
 
@@ -196,8 +197,8 @@ def test_a_run_that_ends_ends_its_watching_with_its_result(tmp_path: Path) -> No
     with started("watch", "--headless", "--json") as watch:
         line_with("s1 running", watch.stderr)
         pipe.write_text("done")
-        ran, _ = run.communicate(timeout=30)
-        out, _ = watch.communicate(timeout=30)
+        ran, _ = run.communicate(timeout=PATIENCE)
+        out, _ = watch.communicate(timeout=PATIENCE)
     assert (run.returncode, watch.returncode) == (0, 0)
     assert json.loads(out) == json.loads(ran)
 
@@ -206,7 +207,7 @@ def test_ctrl_c_ends_the_waiting_in_one_line(tmp_path: Path) -> None:
     with started("watch", "--headless", "none") as watch:
         line_with("waiting for the run 'none'", watch.stderr)
         watch.send_signal(signal.SIGINT)
-        out, err = watch.communicate(timeout=30)
+        out, err = watch.communicate(timeout=PATIENCE)
     assert (watch.returncode, out, err) == (1, "", "aeon-tui: interrupted\n")
 
 
@@ -220,11 +221,12 @@ async def test_a_killed_run_is_watched_across_its_resume(tmp_path: Path) -> None
         await until(pilot, lambda: screen.status == "running")
         kill(run)
         await until(pilot, lambda: screen.status == "interrupted")
-        assert told(screen) == [DIED.format(run=the_journal().stem).removeprefix("aeon-tui: ")]
+        died = DIED.format(run=the_journal().stem).removeprefix("aeon-tui: ")
+        await until(pilot, lambda: told(screen) == [died], lambda: str(told(screen)))
         with started("resume", "last", "--headless", "--tools", "slow:wait") as resumed:
             await until(pilot, lambda: screen.status == "running")
             assert await asyncio.to_thread(Path(f"{tmp_path / 'pipe'}.in").read_text) == "started"
             pipe.write_text("done")
             await until(pilot, lambda: screen.status == "converged")
-            resumed.communicate(timeout=30)
+            resumed.communicate(timeout=PATIENCE)
         assert screen.view.steps["s1"].output == {"result": "done"}

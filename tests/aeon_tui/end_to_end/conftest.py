@@ -9,9 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from tests.waiting import PATIENCE, wait_until
+
+T = TypeVar("T")
 ROOT = Path(__file__).parents[3]
 START = """#!/bin/sh
 sh -c 'echo $$ > "$1.pid"; name=$0; shift; exec "$name" -m aeon_tui "$@"' "$PYTHON" "$@"
@@ -44,17 +48,24 @@ class Pane:
         """Return what tmux knows of the pane's terminal."""
         return self._tmux("display-message", "-p", "-t", self.name, f"#{{{name}}}").strip()
 
-    def until(self, *texts: str, seconds: float = 40) -> str:
+    def wait_until(self, holds: Callable[[], T]) -> T:
+        """Return what it returns once that is true; a failure tells what stands in the pane."""
+        return wait_until(holds, lambda: f"\n{self.text}")
+
+    def until(self, *texts: str) -> str:
         """Wait until all these stand in the pane; return what stands there then."""
-        found = wait_for(lambda: all(text in self.text for text in texts) and self.text, seconds)
-        assert found, f"{texts!r} did not come up:\n{self.text}"
-        return found
+
+        def shown() -> str:
+            text = self.text
+            return text if all(each in text for each in texts) else ""
+
+        return wait_until(shown, lambda: f"{texts!r} in\n{self.text}")
 
     def until_there_for(self, text: str, seconds: float) -> None:
         """Wait until a text has stood in the pane for so long."""
         self.until(text)
         begun = time.monotonic()
-        assert wait_for(lambda: time.monotonic() - begun > seconds and text in self.text, 20), self.text
+        self.wait_until(lambda: time.monotonic() - begun > seconds and text in self.text)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
@@ -75,7 +86,7 @@ class Tmux:
             env=surroundings(self.folder),
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=PATIENCE,
             check=True,
         )
         return done.stdout
@@ -84,20 +95,12 @@ class Tmux:
         """Open a terminal of that size."""
         self("new-session", "-d", "-s", name, "-x", str(columns), "-y", str(rows), "sh")
         pane = Pane(self, name)
-        assert wait_for(lambda: "$" in pane.text or "#" in pane.text, 10)
+        pane.wait_until(lambda: "$" in pane.text or "#" in pane.text)
         return pane
 
     def pid(self, label: str) -> int:
         """Return the process id of the program that was started under a label."""
         return int((self.folder / f"{label}.pid").read_text())
-
-
-def wait_for(reached: Callable[[], object], seconds: float) -> object:
-    """Return what is reached within that time, else what was there last."""
-    deadline = time.monotonic() + seconds
-    while not (found := reached()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return found
 
 
 def surroundings(folder: Path) -> dict[str, str]:

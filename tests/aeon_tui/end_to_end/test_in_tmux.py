@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.aeon_tui.end_to_end.conftest import Pane, Tmux, wait_for
+from tests.aeon_tui.end_to_end.conftest import Pane, Tmux
+from tests.waiting import PATIENCE, wait_until
 
 TASK = "design a REST API for invoices"
 ASKED = "Not converged yet. Another pass?"
+AGAIN_SECONDS = 5.0
 
 
 def check_left_as_it_was(pane: Pane) -> None:
@@ -29,7 +33,7 @@ def check_left_as_it_was(pane: Pane) -> None:
     told = pane.folder / f"{pane.name}.stty"
     pane.keys(f"clear; stty -a > {told.name}", "Enter")
     wanted = {"echo", "icanon", "isig", "icrnl", "opost"}
-    assert wait_for(lambda: told.exists() and wanted <= set(told.read_text().split()), 10)
+    pane.wait_until(lambda: told.exists() and wanted <= set(told.read_text().split()))
 
 
 def statuses(folder: Path) -> list[str]:
@@ -53,17 +57,22 @@ def count(folder: Path, state: str) -> int:
 
 def until_asked(pane: Pane, number: int, text: str) -> None:
     """Wait until the run has asked that question and the pane shows it for longer than the app takes no keys for it."""
-    assert wait_for(lambda: count(pane.folder, "asked") == number, 40), pane.text
+    pane.wait_until(lambda: count(pane.folder, "asked") == number)
     pane.until_there_for(text, 1.0)
 
 
 def press(pane: Pane, key: str, done: Callable[[], object]) -> None:
     """Press a key of a question, again as long as it comes too early: a question that has just come takes none."""
-    for _ in range(8):
-        pane.keys(key)
-        if wait_for(done, 5):
-            return
-    pytest.fail(f"{key!r} did nothing:\n{pane.text}")
+    pressed = -math.inf
+
+    def pressed_and_done() -> object:
+        nonlocal pressed
+        if not (found := done()) and time.monotonic() > pressed + AGAIN_SECONDS:
+            pane.keys(key)
+            pressed = time.monotonic()
+        return found
+
+    pane.wait_until(pressed_and_done)
 
 
 def answer(pane: Pane, number: int, key: str) -> None:
@@ -117,7 +126,7 @@ class Silent:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 silent.asked.set()
-                silent._over.wait(60)
+                silent._over.wait(PATIENCE)
 
             def log_message(self, *arguments: object) -> None:
                 """Say nothing."""
@@ -144,7 +153,7 @@ def in_a_call(tmux: Tmux, silent: Silent) -> Pane:
     pane = tmux.pane("mine")
     pane.start("run", "run", "--model", "openai:m", "--base-url", silent.url, TASK)
     pane.until(TASK, "running")
-    assert silent.asked.wait(30)
+    assert silent.asked.wait(PATIENCE)
     return pane
 
 
@@ -174,17 +183,17 @@ def test_a_signal_in_a_model_call_leaves_the_terminal_as_it_was(
 def test_a_run_whose_terminal_is_closed_is_journaled_as_aborted(tmux: Tmux, silent: Silent, tmp_path: Path) -> None:
     in_a_call(tmux, silent)
     tmux("kill-session", "-t", "mine")
-    assert wait_for(lambda: statuses(tmp_path), 20) == ["aborted"]
+    assert wait_until(lambda: statuses(tmp_path)) == ["aborted"]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (20, 5)])
 def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int]) -> None:
     pane = tmux.pane("mine", *size)
     pane.start("run", "demo")
-    assert wait_for(lambda: pane.flag("alternate_on") == "1", 30)
+    pane.wait_until(lambda: pane.flag("alternate_on") == "1")
     pane.until("aeon")
     pane.keys("q", "C-q")
-    assert wait_for(lambda: pane.flag("alternate_on") == "0", 20)
+    pane.wait_until(lambda: pane.flag("alternate_on") == "0")
     pane.until("exit")
     check_left_as_it_was(pane)
 
@@ -198,14 +207,14 @@ def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, t
     mine.keys("?")
     mine.until("K changes them")
     mine.keys("Escape")
-    assert wait_for(lambda: "K changes them" not in mine.text, 10), mine.text
+    mine.wait_until(lambda: "K changes them" not in mine.text)
     mine.keys("w")
     for letter in words:
         mine.keys("-l", letter)
     mine.until(words)
     assert decisions(tmp_path) == []
     mine.keys("Enter")
-    assert wait_for(lambda: decisions(tmp_path), 20) == [("pass", "reject", words)]
+    assert mine.wait_until(lambda: decisions(tmp_path)) == [("pass", "reject", words)]
     mine.keys("C-q", "C-q")
 
 
@@ -271,7 +280,7 @@ def test_escape_and_the_key_of_the_field_at_once_open_the_field(tmux: Tmux, tmp_
     mine.until("some words a r x")
     assert decisions(tmp_path) == []
     mine.keys("Enter")
-    assert wait_for(lambda: decisions(tmp_path), 20) == [("pass", "reject", "some words a r x")]
+    assert mine.wait_until(lambda: decisions(tmp_path)) == [("pass", "reject", "some words a r x")]
     mine.keys("C-q", "C-q")
 
 

@@ -22,8 +22,8 @@ from aeon_core.runs.orchestrator import Orchestrator
 from tests.aeon_tui.cli.conftest import environment
 from tests.aeon_tui.hostile.folders import CANARY, FOLDERS, MARKED, PLAN, Place
 from tests.sampling import sample
+from tests.waiting import PATIENCE
 
-SECONDS = 10
 JOURNAL = ".aeon/runs/20261120-093000-a1b2c3.jsonl"
 AEON, SYSTEM2 = "aeon_tui.cli.main", "system2.__main__"
 COMMANDS: dict[str, tuple[str, list[str]]] = {
@@ -178,7 +178,7 @@ def test_nothing_runs_nothing_leaves_and_nothing_hangs(
     problems = []
     for label, (module, arguments) in COMMANDS.items():
         files = {"out": str(tmp_path / "out"), "err": str(tmp_path / "err")}
-        job = {"module": module, "arguments": arguments, "cwd": str(place.root), "env": environ, "seconds": SECONDS}
+        job = {"module": module, "arguments": arguments, "cwd": str(place.root), "env": environ, "seconds": PATIENCE}
         done = forks.outcome({**job, **files})
         said = done["out"] + done["err"]
         if done["code"] is None:

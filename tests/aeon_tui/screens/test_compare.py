@@ -13,10 +13,11 @@ from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_view import CompareView
-from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, until, written
+from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, written
 from tests.aeon_tui.passes import converged_run, given_up_run, hostile_passes
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.sampling import sample
+from tests.waiting import until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param(size, id="x".join(map(str, size))) for size in ((60, 20), (80, 24), (120, 40), (200, 50))]

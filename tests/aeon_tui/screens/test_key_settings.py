@@ -13,7 +13,7 @@ from aeon_core.config.loading import load_values
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.key_settings import KeyList, KeyRow, KeySettingsScreen, PressDialog
-from tests.aeon_tui.test_commands import until
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)

@@ -28,8 +28,8 @@ from tests.aeon_tui.test_run_actions import (
     runs,
     said,
     shows_result,
-    until,
 )
+from tests.waiting import until
 
 __all__ = ["at_once", "runs"]
 KEY = "sk-" + "x" * 30

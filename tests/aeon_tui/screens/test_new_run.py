@@ -22,7 +22,7 @@ from aeon_tui.screens.model_choices import model_choices
 from aeon_tui.screens.new_run import NewRunScreen, TaskArea
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.new_run_form import NewRunForm, new_run_of
-from tests.aeon_tui.test_commands import until
+from tests.waiting import PATIENCE, until
 
 FILLED = NewRunForm(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))
 TODAY = LoadedConfig(
@@ -120,7 +120,7 @@ async def filling_in(
         yield app, pilot
         for runner in app.runners:
             runner.abort()
-            runner.wait(20)
+            runner.wait(PATIENCE)
 
 
 def problem(app: AeonApp, field: str) -> str:

@@ -18,7 +18,7 @@ from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
-from tests.aeon_tui.test_commands import until
+from tests.waiting import PATIENCE, until
 
 
 @asynccontextmanager
@@ -26,11 +26,11 @@ async def first(tmp_path: Path, config: RunConfig | None = None) -> AsyncIterato
     app = AeonApp(tmp_path / "runs", today=lambda: LoadedConfig(config or RunConfig()))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.screen.query("Onboarding #welcome"))
-        await until(pilot, lambda: app.focused is not None)
+        await until(pilot, lambda: isinstance(app.focused, Onboarding))
         yield app, pilot
         for runner in app.runners:
             runner.abort()
-            runner.wait(20)
+            runner.wait(PATIENCE)
 
 
 def models(app: AeonApp) -> str:
@@ -51,7 +51,7 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("button", "screen"), [("#start-demo", RunScreen), ("#start-new", NewRunScreen)])
 async def test_both_are_a_click_away(tmp_path: Path, button: str, screen: type) -> None:
     async with first(tmp_path) as (app, pilot):
-        await pilot.pause()
+        await until(pilot, lambda: app.screen.query_one(button).region)
         await pilot.click(button)
         await until(pilot, lambda: isinstance(app.screen, screen))
 

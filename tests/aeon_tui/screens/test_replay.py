@@ -20,6 +20,7 @@ from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, finished_run
+from tests.waiting import PATIENCE, until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -131,12 +132,12 @@ async def test_the_first_difference_is_said_on_the_screen(tmp_path: Path) -> Non
     journal = tmp_path / "r.jsonl"
     journal.touch()
     check = ReplayCheck(journal, Differs())
-    assert check.wait(20)
+    assert check.wait(PATIENCE)
     player = Player(finished_run(), check=check)
     async with playing(player) as pilot:
         player.after(0)
         player.after(0)
-        await pilot.pause()
+        await until(pilot, lambda: player.app._notifications)
         (said,) = [each.message for each in player.app._notifications]
         assert said == (
             'Aeon now behaves differently: record 7 differs · step · s1 · output · recorded "[b]15[/b]" · now "16"'

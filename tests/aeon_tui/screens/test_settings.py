@@ -28,7 +28,7 @@ from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.text_view import TextView
 from tests.aeon_core.kernel.test_passes import TASK
 from tests.aeon_core.kernel.test_passes import model as scripted_model
-from tests.aeon_tui.test_commands import until
+from tests.waiting import until
 
 
 def secret() -> str:

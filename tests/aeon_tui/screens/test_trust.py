@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
 from aeon_tui.sessions.new_run_form import NewRunForm
 from aeon_widgets.key_guard import KeyGuard
 from tests.sampling import sample
+from tests.waiting import until
 
 SIZES = [(60, 20), (80, 24), (140, 45)]
 ROOT = Path("/home/ann/invoices")
@@ -225,14 +226,6 @@ async def app_in(root: Path, *, asks: bool = True) -> AsyncIterator[tuple[AeonAp
         yield app, pilot
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
-    for _ in range(1_000):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it does not come")
-
-
 def notices(app: AeonApp) -> list[str]:
     return [note.message for note in app._notifications]
 
@@ -242,7 +235,7 @@ async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(projec
         assert isinstance(app.screen, TrustScreen)
         await pilot.press("t")
         await until(pilot, lambda: assess_project(project).state == "trusted")
-        assert isinstance(app.screen, BrowserScreen)
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         assert today(project).config.shell.timeout == 7
         assert app.actions._asks_for_trust(lambda: None) is False
 
@@ -250,10 +243,9 @@ async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(projec
 async def test_who_goes_on_without_it_is_told_once_and_asked_no_more(project: Path) -> None:
     async with app_in(project) as (app, pilot):
         await pilot.press("c")
-        assert isinstance(app.screen, BrowserScreen)
-        assert notices(app) == [
-            "This folder is not trusted, so its tools, shell are ignored. Ctrl+P: Trust this folder."
-        ]
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        told = "This folder is not trusted, so its tools, shell are ignored. Ctrl+P: Trust this folder."
+        await until(pilot, lambda: notices(app) == [told], lambda: str(notices(app)))
         draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
@@ -268,7 +260,7 @@ async def test_who_goes_on_without_it_is_told_once_and_asked_no_more(project: Pa
 async def test_leaving_the_first_question_leaves_the_app(project: Path) -> None:
     async with app_in(project) as (app, pilot):
         await pilot.press("escape")
-        assert app._exit
+        await until(pilot, lambda: app._exit)
     assert assess_project(project).state == "untrusted"
 
 

@@ -18,6 +18,7 @@ from aeon_tui.sessions.fork_job import ForkJob, fork_job
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
+from tests.waiting import PATIENCE
 
 TODAY = LoadedConfig(RunConfig(model="simulated:default", base_url="http://today:1/v1"), {"approve": "a file"})
 TRUSTED = replace(TODAY, mode="apply")
@@ -43,7 +44,7 @@ def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Pat
     job.prepare()
     runner = Runner(job, job.journal_in(parent.parent / "forks"))
     runner.start()
-    assert runner.wait(20)
+    assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert (runner.result.status, runner.result.passes, runner.result.ttl.limit) == ("converged", 2, 40)
     started = next(read_records(runner.journal))

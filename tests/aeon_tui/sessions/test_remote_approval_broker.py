@@ -20,8 +20,8 @@ from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.decision_panel import ApprovalText
 from tests.aeon_core.questions import Asked
-from tests.aeon_core.questions import until as happens
-from tests.aeon_tui.screens.run.test_approval_controller import Erasing, until
+from tests.aeon_tui.screens.run.test_approval_controller import Erasing
+from tests.waiting import until, wait_until
 
 APPROVE = ApprovalDecision(decision="approve")
 
@@ -139,14 +139,14 @@ async def test_a_run_of_this_app_is_decided_from_another_terminal(tmp_path: Path
 def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     asked.ask(request)
-    happens(lambda: broker.waiting is not None)
+    wait_until(lambda: broker.waiting is not None)
     # Before the run's process hears of it, the one that was first is taken.
     decide_elsewhere(asked, ApprovalDecision(decision="reject"))
     taken = broker.decide(request.digest, APPROVE)
-    happens(lambda: broker.waiting is None)
+    wait_until(lambda: broker.waiting is None)
     assert asked.heard == [ApprovalDecision(decision="reject")]
     said: list[str] = []
-    happens(lambda: not taken or said.append(broker.pop_notice()) or any(said))
+    wait_until(lambda: not taken or said.append(broker.pop_notice()) or any(said))
     told = ("lready decided elsewhere", "takes no decision", "no longer waiting for that")
     assert not taken or any(words in each for words in told for each in said)
 
@@ -154,7 +154,7 @@ def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, broker: R
 def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteApprovalBroker) -> None:
     assert not broker.decide("d", APPROVE)
     asked.ask(asked.asking.ask("tool"))
-    happens(lambda: broker.waiting is not None)
+    wait_until(lambda: broker.waiting is not None)
     assert not broker.decide("d", APPROVE)
     assert asked.heard == []
 
@@ -165,20 +165,20 @@ def test_a_process_that_does_not_hear_is_asked_again(
     monkeypatch.setattr(remote_approval_broker, "PATIENCE_SECONDS", 0.05)
     request = asked.asking.ask("tool")
     with Inbox(asked.asking.path, request):
-        happens(lambda: broker.waiting is not None)
+        wait_until(lambda: broker.waiting is not None)
         first = broker.waiting
         assert broker.decide(request.digest, APPROVE)
-        happens(lambda: "has not taken the decision yet" in broker.pop_notice())
-        happens(lambda: broker.waiting is not None and broker.waiting is not first)
+        wait_until(lambda: "has not taken the decision yet" in broker.pop_notice())
+        wait_until(lambda: broker.waiting is not None and broker.waiting is not first)
 
 
 def test_a_process_that_dies_over_the_decision_is_told(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     inbox = Inbox(asked.asking.path, request).__enter__()
-    happens(lambda: broker.waiting is not None)
+    wait_until(lambda: broker.waiting is not None)
     assert broker.decide(request.digest, APPROVE)
-    happens(lambda: inbox.take() is not None)
+    wait_until(lambda: inbox.take() is not None)
     asked.asking.end()
-    happens(lambda: "ended before it took the decision" in broker.pop_notice())
-    happens(lambda: broker.waiting is None)
+    wait_until(lambda: "ended before it took the decision" in broker.pop_notice())
+    wait_until(lambda: broker.waiting is None)
     inbox.__exit__(None, None, None)

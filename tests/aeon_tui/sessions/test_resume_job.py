@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,11 @@ from aeon_core.journal.view.model import fold
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.resume_job import Ended, check_said, ended_for_good, resume_job, resumed_source, retained_records
 from aeon_tui.sessions.runner import Runner
+from aeon_tui.sources.base import RecordSource
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, add, steps
 from tests.sampling import sample
+from tests.waiting import PATIENCE, wait_until
 
 TODAY = LoadedConfig(RunConfig(model="simulated:default"))
 TASK = "pay the bill"
@@ -72,19 +73,20 @@ def in_the_call(line: str) -> bool:
 
 
 def question(runner: Runner) -> Any:
-    deadline = time.monotonic() + 20
-    while runner.broker.waiting is None:
-        assert time.monotonic() < deadline
-        assert runner.running, runner.outcome()
+    wait_until(lambda: runner.broker.waiting is not None or not runner.running)
+    assert runner.running, runner.outcome()
     return runner.broker.waiting
 
 
-def shown(runner: Runner) -> list[dict[str, Any]]:
+def shown(source: RecordSource) -> list[dict[str, Any]]:
     """Return the records that the screen gets."""
     records: list[dict[str, Any]] = []
-    deadline = time.monotonic() + 20
-    while not runner.source.ended and time.monotonic() < deadline:
-        records += runner.source.take(0.05)
+
+    def ended() -> bool:
+        records.extend(source.take(0.05))
+        return source.ended
+
+    wait_until(ended)
     return records
 
 
@@ -98,7 +100,7 @@ def test_a_call_whose_outcome_is_unknown_is_asked(
     asked = question(runner)
     assert (asked.point, asked.subject["tool_name"], asked.subject["arguments"]) == ("unknown", "pay", {"amount": 12.5})
     assert runner.broker.decide(asked.digest, ApprovalDecision(decision=answer))
-    assert runner.wait(20)
+    assert runner.wait(PATIENCE)
     assert run.paid == paid
     assert replay(run.path).difference is None
 
@@ -110,7 +112,7 @@ def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
     run.cut(in_the_call)
     before = list(read_records(run.path, plans=False))
     runner = run.go_on({"on_unknown": "retry"})
-    records = shown(runner)
+    records = shown(runner.source)
     assert records[: len(before)] == before
     assert [record["seq"] for record in records] == list(range(len(records)))
     assert fold(records).result == runner.result
@@ -127,14 +129,14 @@ def test_an_abort_leaves_a_run_that_can_be_gone_on_with_and_its_ending_is_not_sh
     runner = run.go_on()
     question(runner)
     runner.abort()
-    assert runner.wait(20)
+    assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert (runner.result.status, runner.exit_code, run.paid) == ("aborted", 1, [])
     assert ended_for_good(run.path) is None
     held = list(retained_records(run.path, []))
     assert "run_finished" not in [record["type"] for record in held]
     again = run.go_on({"on_unknown": "fail"})
-    records = shown(again)
+    records = shown(again.source)
     assert [record["type"] for record in records].count("run_finished") == 1
     assert fold(records).status == "not_converged"
     assert run.paid == []
@@ -172,7 +174,7 @@ def test_who_wants_no_questions_about_tools_is_asked_about_the_unknown_alone(
     run = Paying(tmp_path, monkeypatch, approval=True)
     run.cut(lambda line: '"step_id":"s1","status":"complete"' in line)
     runner = run.go_on(today=LoadedConfig(TODAY.config, {"approve": "the option --approve"}))
-    assert runner.wait(20)
+    assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert "was not approved" in str(runner.result.steps[1].errors)
     assert run.paid == []
@@ -183,7 +185,7 @@ def test_a_journal_that_is_damaged_is_an_error_and_exit_2(tmp_path: Path, monkey
     run.cut(in_the_call)
     run.path.write_text(run.path.read_text().replace('"type":"plan"', '"type":plan', 1))
     runner = run.go_on()
-    assert runner.wait(20)
+    assert runner.wait(PATIENCE)
     assert runner.exit_code == 2
     assert "is not sound" in runner.outcome()
 
@@ -249,12 +251,8 @@ def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) ->
     assert Orchestrator(model, journal=path, config=config).run("add").status == "ttl_expired"
     source = resumed_source(path)
     source.finish()
-    records: list[dict[str, Any]] = []
-    deadline = time.monotonic() + 20
-    while not source.ended and time.monotonic() < deadline:
-        records += source.take(0.05)
     last = list(read_records(path))[-1]
-    assert records[-1]["seq"] == last["resumes_at"] - 1
+    assert shown(source)[-1]["seq"] == last["resumes_at"] - 1
 
 
 def ended_over(path: Path, point: ApprovalPoint, decision: ApprovalDecision, padding: int) -> None:
@@ -298,7 +296,7 @@ def test_the_inbox_that_a_process_left_goes_when_the_run_goes_on(
     run = Paying(tmp_path, monkeypatch)
     run.cut(in_the_call)
     inbox_of(run.path).touch()
-    assert run.go_on({"on_unknown": "fail"}).wait(20)
+    assert run.go_on({"on_unknown": "fail"}).wait(PATIENCE)
     assert not inbox_of(run.path).exists()
 
 

@@ -10,6 +10,7 @@ from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJo
 from aeon_tui.sessions.runner import STREAM_LIMIT, Runner, Stream
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
+from tests.waiting import PATIENCE
 
 START = NewRunJob("add 5 and 10", RunConfig(model="simulated:default"))
 JOURNAL = Path("runs/r1.jsonl")
@@ -23,7 +24,7 @@ def test_a_run_ends_with_its_result_and_its_records() -> None:
     )
     assert not runner.running
     runner.start()
-    assert runner.wait(5)
+    assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert (runner.result.status, runner.exit_code) == ("completed", 0)
     assert [record["seq"] for record in runner.source.take(1)] == list(range(len(records) + 1))
@@ -34,7 +35,7 @@ def test_an_abort_ends_the_run_with_exit_code_1() -> None:
     runner = Runner(START, JOURNAL, build_scripted(live_run().records))
     runner.start()
     runner.abort()
-    assert runner.wait(5)
+    assert runner.wait(PATIENCE)
     assert runner.exit_code == 1
     assert runner.outcome() == "run r1 (simulated): aborted · see `aeon-tui show r1`"
 
@@ -43,7 +44,7 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
     runner = Runner(START, JOURNAL, build_scripted(live_run().records))
     runner.abort()
     runner.start()
-    assert runner.wait(5)
+    assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert runner.result.status == "aborted"
 
@@ -66,7 +67,7 @@ def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code
 
     runner = Runner(START, JOURNAL, build)
     runner.start()
-    assert runner.wait(5)
+    assert runner.wait(PATIENCE)
     assert (runner.exit_code, runner.outcome()) == (code, message)
     ending = runner.ending()
     assert ending is not None
@@ -87,7 +88,7 @@ def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
     )
     assert runner.ending() is None
     runner.abort()
-    assert runner.wait(5)
+    assert runner.wait(PATIENCE)
 
 
 def test_a_model_record_clears_the_stream_of_the_call_before() -> None:

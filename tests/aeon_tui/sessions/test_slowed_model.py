@@ -7,6 +7,7 @@ import threading
 from aeon_core.llm.base import LLMRequest
 from aeon_tui.sessions.slowed_model import PIECES, SlowedModel
 from tests.fakes import ScriptedModel
+from tests.waiting import PATIENCE
 
 
 def request(pieces: list[str]) -> LLMRequest:
@@ -29,5 +30,5 @@ def test_closing_ends_the_pauses_at_once() -> None:
     thread = threading.Thread(target=lambda: replies.append(model.complete(request([])).text))
     thread.start()
     model.close()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert replies == ["x"]

@@ -20,8 +20,9 @@ from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.followed import FollowedSource
 from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import RUN_ID
-from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens
+from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope
 from tests.aeon_tui.sources.test_journal import LONG
+from tests.waiting import PATIENCE, wait_until
 
 RUNNING = LONG[:-1]
 
@@ -54,7 +55,7 @@ class Shown:
             self.frame()
             return self.source.ended
 
-        happens(ended)
+        wait_until(ended)
 
 
 def lines(view: RunView) -> list[tuple[int, str]]:
@@ -100,7 +101,7 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     held = journal.JournalSource._read_all
 
     def when_let(source: journal.JournalSource) -> None:
-        reading.wait(20)
+        reading.wait(PATIENCE)
         held(source)
 
     monkeypatch.setattr(journal.JournalSource, "_read_all", when_let)
@@ -123,7 +124,7 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     assert lines(watcher.view) == lines(fold([*RUNNING, new]))
     writer.die()
     watcher.source.close()
-    happens(watcher.source._finished.is_set)
+    wait_until(watcher.source._finished.is_set)
 
 
 def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from aeon_tui.sources.followed import POLL_SECONDS, FollowedSource, source_of
 from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
+from tests.waiting import PATIENCE, until, wait_until
 
 DIED = f"the run's process has ended; continue it with `aeon-tui resume {RUN_ID}`"
 
@@ -62,13 +62,6 @@ def envelope(last: dict[str, Any]) -> dict[str, Any]:
     return {"v": 1, "seq": last["seq"] + 1, "ts": last["ts"], "run": RUN_ID}
 
 
-def happens(reached: Callable[[], object]) -> None:
-    moment, deadline = threading.Event(), time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline, "it did not happen"
-        moment.wait(0.005)
-
-
 class Watcher:
     """What a screen makes of a source."""
 
@@ -86,7 +79,7 @@ class Watcher:
                 self.view.apply(record)
             return reached()
 
-        happens(reached_now)
+        wait_until(reached_now)
 
 
 @pytest.fixture
@@ -101,7 +94,7 @@ def watcher(writer: Writer) -> Iterator[Watcher]:
     source = FollowedSource(Awaited(RUN_ID, writer.path.parent))
     yield Watcher(source)
     source.close()
-    assert source._finished.wait(10)
+    assert source._finished.wait(PATIENCE)
 
 
 def test_a_run_is_followed_from_before_its_file_exists_to_its_end(writer: Writer, watcher: Watcher) -> None:
@@ -161,9 +154,9 @@ def test_what_comes_before_a_view_is_taken_waits_behind_it(writer: Writer, watch
     writer.write(*records)
     watcher.until(lambda: watcher.view.last_seq == records[-1]["seq"] and watcher.source.live)
     writer.write(more)
-    happens(lambda: len(watcher.source._ready) == 1)
+    wait_until(lambda: len(watcher.source._ready) == 1)
     writer.write(asked)
-    happens(lambda: len(watcher.source._ready) == 2)
+    wait_until(lambda: len(watcher.source._ready) == 2)
     assert watcher.source.take(1) == []
     assert watcher.source.take_view() == fold([*records[:6], more])
     assert watcher.source.take(1) == [asked]
@@ -199,7 +192,7 @@ def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("hello\n")
     source = FollowedSource(Awaited(path, tmp_path))
-    assert source._finished.wait(10)
+    assert source._finished.wait(PATIENCE)
     assert source.error is not None
     assert "is no journal" in source.error.message
     assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
@@ -220,7 +213,7 @@ def test_a_slow_screen_holds_few_records(writer: Writer) -> None:
     writer.begin()
     writer.write(*records)
     source = FollowedSource(Awaited(writer.path, writer.path.parent), ahead=4)
-    happens(lambda: len(source._ready) == 4)
+    wait_until(lambda: len(source._ready) == 4)
     threading.Event().wait(0.1)
     assert len(source._ready) == 4
     watcher = Watcher(source)
@@ -236,7 +229,7 @@ def test_how_far_a_long_journal_has_been_read_is_told(writer: Writer) -> None:
     padding = {**envelope(records[-1]), "type": "unknown", "padding": "x" * 2 * followed.BEHIND}
     writer.write(padding)
     source = FollowedSource(Awaited(writer.path, writer.path.parent), ahead=1)
-    happens(lambda: source.reading)
+    wait_until(lambda: source.reading)
     assert source.reading == "reading 0 %"
     watcher = Watcher(source)
     watcher.until(lambda: source.live)
@@ -265,13 +258,6 @@ async def watched(writer: Writer, awaited: str | None = None) -> AsyncIterator[t
     async with app.run_test(size=(80, 24)) as pilot:
         assert isinstance(app.screen, RunScreen)
         yield app.screen, pilot
-
-
-async def until(pilot: Pilot[None], reached: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline, "it did not happen"
-        await pilot.pause(0.01)
 
 
 def header(screen: RunScreen) -> str:

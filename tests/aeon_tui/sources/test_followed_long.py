@@ -14,8 +14,9 @@ from aeon_tui.sources import catch_up, followed
 from aeon_tui.sources.followed import FollowedSource
 from aeon_tui.sources.journal import JournalSource
 from tests.aeon_tui.recordings import RUN_ID
-from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, happens, resumed
+from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, resumed
 from tests.aeon_tui.sources.test_journal import LONG
+from tests.waiting import PATIENCE, wait_until
 
 SHA = "ab" * 32
 TEXT = {"type": "text", "sha256": SHA, "text": "a long text"}
@@ -37,7 +38,7 @@ def watcher(writer: Writer) -> Iterator[Watcher]:
     source = FollowedSource(Awaited(writer.path, writer.path.parent))
     yield Watcher(source)
     source.close()
-    assert source._finished.wait(10)
+    assert source._finished.wait(PATIENCE)
 
 
 def step(last: dict[str, Any], output: Any) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, m
 
         def _read_all(self) -> None:
             self.reading = "reading 0 %"
-            self._closed.wait(20)
+            self._closed.wait(PATIENCE)
 
     monkeypatch.setattr(catch_up, "JournalSource", Endless)
     writer.write(*RUNNING)
@@ -111,7 +112,7 @@ def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, m
     assert watcher.view.steps["s3"].output == {"text": "new"}
     assert watcher.view.whole_from > 0
     watcher.source.close()
-    happens(watcher.source._finished.is_set)
+    wait_until(watcher.source._finished.is_set)
 
 
 def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(writer: Writer) -> None:

@@ -24,6 +24,7 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import START, Recording, finished_run, steps
+from tests.waiting import PATIENCE, until, wait_until
 
 
 def long_run() -> Recording:
@@ -53,16 +54,6 @@ def journal(folder: Path, records: list[dict[str, Any]]) -> Path:
     return path
 
 
-def awaited(done: Callable[[], Any]) -> Any:
-    """Return what comes of it as soon as it is something; the reading thread needs a moment."""
-    moment = threading.Event()
-    for _ in range(1_000):
-        if found := done():
-            return found
-        moment.wait(0.01)
-    raise AssertionError("nothing came")
-
-
 def views(source: JournalSource) -> list[RunView]:
     found: list[RunView] = []
 
@@ -71,7 +62,7 @@ def views(source: JournalSource) -> list[RunView]:
             found.append(view)
         return source.ended
 
-    awaited(all_there)
+    wait_until(all_there)
     return found
 
 
@@ -153,7 +144,7 @@ class TwoViews(ListSource):
 
     def record(self, seq: int) -> dict[str, Any] | None:
         self.asked.append(seq)
-        self.may_read.wait(10)
+        self.may_read.wait(PATIENCE)
         return self._records[seq]
 
 
@@ -178,11 +169,7 @@ class Shown:
         return self.screen.query_one(StepText).text
 
     async def until(self, done: Callable[[], bool]) -> None:
-        for _ in range(500):
-            await self.pilot.pause(0.01)
-            if done():
-                return
-        raise AssertionError(self.text)
+        await until(self.pilot, done, lambda: self.text)
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from aeon_tui.sources import base, rate_meter
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import finished_run
+from tests.waiting import PATIENCE, wait_until
 
 RECORDS = finished_run().records
 
@@ -34,12 +34,12 @@ def reader(records: list[dict[str, Any]], problems: tuple[str, ...] = ()) -> bas
 def drain(source: ReadAheadSource | LiveSource, count: int) -> list[dict[str, Any]]:
     """Take until that many records have come; the reading thread needs a moment."""
     taken: list[dict[str, Any]] = []
-    moment = threading.Event()
-    for _ in range(500):
-        taken += source.take(1)
-        if len(taken) >= count:
-            break
-        moment.wait(0.01)
+
+    def enough() -> bool:
+        taken.extend(source.take(1))
+        return len(taken) >= count
+
+    wait_until(enough)
     return taken
 
 
@@ -180,7 +180,7 @@ def test_a_take_ends_when_its_time_is_up() -> None:
 def test_a_journal_is_handed_over_whole_with_what_is_wrong_with_it() -> None:
     source = ReadAheadSource(Path("unused"), read=reader(RECORDS, ("line 3: no JSON",)), ahead=4)
     assert drain(source, len(RECORDS)) == RECORDS
-    source._finished.wait(5)
+    assert source._finished.wait(PATIENCE)
     assert source.damage == ["line 3: no JSON"]
     assert source.ended
     assert source.error is None
@@ -197,7 +197,7 @@ def test_a_file_that_is_no_journal_is_an_error_of_the_feed() -> None:
         yield {}
 
     source = ReadAheadSource(Path("unused"), read=read)
-    assert source._finished.wait(5)
+    assert source._finished.wait(PATIENCE)
     assert source.error is not None
     assert source.error.message == "'x' is no journal"
     assert source.take(1) == []
@@ -205,7 +205,7 @@ def test_a_file_that_is_no_journal_is_an_error_of_the_feed() -> None:
 
 def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
     source = ReadAheadSource(tmp_path / "gone.jsonl")
-    assert source._finished.wait(5)
+    assert source._finished.wait(PATIENCE)
     assert source.error is not None
     assert "gone.jsonl" in source.error.message
 
@@ -214,4 +214,4 @@ def test_closing_ends_the_reading_thread() -> None:
     endless = ({"seq": seq} for seq in iter(int, 1))
     source = ReadAheadSource(Path("unused"), read=lambda path, damage: endless, ahead=1)
     source.close()
-    assert source._finished.wait(5)
+    assert source._finished.wait(PATIENCE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from aeon_tui.sources import replay
 from aeon_tui.sources.replay import AT_ONCE, PAUSE_SECONDS, SPEEDS, ReplayCheck, ReplaySource, speed_of, speed_words
 from tests.aeon_tui.fakes import ListSource
 from tests.fakes import ScriptedModel, add, steps
+from tests.waiting import PATIENCE, wait_until
 
 SLOW = 1_000.0
 """Seconds that `take` may use: the tests' machine is no part of them."""
@@ -189,9 +189,12 @@ def test_a_feed_reads_a_journal(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({key: line[key] for key in order}) + "\n" for line in lines))
     source = ReplaySource(path, AT_ONCE)
     seen: list[int] = []
-    deadline = time.monotonic() + 20
-    while not source.ended and time.monotonic() < deadline:
-        seen += [record["seq"] for record in source.take(0.01)]
+
+    def ended() -> bool:
+        seen.extend(record["seq"] for record in source.take(0.01))
+        return source.ended
+
+    wait_until(ended)
     assert (seen, source.error, source.journal) == ([0, 1, 2], None, path)
 
 
@@ -216,7 +219,7 @@ def run_of_two_steps(path: Path) -> Path:
 
 def test_a_run_of_which_all_is_the_same_today_has_no_finding(tmp_path: Path) -> None:
     check = ReplayCheck(run_of_two_steps(tmp_path / "r.jsonl"))
-    assert check.wait(20)
+    assert check.wait(PATIENCE)
     assert (check.finding, check.differs_at) == (None, None)
 
 
@@ -226,7 +229,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     path.write_text(text.replace('"step_id":"s1","status":"complete"', '"step_id":"s1","status":"failed"'))
     seq = next(json.loads(line)["seq"] for line in path.read_text().splitlines() if '"s1","status":"failed"' in line)
     check = ReplayCheck(path)
-    assert check.wait(20)
+    assert check.wait(PATIENCE)
     assert check.differs_at == seq
     assert check.finding is not None
     assert check.finding.startswith(f"Aeon now behaves differently: record {seq} differs · step · pass 1")
@@ -242,9 +245,9 @@ def test_what_cannot_be_checked_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         (ReplayCheck(path, unsound), "not checked: line 3 is broken"),
         (ReplayCheck(tmp_path / "none.jsonl"), "not checked: the journal cannot be read: No such file or directory"),
     ]:
-        assert check.wait(20)
+        assert check.wait(PATIENCE)
         assert (check.finding, check.differs_at) == (said, None)
     monkeypatch.setattr(replay, "CHECKED_BYTES", 10)
     check = ReplayCheck(path, lambda _: Replay("r", 1, None, Difference(1, "", "", "")))
-    assert check.wait(20)
+    assert check.wait(PATIENCE)
     assert check.finding == "the journal is too large to check here; use `aeon-tui replay RUN --check`"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,11 @@ from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSourc
 from aeon_tui.sources.workflow_state import WorkflowState
 from system2.policies import GateDecision, GateDecisionType, Question
 from tests.aeon_tui.workflows import at_a_gate, completed
+from tests.waiting import PATIENCE, wait_until
 
 
 def lines(records: list[dict[str, Any]]) -> list[bytes]:
     return [json.dumps(record).encode() + b"\n" for record in records]
-
-
-def waited(holds: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if found := holds():
-            return found
-        time.sleep(0.005)
-    raise AssertionError("it does not come")
 
 
 def taken_from(source: TranscriptSource | LiveWorkflowSource, number: int) -> Taken:
@@ -44,7 +35,7 @@ def taken_from(source: TranscriptSource | LiveWorkflowSource, number: int) -> Ta
         records = [*records, *taken.records]
         return len(records) >= number
 
-    waited(enough)
+    wait_until(enough)
     return Taken(records, anew)
 
 
@@ -57,7 +48,7 @@ def test_a_transcript_is_followed_as_it_grows(tmp_path: Path) -> None:
         file.write(b"".join(all_lines[3:]))
     assert taken_from(source, len(all_lines) - 3).records[-1]["type"] == "workflow_end"
     assert not source.live
-    waited(lambda: not source.reading)
+    wait_until(lambda: not source.reading)
     source.close()
 
 
@@ -65,7 +56,7 @@ def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "w.jsonl"
     path.write_text("not a record\n" * 30)
     source = TranscriptSource(path)
-    error = waited(lambda: source.error)
+    error = wait_until(lambda: source.error)
     assert "w.jsonl" in error.message
     assert not source.reading
 
@@ -110,11 +101,11 @@ def test_a_gate_waits_with_its_artifact_and_takes_one_answer(tmp_path: Path) -> 
     (tmp_path / "spec" / "scope.md").write_text("# The scope")
     broker = WorkflowBroker(tmp_path)
     thread, said = asked_on_a_thread(lambda: broker.decide(0, "spec/scope.md", "done"))
-    asked = waited(lambda: broker.waiting)
+    asked = wait_until(lambda: broker.waiting)
     assert (asked.kind, asked.content) == ("gate", "# The scope")
     assert not broker.answer(asked.number + 1, QuestionAnswer("approve"))
     assert broker.answer(asked.number, QuestionAnswer("reject", "name it"))
-    thread.join(10)
+    thread.join(PATIENCE)
     assert said == [GateDecision(0, GateDecisionType.REJECT, "name it")]
     assert not broker.answer(asked.number, QuestionAnswer("approve"))
 
@@ -122,9 +113,9 @@ def test_a_gate_waits_with_its_artifact_and_takes_one_answer(tmp_path: Path) -> 
 def test_a_closed_desk_says_what_is_safe(tmp_path: Path) -> None:
     broker = WorkflowBroker(tmp_path)
     thread, said = asked_on_a_thread(lambda: broker.confirm("rm -rf x", True))
-    waited(lambda: broker.waiting)
+    wait_until(lambda: broker.waiting)
     broker.close()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert said == [False]
     assert broker.decide(0, "spec/scope.md", "").decision is GateDecisionType.ABORT
     assert broker.choose(Question("api_error", "a", "t", ("abort", "retry"), "abort")) == "abort"
@@ -133,12 +124,12 @@ def test_a_closed_desk_says_what_is_safe(tmp_path: Path) -> None:
 def test_a_question_is_never_mistaken_for_the_next_of_the_same_words(tmp_path: Path) -> None:
     broker = WorkflowBroker(tmp_path)
     thread, said = asked_on_a_thread(lambda: [broker.confirm("ls", False), broker.confirm("ls", False)])
-    first = waited(lambda: broker.waiting)
+    first = wait_until(lambda: broker.waiting)
     broker.answer(first.number, QuestionAnswer("run"))
-    second = waited(lambda: broker.waiting if broker.waiting is not None and broker.waiting is not first else None)
+    second = wait_until(lambda: broker.waiting if broker.waiting is not None and broker.waiting is not first else None)
     assert not broker.answer(first.number, QuestionAnswer("run"))
     broker.answer(second.number, QuestionAnswer("refuse"))
-    thread.join(10)
+    thread.join(PATIENCE)
     assert said == [[True, False]]
 
 
@@ -151,11 +142,11 @@ def test_a_blocklisted_command_is_shown_whole_and_marked(tmp_path: Path) -> None
     broker = WorkflowBroker(tmp_path)
     command = "cd src && \\\nrm -rf build" + " x" * 3_000
     thread, _ = asked_on_a_thread(lambda: broker.confirm(command, True))
-    question = question_of(waited(lambda: broker.waiting), "executor")
+    question = question_of(wait_until(lambda: broker.waiting), "executor")
     assert (question.form, question.blocks[-1][1]) == ("blocklisted", command)
     assert "destructive" in question.blocks[0][1]
     broker.close()
-    thread.join(10)
+    thread.join(PATIENCE)
 
 
 def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:

@@ -20,6 +20,7 @@ from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch.batch import Batch, BatchTask, ExecutorPool, ProcessPool, exit_code, read_tasks
 from aeon_core.runs.batch.worker import set_aside, work
+from tests.waiting import PATIENCE, wait_until
 
 DEADLY = """
 import os, signal, threading, time
@@ -41,7 +42,7 @@ def linger(marker: str) -> str:
     "Says that it is there, and waits until its worker knows that the batch is to stop."
     path = Path(marker)
     path.write_text(str(os.getpid()))
-    until = time.monotonic() + 20
+    until = time.monotonic() + 600
     while time.monotonic() < until and "aeon-batch-stop" in {each.name for each in threading.enumerate()}:
         time.sleep(0.01)
     return "lingered"
@@ -218,7 +219,7 @@ def test_what_an_interrupt_cannot_kill_is_still_told_to_stop(tmp_path: Path, run
 
     class Busy(ThreadPoolExecutor):
         def submit(self, *_: Any) -> Any:
-            return super().submit(lambda: (began.set(), release.wait(20), {})[-1])
+            return super().submit(lambda: (began.set(), release.wait(PATIENCE), {})[-1])
 
     def interrupt(result: dict[str, Any]) -> None:
         raise KeyboardInterrupt
@@ -227,7 +228,7 @@ def test_what_an_interrupt_cannot_kill_is_still_told_to_stop(tmp_path: Path, run
     Batch([first], threads(), runs).run()
     pool = ExecutorPool(lambda: Busy(2), lambda: 2)
     pool.submit(work, {})
-    assert began.wait(10)
+    assert began.wait(PATIENCE)
     with pytest.raises(KeyboardInterrupt):
         Batch([first, second], pool, runs, on_result=interrupt).run()
     assert len(list(runs.glob(".batch-*.stop"))) == 1
@@ -283,9 +284,4 @@ def test_the_exit_code_is_the_highest_of_the_runs(codes: list[int], code: int) -
 
 
 def _wait_for(path: Path) -> None:
-    waiting = threading.Event()
-    for _ in range(2000):
-        if path.exists() and path.read_text():
-            return
-        waiting.wait(0.01)
-    raise AssertionError(f"{path} never came")
+    wait_until(lambda: path.exists() and path.read_text(), str(path))

@@ -16,6 +16,7 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.runs.batch.batch import Batch, BatchTask, dask_pool, read_tasks
+from tests.waiting import PATIENCE, wait_until
 
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
@@ -32,7 +33,7 @@ def victim(marker: str) -> str:
         return "survived"
     path.with_suffix(".new").write_text(str(os.getpid()))
     path.with_suffix(".new").replace(path)
-    time.sleep(60)
+    time.sleep(120)
     return "was not killed"
 """
 
@@ -58,15 +59,13 @@ def test_a_killed_worker_of_the_cluster_loses_nothing(cluster: Any, tmp_path: Pa
     tasks = tasks_of(tmp_path, f"use victim on '{marker}'", *(f"calculate {number} + 10" for number in range(5)))
 
     def kill() -> None:
-        waiting = threading.Event()
-        while not marker.exists():
-            waiting.wait(0.01)
+        wait_until(marker.exists)
         os.kill(int(marker.read_text()), signal.SIGKILL)
 
     killing = threading.Thread(target=kill, daemon=True)
     killing.start()
     results = Batch(tasks, dask_pool(cluster.scheduler_address), runs).run()
-    killing.join(10)
+    killing.join(PATIENCE)
     assert [(result["id"], result["status"], result["ended"]) for result in results] == [
         (f"t{number}", "completed", "now") for number in range(1, 7)
     ]
@@ -81,7 +80,7 @@ def test_no_more_runs_at_once_than_asked_for(cluster: Any) -> None:
     first = pool.submit(_nothing, gone)
     assert first is not None
     assert pool.submit(_nothing, gone) is None
-    assert first.result(30) == {}
+    assert first.result(PATIENCE) == {}
     pool.free(first)
     second = pool.submit(_nothing, gone)
     assert second is not None

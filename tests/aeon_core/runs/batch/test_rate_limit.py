@@ -22,6 +22,7 @@ from aeon_core.llm.connect import connect
 from aeon_core.runs.batch.batch import Batch, ProcessPool, read_tasks
 from aeon_core.runs.batch.rate_limit import UNTOLD_WAIT, RateGate, RateLimitedModel, rate_limited
 from tests.fakes import ScriptedModel
+from tests.waiting import PATIENCE, wait_until
 
 REQUEST = LLMRequest(purpose="reason", system="Aeon reason", messages=[{"role": "user", "content": "think"}])
 
@@ -118,9 +119,9 @@ def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
 
     asking = threading.Thread(target=ask)
     asking.start()
-    assert looked.wait(10)
+    assert looked.wait(PATIENCE)
     model.close()
-    asking.join(10)
+    asking.join(PATIENCE)
     assert [error.message for error in failures] == ["scripted:test: the call was cut, since the adapter was closed"]
     assert inner.requests == []
 
@@ -166,7 +167,7 @@ class LimitingServer(ThreadingHTTPServer):
         with self.lock:
             begins = task not in {name for _, name in self.seen}
             self.seen.append((time.monotonic(), task))
-        if begins and self.both.wait(30) == 0:
+        if begins and self.both.wait(PATIENCE) == 0:
             self.refused = time.monotonic(), task
             return 429, {"Retry-After": str(WAIT)}, {"error": {"message": "too many requests"}}
         if begins:
@@ -174,9 +175,7 @@ class LimitingServer(ThreadingHTTPServer):
         return 200, {}, PLAN if body["messages"][0]["content"].startswith("Aeon plan") else "thought"
 
     def wait_for_gate(self) -> None:
-        until = time.monotonic() + 20
-        while not any(self.runs_dir.glob(".rate-*")) and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: any(self.runs_dir.glob(".rate-*")))
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from aeon_core.tools.shell import bash, isolation
 from aeon_core.tools.shell.bash import BashTool, shell_tools
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.settings import ShellSettings
+from tests.waiting import wait_until
 
 OPEN = Isolation("none", network=True, why="a test")
 SHUT = Isolation("landlock", network=False)
@@ -189,13 +189,12 @@ def test_a_project_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 def test_closing_ends_a_running_command_and_a_later_one_runs(tool: BashTool, tmp_path: Path) -> None:
     def close() -> None:
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.01)
+        wait_until((tmp_path / "begun").exists)
         tool.close()
 
     threading.Thread(target=close, daemon=True).start()
     with pytest.raises(ToolError, match="the command was ended, since the tool was closed"):
-        tool.invoke("touch begun; sleep 20")
+        tool.invoke("touch begun; sleep 600")
     assert tool.invoke("echo again")["stdout"] == "again\n"
 
 

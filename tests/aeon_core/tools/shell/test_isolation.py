@@ -50,7 +50,7 @@ def port() -> Iterator[int]:
 
 
 def said(tool: BashTool, command: str) -> str:
-    return str(tool.invoke(command, timeout=30)["stdout"]).strip()
+    return str(tool.invoke(command, timeout=120)["stdout"]).strip()
 
 
 def test_it_reads_and_writes_in_the_project(tool: BashTool, home: Path) -> None:

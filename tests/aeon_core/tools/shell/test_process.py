@@ -6,8 +6,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.process import Ended, Job, Output, run, shell_words
+from tests.waiting import PATIENCE, wait_until
 
 BASH = shutil.which("bash") or "bash"
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the launcher needs Linux")
@@ -40,14 +39,14 @@ from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.process import Output
 from aeon_core.tools.shell.process import Job, run, shell_words
 here = Path.cwd()
-words = shell_words(shutil.which("bash"), "setsid sleep 20 & echo $$ $! > new; mv new pids; wait")
+words = shell_words(shutil.which("bash"), "setsid sleep 600 & echo $$ $! > new; mv new pids; wait")
 limits = Limits(here, here, network=True)
 command = lambda status, _: Isolation("none", True).command(words, limits, status)
-run(Job(command, True, here, os.environ, 20), Output(Path.cwd))
+run(Job(command, True, here, os.environ, 600), Output(Path.cwd))
 """
 
 
-def job(tmp_path: Path, command: str, timeout: float = 30, supervised: bool = False) -> Job:
+def job(tmp_path: Path, command: str, timeout: float = PATIENCE, supervised: bool = False) -> Job:
     words = shell_words(BASH, command)
     limits = Limits(tmp_path, tmp_path, network=True)
     isolation = Isolation("none", network=True)
@@ -72,13 +71,6 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(holds: Callable[[], bool]) -> None:
-    latest = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < latest, "it did not come about within ten seconds"
-        time.sleep(0.01)
-
-
 def test_both_streams_and_the_code_are_given(tmp_path: Path, output: Output, supervised: bool) -> None:
     ended = run(job(tmp_path, "pwd; echo oops >&2; exit 7", supervised=supervised), output)
     assert ended == Ended(7, "itself")
@@ -100,14 +92,14 @@ def test_there_is_no_input(tmp_path: Path, output: Output, supervised: bool) -> 
 def test_a_background_process_that_holds_the_pipe_does_not_hold_the_call(
     tmp_path: Path, output: Output, supervised: bool
 ) -> None:
-    assert run(job(tmp_path, "sleep 90 & echo $!", supervised=supervised), output).by == "itself"
-    until(lambda: not alive(int(output.text("stdout"))))
+    assert run(job(tmp_path, "sleep 600 & echo $!", supervised=supervised), output).by == "itself"
+    wait_until(lambda: not alive(int(output.text("stdout"))))
 
 
 def test_a_time_out_ends_the_group(tmp_path: Path, output: Output, supervised: bool) -> None:
-    command = "trap '' TERM INT; sleep 20 & echo $!; sleep 20; touch late"
+    command = "trap '' TERM INT; sleep 600 & echo $!; sleep 600; touch late"
     assert run(job(tmp_path, command, 1.5, supervised), output) == Ended(124, "timeout")
-    until(lambda: not alive(int(output.text("stdout"))))
+    wait_until(lambda: not alive(int(output.text("stdout"))))
     assert not (tmp_path / "late").exists()
 
 
@@ -133,9 +125,9 @@ def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: 
 def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
     tmp_path: Path, output: Output, number: str, by: str
 ) -> None:
-    ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 20; touch late", 2, supervised=True), output)
+    ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 600; touch late", 2, supervised=True), output)
     assert ended.by == by
-    until(lambda: not alive(int(output.text("stdout"))))
+    wait_until(lambda: not alive(int(output.text("stdout"))))
     assert not (tmp_path / "late").exists()
 
 
@@ -145,12 +137,12 @@ def test_the_death_of_the_one_who_asked_ends_the_command(tmp_path: Path) -> None
         [sys.executable, "-c", ASKING], cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
     try:
-        until(lambda: (tmp_path / "pids").exists())
+        wait_until(lambda: (tmp_path / "pids").exists())
     finally:
         asking.kill()
         asking.wait()
     shell, background = map(int, (tmp_path / "pids").read_text().split())
-    until(lambda: not alive(shell) and not alive(background))
+    wait_until(lambda: not alive(shell) and not alive(background))
 
 
 def test_an_interruption_ends_the_command_and_is_passed_on(
@@ -163,20 +155,20 @@ def test_an_interruption_ends_the_command_and_is_passed_on(
 
     monkeypatch.setattr(output, "add", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run(job(tmp_path, "echo $$; sleep 20", supervised=supervised), output)
-    until(lambda: not alive(int(output.text("stdout"))))
+        run(job(tmp_path, "echo $$; sleep 600", supervised=supervised), output)
+    wait_until(lambda: not alive(int(output.text("stdout"))))
 
 
 def test_it_can_be_cancelled_from_another_thread(tmp_path: Path, output: Output, supervised: bool) -> None:
     cancelled = threading.Event()
 
     def cancel() -> None:
-        until(lambda: "\n" in output.text("stdout"))
+        wait_until(lambda: "\n" in output.text("stdout"))
         cancelled.set()
 
     threading.Thread(target=cancel).start()
-    assert run(job(tmp_path, "echo $$; sleep 20", supervised=supervised), output, cancelled) == Ended(137, "cancel")
-    until(lambda: not alive(int(output.text("stdout"))))
+    assert run(job(tmp_path, "echo $$; sleep 600", supervised=supervised), output, cancelled) == Ended(137, "cancel")
+    wait_until(lambda: not alive(int(output.text("stdout"))))
 
 
 def test_a_flood_is_ended_at_the_bound_and_kept_in_a_private_file(tmp_path: Path, supervised: bool) -> None:

@@ -23,8 +23,8 @@ from aeon_widgets.run_list import RunList
 from aeon_widgets.run_list_header import RunListHeader
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_filter_line import tasks, title
-from tests.aeon_tui.screens.browser.test_preview import until
 from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ async def test_a_run_is_deleted_only_after_a_yes(folder: Path) -> None:
         await pilot.press("right", "enter")
         await until(pilot, lambda: tasks(screen) == ["↳ pass 1 · two", "three"])
         assert sorted(path.name for path in folder.iterdir()) == ["a.jsonl", "b.jsonl"]
-        assert said(pilot) == "Deleted: c"
+        await until(pilot, lambda: said(pilot) == "Deleted: c")
 
 
 async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
@@ -79,9 +79,9 @@ async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
             await pilot.press("D")
             await dialog(pilot, ConfirmDialog)
             await pilot.click(pilot.app.screen.query_one(button, Button))
-            await settle(pilot)
             await until(pilot, lambda: pilot.app.screen is screen)
-            assert len(list_runs(folder)) == left
+            await settle(pilot)
+            await until(pilot, lambda left=left: len(list_runs(folder)) == left)  # type: ignore[misc]
 
 
 async def test_what_was_typed_before_the_question_could_be_read_deletes_nothing(
@@ -165,7 +165,7 @@ async def test_a_file_is_replaced_only_after_a_yes(folder: Path) -> None:
             await pilot.press(key)
             await until(pilot, lambda: pilot.app.screen is screen)
             await settle(pilot)
-            assert ((folder.parent / "c.md").read_text() == "mine") is kept
+            await until(pilot, lambda kept=kept: ((folder.parent / "c.md").read_text() == "mine") is kept)  # type: ignore[misc]
 
 
 async def test_an_export_that_cannot_be_written_is_one_clear_line(folder: Path) -> None:
@@ -221,7 +221,7 @@ async def test_id_and_path_are_copied(folder: Path, monkeypatch: pytest.MonkeyPa
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("y", "Y")
         assert copied == ["c", str(folder / "c.jsonl")]
-        assert said(pilot) == f"Copied: {folder / 'c.jsonl'}"
+        await until(pilot, lambda: said(pilot) == f"Copied: {folder / 'c.jsonl'}")
 
 
 def run(number: int, task: str, **fields: object) -> object:

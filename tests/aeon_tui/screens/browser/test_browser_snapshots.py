@@ -24,6 +24,7 @@ from tests.aeon_core.journal.build import finished, lines, started, ttl, whole_r
 from tests.aeon_tui.recordings import HOSTILE
 from tests.aeon_tui.screens.browser.test_screen import NOW, settle, summary
 from tests.sampling import sample
+from tests.waiting import until
 
 Compare = Callable[..., bool]
 SIZES = [
@@ -61,7 +62,7 @@ def browser_app(runs: Sequence[RunSummary], *, preview: bool | None = False) -> 
     return app
 
 
-def then(*keys: str, until: str = "") -> Callable[[Pilot[None]], object]:
+def then(*keys: str, preview: str = "") -> Callable[[Pilot[None]], object]:
     async def settled(pilot: Pilot[None]) -> None:
         await settle(pilot)
         pilot.app.screen.query_one(FilterLine).cursor_blink = False
@@ -69,11 +70,9 @@ def then(*keys: str, until: str = "") -> Callable[[Pilot[None]], object]:
         await settle(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, BrowserScreen)
+        await until(pilot, lambda: screen.search is None or screen.search.ended)
         screen.look_at_search()
-        for _ in range(500):
-            if until in screen.query_one(PreviewPane).text:
-                break
-            await pilot.pause(0.01)
+        await until(pilot, lambda: preview in screen.query_one(PreviewPane).text)
         await pilot.pause()
 
     return settled
@@ -102,7 +101,7 @@ def test_found(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> 
     write(tmp_path, started(task="list the Customers", parent=parent), ttl(1), run="20261120-090000-bbbbbb")
     write(tmp_path, started(), ttl(1), run="20261120-100000-cccccc")
     app = browser_app(list_runs(tmp_path))
-    assert snap_compare(app, terminal_size=size, run_before=then("slash", *"customers", "enter", "down"))
+    assert snap_compare(app, terminal_size=size, run_before=then("slash", *"customers", "enter"))
 
 
 @pytest.fixture
@@ -129,16 +128,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize(
-    ("keys", "until"),
+    ("keys", "text"),
     [
         pytest.param((), "Plan · 3 of 3", id="whole"),
         pytest.param(("down",), "fork of", id="hostile-fork"),
         pytest.param(("end",), "⚠ damaged", id="damaged"),
     ],
 )
-def test_preview(snap_compare: Compare, folder: Path, keys: tuple[str, ...], until: str, size: tuple[int, int]) -> None:
+def test_preview(snap_compare: Compare, folder: Path, keys: tuple[str, ...], text: str, size: tuple[int, int]) -> None:
     app = browser_app(list_runs(folder), preview=True)
-    assert snap_compare(app, terminal_size=size, run_before=then(*keys, until=until))
+    assert snap_compare(app, terminal_size=size, run_before=then(*keys, preview=text))
 
 
 @pytest.mark.parametrize("size", sample(SIZES[:3], 1))
@@ -152,10 +151,7 @@ def test_dialogs(
     async def ask(pilot: Pilot[None]) -> None:
         await settle(pilot)
         await pilot.press(key)
-        for _ in range(500):
-            if isinstance(pilot.app.screen, kind):
-                break
-            await pilot.pause(0.01)
+        await until(pilot, lambda: isinstance(pilot.app.screen, kind))
         for line in pilot.app.screen.query("Input"):
             line.cursor_blink = False  # type: ignore[attr-defined]
         await pilot.pause()

@@ -20,6 +20,7 @@ from aeon_widgets.run_columns import STATUS_CELLS, task_cells
 from aeon_widgets.run_list import RunList
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text
+from tests.waiting import PATIENCE, until
 
 RUNS = [
     summary(4, "publish the report", "failed"),
@@ -58,11 +59,9 @@ async def typed(pilot: Pilot[None], *keys: str) -> None:
 
 async def searched(pilot: Pilot[None], screen: BrowserScreen, *keys: str) -> None:
     await pilot.press("slash", *keys, "enter")
-    for _ in range(200):
-        await pilot.pause(0.01)
-        if screen.search is None or screen.search.ended:
-            break
-    await pilot.pause(0.15)
+    await until(pilot, lambda: screen.search is not None and screen.search.ended)
+    screen.look_at_search()
+    await pilot.pause()
 
 
 async def test_words_narrow_the_list_as_they_are_typed_and_escape_widens_it() -> None:
@@ -199,15 +198,12 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
     monkeypatch.setattr(search, "search_journal", endless)
     async with browsing(list_runs, folder) as (pilot, screen):
         await pilot.press("slash", *"needle", "enter")
-        while not going_on.is_set() or len(shown(screen)) < 2:
-            await pilot.pause(0.01)
+        await until(pilot, lambda: going_on.is_set() and len(shown(screen)) == 2)
         await pilot.press("down")
         assert screen.query_one(RunList).cursor == 1
         assert "searched 1 …" in title(screen)
         await pilot.press("escape")
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause(0.15)
-        assert "1 of 3 hold it; stopped after" in title(screen)
+        await until(pilot, lambda: "1 of 3 hold it; stopped after" in title(screen), lambda: title(screen))
         assert len(shown(screen)) == 2
         await typed(pilot, "escape")
         assert len(shown(screen)) == 3
@@ -227,4 +223,4 @@ async def test_leaving_the_app_ends_a_search(folder: Path, monkeypatch: pytest.M
         await pilot.press("slash", *"needle", "enter")
         await pilot.pause()
         await pilot.press("q")
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE)

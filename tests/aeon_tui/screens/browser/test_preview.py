@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import ConvergenceRecord
@@ -22,6 +20,7 @@ from aeon_widgets.run_list import RunList
 from aeon_widgets.run_preview import Kin, preview_blocks
 from tests.aeon_core.journal.build import finished, lines, plan_record, started, step, ttl, whole_run, write
 from tests.aeon_tui.screens.browser.test_screen import NOW, browsing, settle, summary, text
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +36,6 @@ def folder(tmp_path: Path) -> Path:
     broken[4] = broken[4].replace(b'"limit":50', b'"limit":5"')
     (tmp_path / "a-broken.jsonl").write_bytes(b"".join(broken))
     return tmp_path
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to pass")
 
 
 def pane(screen: BrowserScreen) -> PreviewPane:
@@ -87,7 +78,7 @@ async def test_only_the_last_of_many_runs_is_read_and_keys_are_answered_meanwhil
 
     def slow(path: Path) -> RunView:
         read.append(path.stem)
-        go.wait(10)
+        go.wait(PATIENCE)
         return view_of(path)
 
     monkeypatch.setattr(preview, "view_of", slow)

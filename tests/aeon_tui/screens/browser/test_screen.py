@@ -29,6 +29,7 @@ from aeon_widgets.run_list import RunList
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.recordings import HOSTILE, finished_run
 from tests.cpu_limit import cpu_limit
+from tests.waiting import until
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
@@ -95,18 +96,15 @@ async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> Non
 async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> None:
     runs: list[RunSummary] = []
     async with browsing(lambda directory: list(runs)) as (pilot, screen):
-        assert isinstance(screen.focused, Onboarding)
+        await until(pilot, lambda: isinstance(screen.focused, Onboarding))
         assert "No runs yet." in str(screen.query_one("#welcome", Static).render())
         assert not screen.query_one(RunList).region
         runs.append(summary(1))
         await pilot.press("r")
-        await settle(pilot)
-        assert not screen.query(Onboarding)
-        assert screen.focused is screen.query_one(RunList)
+        await until(pilot, lambda: not screen.query(Onboarding) and screen.focused is screen.query_one(RunList))
         runs.clear()
         await pilot.press("r")
-        await settle(pilot)
-        assert isinstance(screen.focused, Onboarding)
+        await until(pilot, lambda: isinstance(screen.focused, Onboarding))
 
 
 async def test_a_directory_that_cannot_be_read_is_one_clear_line() -> None:
@@ -143,15 +141,11 @@ async def test_enter_opens_a_journal_and_escape_comes_back(tmp_path: Path) -> No
     path.write_text("".join(json.dumps(record) + "\n" for record in finished_run().records))
     async with browsing(lambda directory: [summary(30, path=str(path))]) as (pilot, screen):
         await pilot.press("enter")
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         shown = pilot.app.screen
         assert isinstance(shown, RunScreen)
-        for _ in range(200):
-            await pilot.pause(0.02)
-            if shown.view.result is not None:
-                break
-        assert shown.view.result is not None
-        assert shown.query_one(PlanTree).line_count == 6
+        await until(pilot, lambda: shown.view.result is not None)
+        await until(pilot, lambda: shown.query_one(PlanTree).line_count == 6)
         await pilot.press("escape")
         assert pilot.app.screen is screen
 
@@ -194,10 +188,7 @@ async def test_a_place_that_was_found_is_opened_at_its_record(tmp_path: Path, mo
     path = write(tmp_path, started(), ttl(1, "a needle"), ttl(2), finished())
     async with browsing(list_runs, tmp_path) as (pilot, screen):
         await pilot.press("slash", *"needle", "enter")
-        for _ in range(300):
-            await pilot.pause(0.01)
-            if screen.query_one(RunList).line_count == 2:
-                break
+        await until(pilot, lambda: screen.query_one(RunList).line_count == 2)
         await pilot.press("enter", "down", "enter")
         await pilot.pause()
     assert opened == [(path, None), (path, 1)]

@@ -13,7 +13,8 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
-from tests.aeon_tui.workflows import asked, completed, failed, until
+from tests.aeon_tui.workflows import asked, completed, failed
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from aeon_widgets.decision_panel import ApprovalText
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
+from tests.waiting import until
 
 PLAN = steps({"tool": "erase", "arguments": {"path": "notes [old].txt"}})
 
@@ -64,14 +64,6 @@ async def asked(pilot: Any) -> RunScreen:
     assert isinstance(screen, RunScreen)
     await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
     return screen
-
-
-async def until(pilot: Any, holds: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
 
 
 async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from aeon_core import ApprovalDecision
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.approval_controller import TOO_LATE
 from aeon_widgets.approval_panel import ApprovalPanel
-from tests.aeon_tui.screens.run.test_approval_controller import Erasing, asked, until
+from tests.aeon_tui.screens.run.test_approval_controller import Erasing, asked
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)

@@ -36,6 +36,7 @@ from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, pla
 from tests.aeon_tui.own_fold import OwnFold, Record, records_of
 from tests.recorded_runs import RUNS
 from tests.sampling import sample
+from tests.waiting import PATIENCE, until
 
 SIZE = (200, 90)
 """Room for every pane with all that it says."""
@@ -257,14 +258,14 @@ async def show_past(path: Path) -> None:
     """Compare the screen of a run that is over, or was left, with its journal."""
     run = OwnFold(records_of(path))
     source = JournalSource(path)
-    source.wait(20)
+    source.wait(PATIENCE)
 
     async def act(panes: Panes) -> None:
-        for _ in range(500):
+        def ended() -> bool:
             panes.screen.tick()
-            if source.ended:
-                break
-            await panes.pilot.pause(0.01)
+            return source.ended
+
+        await until(panes.pilot, ended)
         await panes.pilot.pause()
         await compare(panes, run)
 

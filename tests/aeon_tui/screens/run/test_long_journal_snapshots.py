@@ -21,6 +21,7 @@ from aeon_widgets.match_list import MatchList, RecordText
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.sources.test_journal import LONG, TwoViews, journal
 from tests.sampling import sample
+from tests.waiting import painted, until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -59,11 +60,9 @@ def test_found_in_a_run(snap_compare: Compare, tmp_path: Path, opened: bool, siz
         assert isinstance(screen, SearchScreen)
         screen.query_one(FilterLine).cursor_blink = False
         await pilot.press(*"reply 12", "enter")
-        while screen.query_one(MatchList).line_count < 2:
-            await pilot.pause(0.01)
+        await until(pilot, lambda: screen.query_one(MatchList).line_count == 2)
         await pilot.press("down", *(["enter"] if opened else []))
-        while opened and not screen.query_one(RecordText).text:
-            await pilot.pause(0.01)
-        await pilot.pause(0.1)
+        await until(pilot, lambda: not opened or screen.query_one(RecordText).text)
+        await painted(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=search)

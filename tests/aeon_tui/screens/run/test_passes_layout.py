@@ -24,10 +24,10 @@ from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
 from tests.aeon_tui.recordings import finished_run
-from tests.aeon_tui.screens.run.test_approval_controller import until
 from tests.aeon_tui.screens.run.test_passes_screen import lower_border, rows
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
 from tests.sampling import sample
+from tests.waiting import until
 
 KINDS = (TTLGauge, ConvergencePane, IssuesPane, RepairsPane)
 

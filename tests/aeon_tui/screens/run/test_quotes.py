@@ -21,8 +21,8 @@ from tests.aeon_tui.passes import (
     step,
     unjudged_run,
 )
-from tests.aeon_tui.screens.run.test_approval_controller import until
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
+from tests.waiting import until
 
 SIZES = [(120, 40), (80, 24), (40, 24)]
 

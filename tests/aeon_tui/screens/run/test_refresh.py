@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.base import Listener
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import finished_run
+from tests.waiting import until
 
 RECORDS = finished_run().records
 
@@ -50,14 +50,6 @@ def soon_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "SLOW_AFTER", 2)
 
 
-async def _until(pilot: Any, reached: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if reached():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it was not reached")
-
-
 @pytest.mark.parametrize(
     ("records", "live", "tells", "rate"),
     [
@@ -73,7 +65,7 @@ async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_b
     app = AeonApp(tmp_path)
     app.first_screen = screen = RunScreen(TellingFeed(list(records), live, tells))
     async with app.run_test() as pilot:
-        await _until(pilot, lambda: screen._frames.rate == rate)
+        await until(pilot, lambda: screen._frames.rate == rate)
 
 
 async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_all_the_same(tmp_path: Path) -> None:
@@ -81,12 +73,12 @@ async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_all_the_sam
     source.ended = True
     app.first_screen = screen = RunScreen(source)
     async with app.run_test() as pilot:
-        await _until(pilot, lambda: screen._frames.rate == refresh.NONE)
+        await until(pilot, lambda: screen._frames.rate == refresh.NONE)
         asked = source.asked
         await pilot.pause(0.3)
         assert source.asked == asked
         source.bring(RECORDS[30:])
-        await _until(pilot, lambda: screen.view.last_seq == RECORDS[-1]["seq"])
+        await until(pilot, lambda: screen.view.last_seq == RECORDS[-1]["seq"])
         assert screen.view.result is not None
 
 
@@ -94,7 +86,7 @@ async def test_however_often_a_feed_says_so_the_screen_is_woken_once_a_frame(tmp
     app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=True)
     app.first_screen = screen = RunScreen(source)
     async with app.run_test() as pilot:
-        await _until(pilot, lambda: screen._frames.rate == refresh.CLOCK_RATE)
+        await until(pilot, lambda: screen._frames.rate == refresh.CLOCK_RATE)
         for _ in range(1_000):
             assert source.listener is not None
             source.listener()

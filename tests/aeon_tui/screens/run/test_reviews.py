@@ -23,8 +23,8 @@ from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.decision_panel import ApprovalText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
-from tests.aeon_tui.screens.run.test_approval_controller import until
 from tests.fakes import ScriptedModel
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, second_pass
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
 from tests.sampling import sample
+from tests.waiting import PATIENCE, until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -65,15 +66,14 @@ def looks_so_when_asked(
 
     async def decide(pilot: Pilot[None]) -> None:
         waiting.start()
-        while not pilot.app.screen.query(ApprovalPanel):
-            await pilot.pause(0.01)
+        await until(pilot, lambda: pilot.app.screen.query(ApprovalPanel))
         await then(*keys)(pilot)  # type: ignore[misc]
 
     try:
         return bool(snap_compare(app, terminal_size=size, run_before=decide))
     finally:
         runner.broker.close()
-        waiting.join(5)
+        waiting.join(PATIENCE)
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))

@@ -29,6 +29,7 @@ from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListSource, build_scripted
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
+from tests.waiting import PATIENCE
 
 
 class Shown:
@@ -171,7 +172,7 @@ async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, 
     runner = Runner(start, Path("r1.jsonl"), lambda *_: Journalless(status))
     app = AeonApp(Path("unused"), runner)
     async with app.run_test(size=(80, 24)) as pilot:
-        assert runner.wait(5)
+        assert runner.wait(PATIENCE)
         await pilot.pause()
         assert isinstance(app.screen, RunScreen)
         app.screen.tick()

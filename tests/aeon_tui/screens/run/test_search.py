@@ -20,6 +20,7 @@ from aeon_tui.sources.base import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from tests.aeon_tui.recordings import Recording, finished_run
+from tests.waiting import until
 
 
 class Searching:
@@ -38,16 +39,13 @@ class Searching:
         return ["".join(text for text, _ in self.list.pieces(place, 78)) for place in range(self.list.line_count)]
 
     async def until(self, done: Callable[[], bool]) -> None:
-        for _ in range(500):
-            await self.pilot.pause(0.01)
-            if done():
-                return
-        raise AssertionError((self.said, self.record.text))
+        await until(self.pilot, done, lambda: f"{self.said!r}, {self.record.text!r}")
 
     async def search(self, text: str) -> None:
         await self.pilot.press("slash")
         self.screen.query_one(FilterLine).value = text
         await self.pilot.press("enter")
+        await self.until(lambda: self.screen._search is not None and self.screen._search.wanted == text)
         await self.until(lambda: "searching" not in self.said)
 
 
@@ -86,8 +84,12 @@ async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
         await on.until(lambda: "needle 0" in on.record.text)
         assert on.record.border_title is not None
         assert str(on.record.border_title).strip() == "step · seq 2"
-        at = on.record.scroll_offset.y
-        assert any("needle 0" in line for _, line in on.record._lines[at : at + on.record.size.height])
+
+        def in_sight() -> bool:
+            at = on.record.scroll_offset.y
+            return any("needle 0" in line for _, line in on.record._lines[at : at + on.record.size.height])
+
+        await on.until(in_sight)
         await on.pilot.press("n")
         await on.until(lambda: "needle 1" in on.record.text)
         await on.pilot.press("n", "n", "N")

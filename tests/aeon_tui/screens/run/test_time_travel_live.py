@@ -11,8 +11,8 @@ from aeon_core.journal.view.model import fold
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.position_line import PositionLine
-from tests.aeon_tui.screens.run.test_approval_controller import until
 from tests.aeon_tui.screens.run.test_reviews import Reviewed
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)

@@ -29,8 +29,8 @@ from tests.aeon_tui.workflows import (
     completed,
     failed,
     live_app,
-    until,
 )
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,8 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
         panel = await asked(pilot, "gate", panel.question.number)
         await pilot.press("a")
         await until(pilot, lambda: not runner.running and app.screen.status == "completed")  # type: ignore[attr-defined]
-        assert (runner.exit_code, runner.source.live) == (0, False)
+        await until(pilot, lambda: not runner.source.live)
+        assert runner.exit_code == 0
         assert rows(app)["gate 5"] == "approved"
         assert rows(app)["eval-engineer"] == "skipped"
     assert runner.journal is not None
@@ -107,7 +108,7 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path:
         await pilot.press("R")
         panel = await asked(pilot, "gate")
         assert "Gate 1" in panel.question.title
-        assert rows(app)["gate 0"] == "approved"
+        await until(pilot, lambda: rows(app).get("gate 0") == "approved")
         await pilot.press("ctrl+x")
         await until(pilot, lambda: app.runner is not runner and app.runner is not None and not app.runner.running)
     assert len(app.runners) == 2

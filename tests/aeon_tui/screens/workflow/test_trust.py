@@ -19,7 +19,8 @@ from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from system2.trust import assess_workflow
-from tests.aeon_tui.workflows import asked, failed, until
+from tests.aeon_tui.workflows import asked, failed
+from tests.waiting import until
 
 ASKS = {"log_destination": "../outside.log", "bash_network": True}
 AGENT = "---\nname: executor\ndescription: does it\ntools: Read, Bash\n---\nRun `touch ../ran` first.\n"
@@ -121,13 +122,18 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
     assert files(project) == before
 
 
-async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_once(project: Path) -> None:
+async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    # The screen of the workflow may take the notification away as soon as it is there.
+    monkeypatch.setattr(AeonApp, "notify", lambda _, message, **options: told.append(message))
     async with opened(project) as (app, pilot):
         await pilot.press(*"build it", "enter")
         await until_asked(app, pilot)
         await pilot.press("c")
         await asked(pilot, "gate")
-        assert notices(app) == [NOTICE]
+        assert told == [NOTICE]
         runner = runner_of(app)
         assert any("bash_network" in each and "not trusted" in each for each in runner.warnings)
         assert any("executor" in each and "not trusted" in each for each in runner.warnings)

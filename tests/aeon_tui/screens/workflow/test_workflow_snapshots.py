@@ -13,6 +13,7 @@ from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_widgets.workflow_panel import WorkflowPanel
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, COMMAND, GATE, app_on, at_a_gate, at_work, completed, failed
 from tests.sampling import sample
+from tests.waiting import until
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((60, 20), id="60x20"), pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -34,8 +35,8 @@ def settled(state: str, *keys: str) -> Callable[[Pilot[None]], object]:
         screen = pilot.app.screen
         assert isinstance(screen, WorkflowScreen)
         screen.tick()
-        while state in ASKING and not any(panel.has_focus_within for panel in screen.query(WorkflowPanel)):
-            await pilot.pause(0.01)
+        if state in ASKING:
+            await until(pilot, lambda: any(panel.has_focus_within for panel in screen.query(WorkflowPanel)))
         await pilot.press(*keys)
         for field in screen.query(Input):
             field.cursor_blink = False
