@@ -54,7 +54,7 @@ def _change(file: Path, path: KeyPath, value: str | None) -> None:
         before = data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(
-            f"{str(file)!r} is no UTF-8 text and was left alone; change {'.'.join(path)!r} there"
+            f"{str(file)!r} is not UTF-8 text and was not changed; change {'.'.join(path)!r} there"
         ) from None
     except (OSError, RuntimeError) as error:
         # A loop of links is a RuntimeError in some versions of Python.
@@ -63,7 +63,7 @@ def _change(file: Path, path: KeyPath, value: str | None) -> None:
     try:
         after = changed(before, path, value)
     except ValueError as error:
-        raise UsageError(f"{str(file)!r} was left alone: {error}") from None
+        raise UsageError(f"{str(file)!r} was not changed: {error}") from None
     if after != before:
         try:
             _replace(target, after.encode("utf-8"))
@@ -86,7 +86,7 @@ def changed(text: str, path: KeyPath, value: str | None) -> str:
         with contextlib.suppress(ValueError):
             if _data(candidate) == wanted:
                 return mark + candidate
-    raise ValueError(f"{'.'.join(path)!r} cannot be changed by itself; change it in an editor")
+    raise ValueError(f"{'.'.join(path)!r} cannot be changed on its own; change it in an editor")
 
 
 def _data(text: str) -> dict[Any, Any]:
@@ -236,9 +236,9 @@ def _read(file: Path) -> bytes:
         return b""
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         # To replace it would end a device for everybody: some link a file that they do not want to /dev/null.
-        raise UsageError(f"{str(file)!r} is no regular file and was left alone")
+        raise UsageError(f"{str(file)!r} is not a regular file and was not changed")
     if not mode & 0o222:
-        raise UsageError(f"{str(file)!r} is read-only and was left alone")
+        raise UsageError(f"{str(file)!r} is read-only and was not changed")
     return read_whole(file, SETTINGS.size)
 
 

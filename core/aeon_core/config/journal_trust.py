@@ -96,8 +96,8 @@ def check_journal(
         return config.with_verified(_file_digests(config))
     texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
     raise UsageError(
-        f"the journal of {str(started.get('run'))!r} asks to {'; to '.join(texts)}, which neither your configuration "
-        "nor a run that you started here says; give it as options, or allow it with --trust-project"
+        f"the journal of {str(started.get('run'))!r} asks to {'; to '.join(texts)}, which comes neither from your "
+        "configuration nor from a run that you started here; set it with options, or allow it with --trust-project"
     )
 
 

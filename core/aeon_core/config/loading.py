@@ -144,7 +144,7 @@ def load_values(
     if trust == "require" and (error := refusal(asked, said)) is not None:
         raise error
     if not root.is_dir():
-        raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
+        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     values["project_root"] = root
     verified = asked.digests_of(item for item in asked.items if item.is_asked(said)) if trust != "apply" else {}
     found_app = _of_app(values, loaded.sources)
@@ -212,11 +212,11 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise UsageError(f"{where} holds {_kind(data)}, expected `key: value` lines such as `ttl: 20`")
+        raise UsageError(f"{where} is {_kind(data)}; expected `key: value` lines such as `ttl: 20`")
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in KEYS and key not in APP_KEYS:
-            raise UsageError(f"{where} has the unknown key {key!r}{nearest(str(key), (*KEYS, *APP_KEYS))}")
+            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), (*KEYS, *APP_KEYS))}")
         if value is None:
             continue
         if key in APP_KEYS:
@@ -235,7 +235,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if name in known and name != THEME_VARIABLE and value.strip():
             key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
             if key in MAPPINGS:
-                raise UsageError(f"the environment variable {name!r} is not read; give {key!r} in a config file")
+                raise UsageError(f"the environment variable {name!r} is not supported; set {key!r} in a config file")
             found[f"the environment variable {name}"] = (key, value)
         # Other programs may own variables of that prefix: only what looks like a slip is an error.
         elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
@@ -244,6 +244,6 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _kind(value: Any) -> str:
-    return {list: "a list", str: "text", int: "a number", float: "a number", bool: "a truth value"}.get(
+    return {list: "a list", str: "text", int: "a number", float: "a number", bool: "true or false"}.get(
         type(value), f"a {type(value).__name__}"
     )

@@ -38,14 +38,14 @@ OnUnknown = Literal["fail", "retry", "ask"]
 
 def _none_alone(approve: list[Approval]) -> list[Approval]:
     if "none" in approve and len(approve) > 1:
-        raise ValueError("'none' stands alone")
+        raise ValueError("'none' excludes the others")
     return approve
 
 
 def _no_truth_value(value: Any) -> Any:
     if isinstance(value, bool):
         # pydantic takes `yes` for 1.
-        raise ValueError("no number")
+        raise ValueError("not a number")
     return value
 
 
@@ -55,7 +55,7 @@ Dollars = Annotated[Number, Field(ge=0)]
 
 def _server_url(url: str) -> str:
     if not is_server_url(url):
-        raise ValueError("no address of a server")
+        raise ValueError("not a server address")
     return url
 
 

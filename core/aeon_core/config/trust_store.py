@@ -36,8 +36,8 @@ def refuse_foreign_folders(root: Path, environ: Mapping[str, str] | None = None)
         if owners <= mine or _is_safe_for_git(root):
             continue
         raise UsageError(
-            f"{str(folder)!r} belongs to another user (uid {max(owners - mine)}), so nothing in it is used; take the "
-            f"folder over with chown, or vouch for it: git config --global --add safe.directory {str(root)!r}"
+            f"{str(folder)!r} belongs to another user (uid {max(owners - mine)}), so nothing in it is used; "
+            f"change its owner with chown, or trust it: git config --global --add safe.directory {str(root)!r}"
         )
 
 

@@ -131,10 +131,10 @@ _ABOUT_CHOICE = re.compile(r"tool_?choice")
 _ABOUT_EFFORT = re.compile(r"\beffort\b")
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "tool_choice": Option("tool_choice", "calls are asked for by the prompt alone"),
-    "thinking": Option("thinking", "replies are asked for without it"),
-    "effort": Option("output_config.effort", "the model's own effort is used"),
-    "output_config": Option("output_config", "replies are asked for by the prompt alone", structured=True),
+    "tool_choice": Option("tool_choice", "calls are requested in the prompt only"),
+    "thinking": Option("thinking", "requests are sent without it"),
+    "effort": Option("output_config.effort", "the model's default effort is used"),
+    "output_config": Option("output_config", "replies are requested in the prompt only", structured=True),
 }
 
 

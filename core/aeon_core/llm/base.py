@@ -168,4 +168,6 @@ def as_adapter(llm: Any) -> LLMAdapter:
         return llm
     if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
         return _ForeignModel(llm)
-    raise UsageError(f"{type(llm).__name__} is no model: expected an LLMAdapter, an object with complete(LLMRequest)")
+    raise UsageError(
+        f"{type(llm).__name__} is not a model: expected an LLMAdapter, an object with complete(LLMRequest)"
+    )

@@ -40,7 +40,7 @@ class Sockets:
             pools.update({scheme: self._watched(pool) for scheme, pool in pools.items()})
         except AttributeError as error:
             # The pools are botocore's own business: without them calls work, and end by their time-out alone.
-            logger.warning("bedrock: a call in flight cannot be cut with this botocore: %s", error)
+            logger.warning("bedrock: a call in flight cannot be interrupted with this botocore: %s", error)
         return client
 
     def cut(self) -> None:
@@ -240,13 +240,13 @@ class BedrockClient:
             raise ModelUnavailableError("no AWS region for Amazon Bedrock: set AWS_REGION, such as us-east-1")
         if self._has_key() and (self.endpoint_url or "").startswith("http:"):
             raise ModelUnavailableError(
-                f"the key in {_API_KEY} is sent to https addresses only; for another unset it, and {RENEW}"
+                f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {RENEW}"
             )
         # botocore would ask for the code on the terminal, which may belong to the app, or to nobody.
         if session.get_scoped_config().get("mfa_serial"):
             raise ModelUnavailableError(
-                "the AWS profile asks for an MFA code, which cannot be given here: "
-                "export the credentials of a session that has it, or use a profile for `aws sso login`"
+                "the AWS profile asks for an MFA code, which cannot be entered here; "
+                "export the credentials of a session that has one, or use a profile with `aws sso login`"
             )
 
     def _has_key(self) -> bool:
@@ -274,7 +274,7 @@ class BedrockClient:
         told = reason(error)
         if isinstance(response, dict):
             told = f"{code_of(response)}: {(response.get('Error') or {}).get('Message') or ''}"
-        what = f"the role {self._role_arn!r} cannot be assumed" if self._role_arn else "Amazon Bedrock cannot be used"
+        what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
         place = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
         why = one_line(scrubbed(told), place)[:160]
         return ModelUnavailableError(f"{what}: {why}; {RENEW}")

@@ -70,10 +70,10 @@ def _parts(model: object) -> tuple[str, str]:
     if provider not in PROVIDERS:
         near = difflib.get_close_matches(provider[:40].lower(), PROVIDERS, n=1, cutoff=0.5)
         hint = f"; did you mean '{near[0]}:{name or 'NAME'}'?" if near else ""
-        what = "is of an unknown provider" if colon else "names no provider"
+        what = "has an unknown provider" if colon else "has no provider"
         raise UsageError(f"the model {shown} {what}; {form}{hint}")
     if not name:
-        raise UsageError(f"the model {shown} lacks its name; expected '{provider}:NAME'")
+        raise UsageError(f"the model {shown} has no name; expected '{provider}:NAME'")
     if not name.isprintable():
-        raise UsageError(f"the name of the model {shown} holds control characters; {form}")
+        raise UsageError(f"the model name {shown} contains control characters; {form}")
     return provider, name

@@ -85,20 +85,18 @@ def bedrock_failure(
         return llm_error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
     if _UNREACHABLE_KIND.search(kind):
         hint = "check the network, the region" + (" and the base URL" if place.url else "")
-        message = f"{url} cannot be reached: {detail}; {hint}"
+        message = f"cannot reach {url}: {detail}; {hint}"
         refused = is_connection_refused(error)
         return llm_error(message, place, True, usage=usage, unsent=True, unavailable=refused)
     if kind in _BROKEN_FRAME:
         return unusable(place, f"an event of its stream is broken: {detail}", usage)
     if kind == "ParamValidationError":
-        return llm_error(f"the request is not as Converse takes it: {detail}", place, False, usage=usage)
+        return llm_error(f"Converse rejected the form of the request: {detail}", place, False, usage=usage)
     if _CREDENTIALS_KIND.search(kind):
-        return llm_error(
-            f"the AWS credentials cannot be used: {detail}; {RENEW}", place, False, exit_code=3, usage=usage
-        )
+        return llm_error(f"cannot use the AWS credentials: {detail}; {RENEW}", place, False, exit_code=3, usage=usage)
     if _BROKEN_KIND.search(kind):
         return llm_error(
-            f"the connection to {url} broke before the reply was whole: {detail}", place, True, usage=usage
+            f"the connection to {url} broke before the reply was complete: {detail}", place, True, usage=usage
         )
     return unusable(place, f"{kind}: {detail}", usage)
 
@@ -128,7 +126,7 @@ def _told_failure(response: dict[str, Any], place: Endpoint, secrets: Iterable[s
     told = scrubbed(_message(response), secrets)
     quoted = one_line(f"{code[:60]}: {told}", place)[:_MAX_SAID]
     if _BAD_CREDENTIALS.search(code) or status == 401:
-        message = f"{place.shown_url} refused the AWS credentials ({status}): {quoted}; {RENEW}"
+        message = f"{place.shown_url} rejected the AWS credentials ({status}): {quoted}; {RENEW}"
         return llm_error(message, place, False, status=status, exit_code=3, usage=usage)
     if status == 403:
         hint = "allow bedrock:InvokeModel, and access to the model, for these credentials"
@@ -138,13 +136,13 @@ def _told_failure(response: dict[str, Any], place: Endpoint, secrets: Iterable[s
     if status == 400 and _TOO_LONG.search(told):
         return too_long_failure(told, None, place, status, usage)
     if status == 400 and _UNKNOWN_MODEL.search(told):
-        message = f"the model name {place.name[:60]!r} cannot be used at {place.shown_url} (400): {quoted}"
-        hint = "give a model id, or an inference profile such as us.anthropic.…"
+        message = f"the model name {place.name[:60]!r} is not valid at {place.shown_url} (400): {quoted}"
+        hint = "use a model id, or an inference profile such as us.anthropic.…"
         return llm_error(f"{message}; {hint}", place, False, status=status, exit_code=3, usage=usage)
     headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
     if code_of(response) == "ModelNotReadyException":
         message = f"the model at {place.shown_url} is not ready (429): {quoted}"
-        hint = "check the access to the model in the Bedrock console, and try later"
+        hint = "check access to the model in the Bedrock console, or try later"
         return llm_error(f"{message}; {hint}", place, True, retry_after(headers), status=status, usage=usage)
     if status == 424:
         message = f"the model at {place.shown_url} failed (424): {quoted}"
@@ -258,7 +256,7 @@ def unreadable(body: bytes, place: Endpoint) -> LLMError:
         document = parse_json(body)
     except ValueError as error:
         page = body.lstrip()[:1] == b"<"
-        why = "it is an HTML page; is the base URL right?" if page else f"it is no JSON ({error})"
+        why = "it is an HTML page; is the base URL right?" if page else f"it is not JSON ({error})"
         return unusable(place, why if body.strip() else "it is empty")
     usage = converse_usage(document.get("usage")) if isinstance(document, dict) else None
     return unusable(place, "it has no message of content blocks", usage)
@@ -408,9 +406,9 @@ _ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
 _ABOUT_CHOICE = re.compile(r"tool_?choice")
 _SCHEMA, _THINKING, _ROOM, _CHOICE = "outputConfig", "thinking", "maxTokens with room for thinking", "toolChoice"
 _INSTEAD = {
-    _SCHEMA: "replies are asked for by the prompt alone",
-    _THINKING: "replies are asked for without it",
-    _CHOICE: "calls are asked for by the prompt alone",
+    _SCHEMA: "replies are requested in the prompt only",
+    _THINKING: "requests are sent without it",
+    _CHOICE: "calls are requested in the prompt only",
     _ROOM: "the configured max_tokens are sent",
 }
 """What is done where the service refuses what a request can do without."""
@@ -469,7 +467,7 @@ class ConverseModel(LLMAdapter):
             if self._client.closings == closings:
                 # The SDK's own message may hold what ours leaves out, so it is not chained.
                 raise bedrock_failure(error, place, self._client.secrets()) from None
-        raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
+        raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
 
     def check(self) -> None:
         """Find region and credentials, and take on the role. Raises ModelUnavailableError (exit 3)."""
@@ -565,8 +563,8 @@ class ConverseModel(LLMAdapter):
         option, purpose = refused
         self._given_up.add(refused)
         notice = one_line(
-            f"{self.model[:80]}: {place.shown_url} does not take {option}{f' for {purpose!r}' if purpose else ''}; "
-            f"{_INSTEAD[option]} from now on",
+            f"{self.model[:80]}: {place.shown_url} does not support "
+            f"{option}{f' for {purpose!r}' if purpose else ''}; {_INSTEAD[option]} from now on",
             place,
         )
         logger.warning("%s: %s", notice, one_line(scrubbed(told, self._client.secrets()), place)[:200])

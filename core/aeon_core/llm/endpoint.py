@@ -51,7 +51,7 @@ def find_url(base_url: str | None, variable: str) -> str | None:
     except ValueError:
         usable = False
     if not usable or not url.isprintable() or " " in url:
-        raise UsageError(f"{source} {_short(url)} is no address of a server; expected http://HOST:PORT/v1 or https://…")
+        raise UsageError(f"{source} {_short(url)} is not a server address; expected http://HOST:PORT/v1 or https://…")
     return url
 
 
@@ -63,7 +63,7 @@ def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> 
     for variable in variables:
         key = os.environ.get(variable, "").strip()
         if key and not (key.isascii() and key.isprintable()):
-            raise ModelUnavailableError(f"the key in {variable} holds characters that no key has; set it anew")
+            raise ModelUnavailableError(f"the key in {variable} has characters that a key cannot have; set it again")
         if key:
             return variable, key
     if needed:
@@ -76,7 +76,7 @@ def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> 
 def check_timeout(timeout: float) -> float:
     """Return the seconds of silence to bear. Raises UsageError for what is no positive, finite number."""
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
-        raise UsageError(f"timeout {timeout!r} is no number of seconds; expected one above 0, such as 120")
+        raise UsageError(f"timeout {timeout!r} is not a number of seconds above 0, such as 120")
     return float(timeout)
 
 

@@ -40,7 +40,7 @@ _ABOUT_REPLY = re.compile(
     r"max_?(?:\w+_)?tokens|maximum tokens|in the completion|(?:completion|output) tokens", re.IGNORECASE
 )
 _STATUSES = (None, 400, 413, 422, 500)
-REMEDY = "shorten the task or the results it carries, or choose a model with a larger context"
+REMEDY = "shorten the task or its results, or use a model with a larger context"
 
 
 def is_too_long(status: int | None, told: str, body: Any = None) -> bool:
@@ -62,7 +62,7 @@ def by_how_much(told: str, body: Any = None) -> str:
     limit = _count(error.get("n_ctx")) or _found(_LIMIT, told)
     if not needed or not limit or needed <= limit:
         return ""
-    return f"{needed} tokens where {limit} fit, {needed - limit} too many"
+    return f"{needed} tokens, but only {limit} fit: {needed - limit} too many"
 
 
 def _error_of(body: Any) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def status_failure(
         return too_long_failure(told, body, place, status, usage)
     meant = _meant(status, body, told, place.name)
     what = {
-        401: f"{url} refused the key ({status})",
+        401: f"{url} rejected the key ({status})",
         402: f"{url} has no credit left for the key in {place.key_variable} ({status})",
         403: f"{url} refused access ({status})",
         404: f"the model name {place.name[:60]!r} is unknown at {url} ({status})",
@@ -157,7 +157,7 @@ def status_failure(
     hint = {
         401: f"; set a valid key in {place.key_variable}",
         402: "; add credit there, or use another model",
-        403: f"; check what the key in {place.key_variable} may use",
+        403: f"; check what the key in {place.key_variable} can access",
         404: "; check the name" + (" and the base URL" if place.url else ""),
     }.get(meant, "")
     quoted = f": {one_line(told, place)[:_MAX_SAID]}" if told else ""
@@ -221,12 +221,12 @@ def told_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLME
     if is_too_long(None, said(body), body):
         return too_long_failure(said(body), body, place, usage=usage)
     told = one_line(said(body), place)[:_MAX_SAID]
-    return llm_error(f"{place.shown_url} sent an error in place of a reply: {told}", place, True, usage=usage)
+    return llm_error(f"{place.shown_url} sent an error instead of a reply: {told}", place, True, usage=usage)
 
 
 def unusable(place: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
     """Return the LLMError for a reply that is none. Its usage, where known, is in the error's context."""
-    return llm_error(f"the reply of {place.shown_url} cannot be used: {one_line(why, place)}", place, True, usage=usage)
+    return llm_error(f"cannot use the reply of {place.shown_url}: {one_line(why, place)}", place, True, usage=usage)
 
 
 def said(body: Any) -> str:
@@ -275,15 +275,15 @@ def _transport_failure(error: Exception, sdk: Any, place: Endpoint, usage: Usage
     kind, url = type(cause).__name__, place.shown_url
     detail = one_line(str(cause) or kind, place)[:_MAX_SAID]
     if kind == "ConnectTimeout":
-        message = f"{url} cannot be reached: it did not answer in time; is the base URL right?"
+        message = f"cannot reach {url}: it did not answer in time; is the base URL right?"
     elif isinstance(error, sdk.APITimeoutError) or "Timeout" in kind:
         message = f"no answer from {url} within {place.timeout:g} s"
     elif kind in _NEVER_REACHED:
-        message = f"{url} cannot be reached: {detail}; is the server running, and is the base URL right?"
+        message = f"cannot reach {url}: {detail}; is the server running, and is the base URL right?"
     elif isinstance(error, sdk.APIConnectionError) or re.search(r"Read|Write|Protocol|Closed|Network", kind):
-        message = f"the connection to {url} broke before the reply was whole: {detail}"
+        message = f"the connection to {url} broke before the reply was complete: {detail}"
     else:
-        message = f"the reply of {url} cannot be used: {kind}: {detail}"
+        message = f"cannot use the reply of {url}: {kind}: {detail}"
     unsent = True if kind in _NEVER_REACHED else None
     return llm_error(message, place, True, usage=usage, unsent=unsent, unavailable=is_connection_refused(error))
 

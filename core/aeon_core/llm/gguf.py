@@ -40,7 +40,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
     """Return what the file's header says. Raises GgufError for another kind of file or a cut one, OSError as usual."""
     with os.fdopen(open_regular(path), "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise GgufError("it is no GGUF file")
+            raise GgufError("it is not a GGUF file")
         size = path.stat().st_size
         version = _scalar(file, "<I")
         if version not in _VERSIONS:
@@ -48,11 +48,11 @@ def read_gguf_header(path: Path) -> GgufHeader:
         _scalar(file, "<Q")
         count = _scalar(file, "<Q")
         if count > _MAX_ENTRIES:
-            raise GgufError(f"its header names {count} entries, which no model has")
+            raise GgufError(f"its header lists {count} entries, which is impossible")
         entries = dict(_entry(file, size) for _ in range(count))
     architecture = entries.get("general.architecture")
     if not isinstance(architecture, str):
-        raise GgufError("its header names no architecture")
+        raise GgufError("its header has no architecture")
     length = entries.get(f"{architecture}.context_length")
     templates = [value for key, value in entries.items() if key.startswith(_TEMPLATE) and isinstance(value, str)]
     return GgufHeader(
@@ -92,7 +92,7 @@ def _text(file: BinaryIO, size: int) -> str:
 def _scalar(file: BinaryIO, form: str) -> Any:
     data = file.read(struct.calcsize(form))
     if len(data) < struct.calcsize(form):
-        raise GgufError("it is cut inside its header")
+        raise GgufError("its header is incomplete")
     return struct.unpack(form, data)[0]
 
 
@@ -106,5 +106,5 @@ def _format(kind: int) -> str:
 def _within(length: int, file: BinaryIO, size: int) -> int:
     """Return a length that the rest of the file can hold."""
     if length > size - file.tell():
-        raise GgufError("it is cut inside its header")
+        raise GgufError("its header is incomplete")
     return length

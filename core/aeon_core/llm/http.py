@@ -138,8 +138,8 @@ class RemoteModel(LLMAdapter):
             if not self._was_cut(closings):
                 raise
         except ImportError as error:
-            raise LLMError(f"{self.model}: a package is missing: {error}; install Aeon again", exit_code=3) from None
-        raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
+            raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
+        raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
 
     def close(self) -> None:
         """Release connections and cut a request in flight; called from any thread. A later call connects again."""
@@ -177,7 +177,7 @@ class RemoteModel(LLMAdapter):
             raise
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
-            raise LLMError(f"{self.model}: the connection cannot be set up: {why}") from None
+            raise LLMError(f"{self.model}: cannot set up the connection: {why}") from None
 
     def _built(self, request: LLMRequest) -> dict[str, Any]:
         try:
@@ -214,8 +214,8 @@ class RemoteModel(LLMAdapter):
         self._given_up.add((name, purpose))
         option = self.options[name]
         notice = one_line(
-            f"{self.model[:80]}: {self._place.shown_url} does not take {option.what or option.sent_as}"
-            f"{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
+            f"{self.model[:80]}: {self._place.shown_url} does not support "
+            f"{option.what or option.sent_as}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
             self._place,
         )
         self._notices[f"{option.sent_as} {purpose}"] = notice
@@ -240,7 +240,7 @@ class RemoteModel(LLMAdapter):
             return parse_json(content)
         except ValueError as error:
             page = content.lstrip()[:1] == b"<"
-            why = "it is an HTML page; is the base URL right?" if page else f"it is no JSON ({error})"
+            why = "it is an HTML page; is the base URL right?" if page else f"it is not JSON ({error})"
             raise unusable(self._place, why if content.strip() else "it is empty") from None
 
     @staticmethod

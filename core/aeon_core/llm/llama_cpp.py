@@ -230,14 +230,14 @@ class LlamaCppModel(LLMAdapter):
         try:
             yield from self._engine.events(run, self._place.timeout)
         except CallCut:
-            raise LLMError(f"{self.model}: the call was cut, since the adapter was closed") from None
+            raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed") from None
         except TimeoutError:
-            raise LLMError(f"{self.model}: no word from the model within {self._place.timeout:g} s", True) from None
+            raise LLMError(f"{self.model}: nothing from the model within {self._place.timeout:g} s", True) from None
         except ImportError as error:
-            raise LLMError(f"{self.model}: a package is missing: {error}; install Aeon again", exit_code=3) from None
+            raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
         except (ValueError, RuntimeError) as error:
             told = one_line(str(error), self._place)[:_MAX_TOLD]
-            raise LLMError(f"{self.model}: llama.cpp refused the request: {told}") from None
+            raise LLMError(f"{self.model}: llama.cpp rejected the request: {told}") from None
 
 
 def _with_grammar(params: dict[str, Any]) -> dict[str, Any]:
@@ -255,12 +255,12 @@ def _header(file: Path) -> GgufHeader:
     try:
         return read_gguf_header(file)
     except FileNotFoundError:
-        raise ModelUnavailableError(f"the model file {shown} does not exist; give the path of a GGUF file") from None
+        raise ModelUnavailableError(f"the model file {shown} does not exist; use the path of a GGUF file") from None
     except GgufError as error:
-        raise ModelUnavailableError(f"the model file {shown} cannot be used: {error}; give a whole GGUF file") from None
+        raise ModelUnavailableError(f"cannot use the model file {shown}: {error}; use a complete GGUF file") from None
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise ModelUnavailableError(f"the model file {shown} cannot be read: {why}; give a GGUF file") from None
+        raise ModelUnavailableError(f"cannot read the model file {shown}: {why}; use a GGUF file") from None
 
 
 def _load(file: Path, context: int, model: str) -> Any:
@@ -288,7 +288,7 @@ def _load(file: Path, context: int, model: str) -> Any:
             return xllamacpp.Server(params)
         except RuntimeError:
             raise LLMError(
-                f"{model}: the model file cannot be loaded; is it whole, are its architecture and its chat template "
-                f"known to llama.cpp (xllamacpp {xllamacpp.__version__}), and is there memory for it?",
+                f"{model}: cannot load the model file; is it complete, does llama.cpp (xllamacpp "
+                f"{xllamacpp.__version__}) support its architecture and chat template, and is there enough memory?",
                 exit_code=3,
             ) from None

@@ -36,18 +36,18 @@ _ABOUT_CHOICE = re.compile(r"tool.choice(?! requires)")
 _ABOUT_EFFORT = re.compile(r"reasoning.?effort|thinking|\bthink\b")
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "reasoning_effort": Option("reasoning_effort", "the model's own effort is used"),
+    "reasoning_effort": Option("reasoning_effort", "the model's default effort is used"),
     "json_schema": Option(
         "response_format",
-        "it is asked for JSON objects, and for their form by the prompt alone",
+        "JSON objects are requested, with their form in the prompt only",
         what="a schema in response_format",
         structured=True,
     ),
-    "response_format": Option("response_format", "replies are asked for by the prompt alone", structured=True),
+    "response_format": Option("response_format", "replies are requested in the prompt only", structured=True),
     "tools": Option("tools", "they are described in the prompt"),
-    "tool_choice": Option("tool_choice", "calls are asked for by the prompt alone"),
-    "stream": Option("stream", "replies come as a whole"),
-    "stream_options": Option("stream_options", "the tokens of streamed replies may not be counted"),
+    "tool_choice": Option("tool_choice", "calls are requested in the prompt only"),
+    "stream": Option("stream", "replies are not streamed"),
+    "stream_options": Option("stream_options", "streamed replies may lack token counts"),
     "max_tokens": Option("max_tokens", "max_completion_tokens is sent"),
     "max_completion_tokens": Option("max_completion_tokens", "max_tokens is sent"),
 }

@@ -185,7 +185,7 @@ class Deltas:
         except AeonError:
             raise
         except Exception as error:
-            logger.warning("a listener for streamed text failed and is left out: %s", type(error).__name__)
+            logger.warning("a listener for streamed text failed and was removed: %s", type(error).__name__)
             self._listener = None
 
 

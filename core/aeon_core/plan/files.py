@@ -48,8 +48,8 @@ def read_data(path: Path) -> Any:
         raise UsageError(f"{str(path)!r} is not JSON: {reason}")
     if len(text) > MAX_YAML_BYTES:
         raise UsageError(
-            f"{str(path)!r} is not JSON ({reason}), and too large for YAML: {len(text)} characters, "
-            f"expected at most {MAX_YAML_BYTES}; write it as JSON"
+            f"{str(path)!r} is not JSON ({reason}), and too large for YAML: "
+            f"{len(text)} characters, at most {MAX_YAML_BYTES}; write it as JSON"
         )
     try:
         return parse_yaml(text, _BOUNDS)

@@ -545,13 +545,13 @@ def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
         return parse_plan(dict(plan))
     executed = [step.step_id for step in plan.walk() if step.status != "pending"]
     if executed:
-        raise UsageError(f"the plan was executed already (steps {', '.join(executed[:5])}); hand over a fresh one")
+        raise UsageError(f"the plan was already executed (steps {', '.join(executed[:5])}); pass a fresh one")
     try:
         for step in plan.walk():
             json_safe(step.arguments)
         Plan.model_validate_json(plan.model_dump_json())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the plan is unsound: {' '.join(str(error).split())[:300]}") from None
+        raise UsageError(f"the plan is invalid: {' '.join(str(error).split())[:300]}") from None
     return plan
 
 

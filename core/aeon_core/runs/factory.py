@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 BUILT_IN = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 """The names of the tools of `files` and `shell`."""
 NO_MODEL = (
-    "no model is configured; name one with --model PROVIDER:NAME, the environment variable AEON_MODEL or "
-    "`model:` in a config file (--model simulated:default needs no key)"
+    "no model is configured; set one with --model PROVIDER:NAME, the environment variable AEON_MODEL or `model:` in "
+    "a config file (--model simulated:default needs no key)"
 )
 
 

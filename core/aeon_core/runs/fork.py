@@ -200,7 +200,7 @@ def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """Return the `run_started` record, the first. Raises UsageError where a damaged line took it back."""
     started = next(records)
     if started["type"] != "run_started":
-        raise UsageError(f"the run {started['run']!r} has no beginning: one of its lines takes that back")
+        raise UsageError(f"the run {started['run']!r} has no start: one of its lines revokes it")
     return started
 
 
@@ -212,7 +212,7 @@ def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -
     try:
         plan = Plan.model_validate(made["plan"])
     except ValidationError as error:
-        raise UsageError(f"the plan of the first pass cannot be read: {first_problem(error)}") from None
+        raise UsageError(f"cannot read the plan of the first pass: {first_problem(error)}") from None
     chosen = made.get("substitutions") or {}
     for step in plan.walk():
         step.errors = None
@@ -237,7 +237,7 @@ def _checkpoint_of(record: Mapping[str, Any]) -> Checkpoint | None:
     try:
         return Checkpoint.after_pass(record)
     except ValidationError as error:
-        raise UsageError(f"the pass at seq {record['seq']} cannot be gone on from: {first_problem(error)}") from None
+        raise UsageError(f"cannot continue from the pass at seq {record['seq']}: {first_problem(error)}") from None
 
 
 def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
@@ -256,7 +256,7 @@ def _copied(plan: Any) -> Plan:
     try:
         Plan.model_validate_json(plan.model_dump_json())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the plan is unsound: {' '.join(str(error).split())[:300]}") from None
+        raise UsageError(f"the plan is invalid: {' '.join(str(error).split())[:300]}") from None
     return plan.model_copy(deep=True)
 
 
@@ -264,11 +264,11 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
     """Return where a fork from a later pass starts: with its own TTL, and its plan where that was edited."""
     number, ttl = checkpoint.pass_number + 1, checkpoint.ttl
     if config.single_pass:
-        raise UsageError(f"a fork from pass {number} goes round in passes; leave out that it is a single pass")
+        raise UsageError(f"a fork from pass {number} needs more than one pass; drop the single-pass option")
     if config.ttl <= ttl.spent:
         raise UsageError(
-            f"a TTL of {config.ttl} leaves nothing: {ttl.spent} cycles were spent before pass {number}; "
-            "give more with --ttl"
+            f"a TTL of {config.ttl} is too small: {ttl.spent} cycles were spent before pass {number}; "
+            "raise it with --ttl"
         )
     changed: dict[str, Any] = {}
     if config.ttl != ttl.limit:

@@ -130,7 +130,7 @@ class Orchestrator:
         and ReplayMismatchError where what was recorded is not what the kernel does.
         """
         if not isinstance(task, str) or not task.strip():
-            raise UsageError(f"the task is {task!r}, expected a non-empty text")
+            raise UsageError(f"the task is {task!r}; expected a non-empty text")
         task = clean_text(task)
         given = given_plan(plan)
         criteria, recorded, start = self._criteria, self._recorded, self._start
@@ -215,9 +215,7 @@ class Orchestrator:
         concealed = self._secrets.conceal_edited(data)
         lost = None if self._start is not None else next(self._secrets.lost_in(concealed), None)
         if lost is not None:
-            raise UsageError(
-                f"the plan holds {lost}, which stands for a secret that is not known; put the secret there"
-            )
+            raise UsageError(f"the plan contains {lost}, a placeholder for an unknown secret; put the secret there")
         if concealed is not data:
             _put_into(given, concealed)
         return dump_plan(given)
@@ -254,7 +252,7 @@ class Orchestrator:
                 if self._secrets.conceal(json_safe(self.memory.read(name))) != value:
                     self.memory.write(name, json_safe(self._secrets.shown(value)))
         except Exception as error:
-            raise UsageError(f"the memory does not take what the fork starts with: {error}") from None
+            raise UsageError(f"the memory rejects what the fork starts with: {error}") from None
         return unstored
 
     def _open_journal(self) -> JournalWriter:

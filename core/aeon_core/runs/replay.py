@@ -139,7 +139,7 @@ def recorded_config(started: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig(**{key: value for key, value in started["config"].items() if key not in hidden})
     except UsageError as error:
-        raise UsageError(f"the options that the journal names cannot be read: {error.message}") from None
+        raise UsageError(f"cannot read the options in the journal: {error.message}") from None
 
 
 def _hidden(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
     try:
         return ConvergenceCriteria.model_validate(found)
     except ValidationError:
-        raise UsageError("the criteria of convergence that the journal names cannot be read") from None
+        raise UsageError("cannot read the convergence criteria in the journal") from None
 
 
 def recorded_start(started: Mapping[str, Any]) -> Start | None:
@@ -163,7 +163,7 @@ def recorded_start(started: Mapping[str, Any]) -> Start | None:
     try:
         checkpoint = Checkpoint.model_validate(started["start"]) if started.get("start") is not None else None
     except ValidationError as error:
-        raise UsageError(f"where the fork starts cannot be read: {first_problem(error)}") from None
+        raise UsageError(f"cannot read where the fork starts: {first_problem(error)}") from None
     return Start(checkpoint, dict(started["memory"]), dict(parent))
 
 
@@ -181,7 +181,7 @@ def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:
         for described in started["tools"]:
             registry.register(RecordedTool(described))
     except (AeonError, KeyError, TypeError) as error:
-        raise UsageError(f"the tools that the journal names cannot be read: {error}") from None
+        raise UsageError(f"cannot read the tools in the journal: {error}") from None
     return registry
 
 
@@ -190,7 +190,7 @@ def _check_models(started: Mapping[str, Any]) -> None:
         for entry in started.get("models") or [started]:
             recorded_model(entry)
     except (KeyError, TypeError):
-        raise UsageError("the models that the journal names cannot be read") from None
+        raise UsageError("cannot read the models in the journal") from None
 
 
 def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
@@ -200,4 +200,4 @@ def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
     try:
         return Plan.model_validate(given).cut_at(lines[0].get("plan_cut") or ())
     except ValidationError:
-        raise UsageError("the plan that the run was given cannot be read") from None
+        raise UsageError("cannot read the plan that the run was given") from None

@@ -58,7 +58,7 @@ def finished_result(path: Path) -> RunResult | None:
         vault = SecretVault(secret_values(os.environ))
         return RunResult.model_validate(vault.reveal(last.get("result")))
     except ValidationError as error:
-        raise UsageError(f"the result that the journal names cannot be read: {first_problem(error)}") from None
+        raise UsageError(f"cannot read the result in the journal: {first_problem(error)}") from None
 
 
 class Resumption:
@@ -143,7 +143,7 @@ def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
     try:
         checkpoint = Checkpoint.after_pass(last)
     except ValidationError as error:
-        raise UsageError(f"the pass at seq {last['seq']} cannot be gone on from: {first_problem(error)}") from None
+        raise UsageError(f"cannot continue from the pass at seq {last['seq']}: {first_problem(error)}") from None
     memory = dict(recorded.first["memory"])
     for line in recorded.skip_to(last):
         if line["type"] == "memory":

@@ -67,7 +67,7 @@ class Root:
         except OSError as error:
             raise SandboxError(f"project root {shown(given)}: {error.strerror}; give an existing folder") from None
         if not stat.S_ISDIR(status.st_mode):
-            raise SandboxError(f"project root {shown(given)} is no folder; give an existing folder")
+            raise SandboxError(f"project root {shown(given)} is not a folder; give an existing folder")
         return cls(real, status.st_uid, (_significant(given), _significant(real)), (status.st_dev, status.st_ino))
 
     def open(self) -> int:
@@ -290,7 +290,7 @@ def _require_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-    raise OSError(errno.EINVAL, f"it is {kind}, expected a regular file")
+    raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
 
 
 Secrets = Callable[[], frozenset[tuple[int, int]]]

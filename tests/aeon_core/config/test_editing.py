@@ -133,7 +133,7 @@ def test_what_follows_a_block_stays_where_another_value_is_put() -> None:
 def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config.yml"
     file.write_text(text)
-    with pytest.raises(UsageError, match="was left alone"):
+    with pytest.raises(UsageError, match="was not changed"):
         change_file(file, ("theme",), "x")
     assert file.read_text() == text
 
@@ -141,7 +141,7 @@ def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> No
 def test_bytes_that_are_no_text_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_bytes(b"\xff\xfet\x00")
-    with pytest.raises(UsageError, match="no UTF-8 text and was left alone"):
+    with pytest.raises(UsageError, match="not UTF-8 text and was not changed"):
         change_file(file, ("theme",), "x")
     assert file.read_bytes() == b"\xff\xfet\x00"
 
@@ -177,7 +177,7 @@ def test_a_device_or_a_pipe_is_left_alone(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     link = tmp_path / "config.yml"
     link.symlink_to(pipe)
-    with pytest.raises(UsageError, match="no regular file and was left alone"):
+    with pytest.raises(UsageError, match="not a regular file and was not changed"):
         change_file(link, ("theme",), "x")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
@@ -186,7 +186,7 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_text("ttl: 3\n")
     file.chmod(0o444)
-    with pytest.raises(UsageError, match="is read-only and was left alone"):
+    with pytest.raises(UsageError, match="is read-only and was not changed"):
         change_file(file, ("theme",), "x")
     assert file.read_text() == "ttl: 3\n"
 

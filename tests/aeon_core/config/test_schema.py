@@ -199,7 +199,7 @@ def test_what_only_a_file_can_say_is_read_and_the_layers_add_up(layers: Layers) 
 
 
 def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
-    with pytest.raises(UsageError, match="'AEON_POLICY' is not read; give 'policy' in a config file"):
+    with pytest.raises(UsageError, match="'AEON_POLICY' is not supported; set 'policy' in a config file"):
         layers.load(environ={"AEON_POLICY": "x"})
 
 
@@ -229,10 +229,10 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tlt: 5", "has the unknown key 'tlt'; did you mean 'ttl'?"),
-        ("modle: x", "has the unknown key 'modle'; did you mean 'model'?"),
-        ("qqqq: x", "has the unknown key 'qqqq'; the known ones are model, base_url"),
-        ("5: x", "line 1: expected a key that is text, got '5'; put it in quotes"),
+        ("tlt: 5", "has an unknown key, 'tlt'; did you mean 'ttl'?"),
+        ("modle: x", "has an unknown key, 'modle'; did you mean 'model'?"),
+        ("qqqq: x", "has an unknown key, 'qqqq'; the known ones are model, base_url"),
+        ("5: x", "line 1: expected a text key, got '5'; quote it"),
         ("ttl: many", "'ttl' in the config file .* must be a whole number of cycles, 0 or more; got 'many'"),
         ("ttl: -1", "must be a whole number of cycles, 0 or more; got -1"),
         ("ttl: 2.5", "must be a whole number"),
@@ -248,15 +248,15 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("policy: {allow: ['Bash(x']}", "'allow'"),
         ("shell: {timeout: 0}", "'timeout' is 0"),
         ("prices: {m: {input: 1}}", "'m.output'"),
-        ("prices: {4: {input: 1, output: 1}}", "line 1: expected a key that is text, got '4'"),
+        ("prices: {4: {input: 1, output: 1}}", "line 1: expected a text key, got '4'"),
         ("mcp_servers: {a: {comand: x}}", "unknown key 'comand'; did you mean 'command'?"),
         ("bedrock: {zone: x}", "'zone' is unknown"),
         ("single_pass: maybe", "must be true or false; got 'maybe'"),
         ("durability: often", "must be one of full, normal, off; got 'often'"),
         ("timeout: .nan", "must be a number of seconds above 0"),
         ("timeout: .inf", "must be a number of seconds above 0"),
-        ("- ttl", "holds a list, expected `key: value` lines"),
-        ("just text", "holds text, expected"),
+        ("- ttl", "is a list; expected `key: value` lines"),
+        ("just text", "is text; expected"),
         ("ttl: 1\n  model: x", "line 2 is not valid YAML"),
         ("ttl: [", "line 1|2 is not valid YAML"),
         ("a: !!python/object:os.system {}", "the tag '!!python/object:os.system' is not read"),
@@ -317,7 +317,7 @@ def test_variables_of_other_programs_are_left_alone(layers: Layers) -> None:
         ({"ttl": "9" * 5_000}, "--ttl must be"),
         ({"model": ""}, "--model is empty, expected text of the form PROVIDER:NAME"),
         ({"durability": "no"}, "--durability must be one of full, normal, off; got 'no'"),
-        ({"project_root": "/no/such/folder"}, "the project root '/no/such/folder' is no folder"),
+        ({"project_root": "/no/such/folder"}, "the project root '/no/such/folder' is not a folder"),
     ],
 )
 def test_a_wrong_option_is_refused_by_its_name(layers: Layers, options: dict[str, Any], message: str) -> None:

@@ -401,7 +401,7 @@ def test_under_sudo_the_callers_folders_are_fine(folder: Folder, monkeypatch: py
 
 def test_a_missing_folder_of_prompts_is_an_error(folder: Folder) -> None:
     config = folder.load({"prompts_dir": str(folder.root / "none")}).config
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         build_tools(config)
 
 
@@ -409,7 +409,7 @@ def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Fold
     (folder.root / "prompts").mkdir()
     os.mkfifo(folder.root / "prompts" / "plan.md")
     config = folder.load({"prompts_dir": str(folder.root / "prompts")}).config
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the prompt"):
         build_tools(config)
 
 

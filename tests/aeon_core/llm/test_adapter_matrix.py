@@ -155,7 +155,7 @@ def test_a_stream_that_breaks_may_be_tried_again_and_its_tokens_are_kept(
 def test_a_cut_document_may_be_tried_again(make: Make, server: Server, dialect: Dialect, kept: int) -> None:
     error = failed(make, server, Reply(Reply(dialect.reply("hello")).content[:kept]))
     assert error.retryable
-    assert "no JSON" in error.message
+    assert "not JSON" in error.message
 
 
 @pytest.mark.parametrize("stop", ["refusal", "end", "max_tokens"])
@@ -196,7 +196,7 @@ def test_local_servers_words_for_too_long_are_understood(openai_model: Make, ser
     told, needed, limit = WORDS[words]
     error = failed(openai_model, server, Reply({"error": told}, status=400))
     assert error.context["context_too_long"] is True
-    assert f": {needed} tokens where {limit} fit" in error.message
+    assert f": {needed} tokens, but only {limit} fit" in error.message
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ def test_a_stream_that_is_reset_is_an_error_that_may_be_retried_and_tells_the_us
     anthropic_model: Make, server: Server
 ) -> None:
     server.script(named_stream(begin(input_tokens=11), block(0, type="text", text="h"), reset=True))
-    with pytest.raises(LLMError, match="broke before the reply was whole") as caught:
+    with pytest.raises(LLMError, match="broke before the reply was complete") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
     assert caught.value.retryable
     assert caught.value.usage == {"input_tokens": 11, "output_tokens": 0}
@@ -316,7 +316,7 @@ def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
     anthropic_model: Make, server: Server, body: Any
 ) -> None:
     server.script(Reply(body))
-    with pytest.raises(LLMError, match="cannot be used") as caught:
+    with pytest.raises(LLMError, match="cannot use the reply of") as caught:
         anthropic_model().complete(request())
     assert caught.value.retryable
 
@@ -335,7 +335,7 @@ def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
     anthropic_model: Make, server: Server, event: Any
 ) -> None:
     server.script(named_stream(begin(), event, *end()))
-    with pytest.raises(LLMError, match="cannot be used") as caught:
+    with pytest.raises(LLMError, match="cannot use the reply of") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
     assert caught.value.retryable
 

@@ -128,7 +128,7 @@ def test_structured_output_that_is_refused_is_given_up_with_one_notice(
     second = model.complete(ask(streamed, schema=CLOSED, purpose="plan"))
     assert ["outputConfig" in body for body in server.bodies] == [True, False, False]
     assert (first.text, len(first.notices), second.notices) == ("{}", 1, [])
-    assert "does not take outputConfig; replies are asked for by the prompt alone" in first.notices[0]
+    assert "does not support outputConfig; replies are requested in the prompt only" in first.notices[0]
 
 
 def test_one_schema_that_is_refused_is_given_up_for_its_purpose_alone(make: Make, server: Server) -> None:

@@ -207,7 +207,7 @@ def test_a_roles_credentials_are_renewed_before_they_expire(sts: TokenService) -
 def test_a_role_that_is_refused_is_named_after_one_request(sts: TokenService) -> None:
     sts.refusal = (403, "AccessDenied", f"not authorized: x-amz-security-token:{SESSION_TOKEN}")
     message = unavailable(role_arn=ROLE)
-    assert f"the role '{ROLE}' cannot be assumed: AccessDenied" in message
+    assert f"cannot assume the role '{ROLE}': AccessDenied" in message
     assert len(sts.asked) == 1
 
 
@@ -342,4 +342,4 @@ def test_what_is_opened_after_the_cut_is_cut_too() -> None:
 def test_with_another_botocore_calls_work_and_closing_is_said_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
     client = object()
     assert Sockets().watch(client) is client
-    assert "cannot be cut" in caplog.text
+    assert "cannot be interrupted" in caplog.text

@@ -134,9 +134,9 @@ def test_no_secret_that_an_error_quotes_is_shown() -> None:
     ("reply", "told"),
     [
         (Reply("<!doctype html><p>Welcome", content_type="text/html"), "HTML page; is the base URL right|'text/html'"),
-        (Reply('{"output": {"message"'), "no JSON|expected"),
-        (Reply(b"\xff\xfe\x00"), "no JSON|expected"),
-        (Reply("[" * 100_000), "no JSON|expected"),
+        (Reply('{"output": {"message"'), "not JSON|expected"),
+        (Reply(b"\xff\xfe\x00"), "not JSON|expected"),
+        (Reply("[" * 100_000), "not JSON|expected"),
         (Reply(""), "is empty|expected"),
         (Reply({}), "no message|expected"),
     ],
@@ -195,7 +195,7 @@ def broken(whole: bytes) -> bytes:
         (text_frames("he"), "ended before its end event"),
         ([usage_frame(), broken(stop_frame())], "an event of its stream is broken"),
         ([usage_frame(), stop_frame()[:-3]], "ended before its end event"),
-        ([usage_frame(), frame("contentBlockDelta", b'{"cut')], "cannot be used"),
+        ([usage_frame(), frame("contentBlockDelta", b'{"cut')], "cannot use the reply of"),
         ([usage_frame(), frame("throttlingException", {"message": "slow"}, "exception")], r"\(429\): slow"),
         ([usage_frame(), frame("modelStreamErrorException", {"message": "m"}, "exception")], r"\(424\)"),
         ([usage_frame(), frame("serviceUnavailableException", {"message": "m"}, "exception")], r"\(503\)"),
@@ -231,7 +231,7 @@ def test_an_unreachable_server_is_named_without_its_credentials(make: Make, serv
         port = taken.getsockname()[1]
         error = failed(make, server, requests=0, base_url=f"http://me:hunter2@127.0.0.1:{port}")
     assert error.retryable
-    assert f"http://127.0.0.1:{port} cannot be reached: " in error.message
+    assert f"cannot reach http://127.0.0.1:{port}: " in error.message
     assert "Connection refused" in error.message
     assert "hunter2" not in error.message
 

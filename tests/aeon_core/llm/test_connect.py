@@ -44,16 +44,16 @@ def test_the_simulated_model_needs_no_key_and_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("opnai:gpt-6", "the model 'opnai:gpt-6' is of an unknown provider"),
+        ("opnai:gpt-6", "the model 'opnai:gpt-6' has an unknown provider"),
         ("opnai:gpt-6", "did you mean 'openai:gpt-6'?"),
         ("Anthropic:claude", "did you mean 'anthropic:claude'?"),
-        ("gpt-6", "the model 'gpt-6' names no provider; expected PROVIDER:NAME with a provider of anthropic, openai"),
-        ("openai", "the model 'openai' lacks its name; expected 'openai:NAME'"),
-        ("openai:  ", "lacks its name; expected 'openai:NAME'"),
-        ("openai:a\x1b[31m", "holds control characters"),
-        ("", "the model '' names no provider"),
-        (":x", "the model ':x' is of an unknown provider"),
-        ("x" * 5_000_000, "names no provider"),
+        ("gpt-6", "the model 'gpt-6' has no provider; expected PROVIDER:NAME with a provider of anthropic, openai"),
+        ("openai", "the model 'openai' has no name; expected 'openai:NAME'"),
+        ("openai:  ", "has no name; expected 'openai:NAME'"),
+        ("openai:a\x1b[31m", "contains control characters"),
+        ("", "the model '' has no provider"),
+        (":x", "the model ':x' has an unknown provider"),
+        ("x" * 5_000_000, "has no provider"),
         (None, "the model must be text, got NoneType"),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_missing_key_names_its_variable(
 @pytest.mark.parametrize("key", ["a\nb", "schlüssel"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(ModelUnavailableError, match="the key in OPENAI_API_KEY holds characters") as caught:
+    with pytest.raises(ModelUnavailableError, match="the key in OPENAI_API_KEY has characters") as caught:
         connect("openai:m")
     assert key not in caught.value.message
 
@@ -115,20 +115,20 @@ def test_a_base_url_given_wins_over_the_environments(server: Server, monkeypatch
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://x:99999", "http://a b", "/v1"])
 def test_a_base_url_that_is_no_address_is_a_usage_error(provider: str, url: str) -> None:
-    with pytest.raises(UsageError, match=r"base_url .* is no address of a server"):
+    with pytest.raises(UsageError, match=r"base_url .* is not a server address"):
         connect(f"{provider}:m", base_url=url)
 
 
 def test_a_wrong_address_in_the_environment_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "localhost")
-    with pytest.raises(UsageError, match="OPENAI_BASE_URL 'localhost' is no address"):
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL 'localhost' is not a server address"):
         connect("openai:m")
 
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "5"])
 def test_a_timeout_that_is_no_number_of_seconds_is_a_usage_error(timeout: float) -> None:
-    with pytest.raises(UsageError, match="is no number of seconds"):
+    with pytest.raises(UsageError, match="is not a number of seconds"):
         connect("openai:m", timeout=timeout)
 
 

@@ -104,5 +104,5 @@ def test_credentials_that_cannot_be_renewed_during_a_call_end_it_with_exit_3() -
 def test_a_connection_that_breaks_is_said_to_have_broken_and_keeps_its_usage(error: Exception) -> None:
     failed = bedrock_failure(error, PLACE, (), {"input_tokens": 3, "output_tokens": 4})
     assert failed.retryable
-    assert "the connection to https://bedrock.example broke before the reply was whole" in failed.message
+    assert "the connection to https://bedrock.example broke before the reply was complete" in failed.message
     assert failed.usage == {"input_tokens": 3, "output_tokens": 4}

@@ -127,35 +127,35 @@ ADAPTIVE_ONLY = (
             ADAPTIVE_ONLY,
             (BUDGET, None, 8192),
             (None, None, 8192),
-            "does not take thinking; replies are asked for without it from now on",
+            "does not support thinking; requests are sent without it from now on",
         ),
         (
             "claude-opus-5",
             "adaptive thinking is not supported on this model",
             (ADAPTIVE, "high", 8192),
             (None, "high", 8192),
-            "does not take thinking; replies are asked for without it from now on",
+            "does not support thinking; requests are sent without it from now on",
         ),
         (
             "claude-opus-5",
             "This model does not support the effort parameter.",
             (ADAPTIVE, "high", 8192),
             (ADAPTIVE, None, 8192),
-            "does not take output_config.effort; the model's own effort is used from now on",
+            "does not support output_config.effort; the model's default effort is used from now on",
         ),
         (
             "claude-opus-5",
             "output_config: Extra inputs are not permitted",
             (ADAPTIVE, "high", 8192),
             (ADAPTIVE, None, 8192),
-            "does not take output_config.effort; the model's own effort is used from now on",
+            "does not support output_config.effort; the model's default effort is used from now on",
         ),
         (
             "claude-3-haiku-20240307",
             "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-haiku-20240307",
             (None, None, 8192),
             (None, None, 4096),
-            "does not take max_tokens with room for thinking; the configured max_tokens are sent from now on",
+            "does not support max_tokens with room for thinking; the configured max_tokens are sent from now on",
         ),
     ],
     ids=["budget", "adaptive", "effort", "output_config", "length"],
@@ -286,7 +286,7 @@ def test_a_refused_reasoning_effort_is_left_out_with_one_notice_and_never_sent_a
     replies = [model.complete(request()), model.complete(request("shallow", purpose="answer"))]
     assert [body.get("reasoning_effort") for body in server.bodies] == ["high", None, None]
     assert [len(reply.notices) for reply in replies] == [1, 0]
-    assert "does not take reasoning_effort; the model's own effort is used from now on" in replies[0].notices[0]
+    assert "does not support reasoning_effort; the model's default effort is used from now on" in replies[0].notices[0]
 
 
 def test_a_model_that_writes_no_such_length_gets_the_configured_one(openai_model: Make, server: Server) -> None:

@@ -105,12 +105,12 @@ def test_what_it_thinks_is_neither_text_nor_delta(make: Make, server: Server, st
         (
             ADAPTIVE_ONLY,
             (None, 8192),
-            "does not take thinking; replies are asked for without it from now on",
+            "does not support thinking; requests are sent without it from now on",
         ),
         (
             "The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower value.",
             (None, 4096),
-            "does not take maxTokens with room for thinking; the configured max_tokens are sent from now on",
+            "does not support maxTokens with room for thinking; the configured max_tokens are sent from now on",
         ),
     ],
     ids=["thinking", "length"],

@@ -115,7 +115,7 @@ def test_a_schema_that_no_grammar_can_be_made_of_costs_no_reply_and_no_output(ma
 def test_a_prompt_that_does_not_fit_says_by_how_much(make: Make) -> None:
     model = make(context=512)
     assert model.context_window == 512
-    with pytest.raises(LLMError, match=r"too long .*: 641 tokens where 512 fit, 129 too many; shorten") as caught:
+    with pytest.raises(LLMError, match=r"too long .*: 641 tokens, but only 512 fit: 129 too many; shorten") as caught:
         model.complete(request("x" * (600 + len("hi")), max_tokens=5))
     assert caught.value.context["context_too_long"] is True
     assert not caught.value.retryable
@@ -181,13 +181,13 @@ def test_the_context_is_the_models_own_up_to_a_limit(make: Make) -> None:
     ("content", "told"),
     [
         (None, "does not exist"),
-        (b"", "it is no GGUF file"),
-        (b"PK\x03\x04 something else", "it is no GGUF file"),
-        (b"GGUF", "it is cut inside its header"),
+        (b"", "it is not a GGUF file"),
+        (b"PK\x03\x04 something else", "it is not a GGUF file"),
+        (b"GGUF", "its header is incomplete"),
         (b"GGUF\x01\0\0\0" + bytes(16), "its GGUF version is 1, expected one of 2, 3"),
-        (b"GGUF\x03\0\0\0" + bytes(8) + b"\xff" * 8, "entries, which no model has"),
-        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(7) + b"\xff" * 8, "it is cut inside its header"),
-        (b"GGUF\x03\0\0\0" + bytes(16), "names no architecture"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\xff" * 8, "entries, which is impossible"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(7) + b"\xff" * 8, "its header is incomplete"),
+        (b"GGUF\x03\0\0\0" + bytes(16), "has no architecture"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused_by_name_before_any_call(
@@ -203,7 +203,7 @@ def test_a_file_that_is_no_model_is_refused_by_name_before_any_call(
 
 
 def test_a_folder_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError, match="cannot be read: Is a directory"):
+    with pytest.raises(ModelUnavailableError, match=r"cannot read the model file .*: Is a directory"):
         LlamaCppModel(str(tmp_path))
 
 
@@ -211,7 +211,7 @@ def test_a_folder_is_no_model(tmp_path: Path) -> None:
 def test_a_cut_file_is_an_error_that_is_not_tried_again(tmp_path: Path, kept: int, capfd: Any) -> None:
     path = write_tiny_gguf(tmp_path / "m.gguf")
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises((LLMError, ModelUnavailableError), match=r"cut inside its header|cannot be loaded") as caught:
+    with pytest.raises((LLMError, ModelUnavailableError), match=r"its header is incomplete|cannot load") as caught:
         LlamaCppModel(str(path)).complete(request())
     assert caught.value.exit_code == 3
     assert not getattr(caught.value, "retryable", False)
@@ -226,7 +226,7 @@ def test_a_missing_package_is_told_with_what_installs_it(tmp_path: Path, monkeyp
 
 
 def test_a_timeout_must_be_a_number_of_seconds(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no number of seconds"):
+    with pytest.raises(UsageError, match="is not a number of seconds"):
         LlamaCppModel(str(write_tiny_gguf(tmp_path / "m.gguf")), timeout=0)
 
 
@@ -245,7 +245,7 @@ def test_nothing_is_written_to_the_terminal_and_nobody_else_can_reach_the_model(
 
 def test_silence_ends_a_call_and_the_next_one_works(make: Make) -> None:
     model = make(timeout=0.001)
-    with pytest.raises(LLMError, match=r"no word from the model within 0.001 s") as caught:
+    with pytest.raises(LLMError, match=r"nothing from the model within 0.001 s") as caught:
         model.complete(request("x" * 1900, max_tokens=5))
     assert caught.value.retryable
 

@@ -56,8 +56,8 @@ def test_a_schema_that_no_grammar_is_made_of_is_left_out_for_its_purpose_with_on
     server.script(reply, text(), text(), text())
     model = openai_model("x")
     first = model.complete(request(schema=SCHEMA))
-    told = f"openai:x: {server.url}/v1 does not take response_format for 'plan'; "
-    assert first.notices == [told + "replies are asked for by the prompt alone from now on"]
+    told = f"openai:x: {server.url}/v1 does not support response_format for 'plan'; "
+    assert first.notices == [told + "replies are requested in the prompt only from now on"]
     assert model.complete(request(schema=SCHEMA)).notices == []
     assert model.complete(request(schema=SCHEMA, purpose="judge")).notices == []
     assert formats(server) == ["json_schema", None, None, "json_schema"]
@@ -107,8 +107,8 @@ def test_a_server_that_knows_json_objects_alone_is_asked_for_them_with_one_notic
     model = openai_model("x")
     notices = [model.complete(request(schema=SCHEMA, purpose=purpose)).notices for purpose in ("plan", "judge")]
     told = (
-        f"openai:x: {server.url}/v1 does not take a schema in response_format; it is asked for JSON objects, "
-        "and for their form by the prompt alone from now on"
+        f"openai:x: {server.url}/v1 does not support a schema in response_format; "
+        "JSON objects are requested, with their form in the prompt only from now on"
     )
     assert notices == [[told], []]
     assert formats(server) == ["json_schema", "json_object", "json_object"]
@@ -120,7 +120,7 @@ def test_two_refusals_of_one_option_are_one_notice(openai_model: Make, server: S
     model = openai_model()
     notices = [model.complete(request(schema=SCHEMA)).notices for _ in range(2)]
     assert [len(told) for told in notices] == [1, 0]
-    assert "does not take response_format; replies are asked for by the prompt alone" in notices[0][0]
+    assert "does not support response_format; replies are requested in the prompt only" in notices[0][0]
     assert formats(server) == ["json_schema", "json_object", None, None]
 
 
@@ -144,8 +144,8 @@ def test_a_server_without_structured_output_is_asked_by_the_prompt_with_one_noti
 @pytest.mark.parametrize(
     ("message", "option", "instead"),
     [
-        ("Unknown parameter: 'stream_options'", "stream_options", "may not be counted"),
-        ("streaming is off ('stream')", "stream", "replies come as a whole"),
+        ("Unknown parameter: 'stream_options'", "stream_options", "may lack token counts"),
+        ("streaming is off ('stream')", "stream", "replies are not streamed"),
         ("Unsupported parameter: 'max_tokens', use 'max_completion_tokens'", "max_tokens", "max_completion_tokens is"),
     ],
 )
@@ -159,7 +159,7 @@ def test_any_other_option_that_is_refused_is_one_notice_too(
     replies = [model.complete(request(on_delta=lambda _: None)) for _ in range(2)]
     assert [reply.text for reply in replies] == ["ok", "ok"]
     assert (len(replies[0].notices), replies[1].notices) == (1, [])
-    assert f"does not take {option}; " in replies[0].notices[0]
+    assert f"does not support {option}; " in replies[0].notices[0]
     assert instead in replies[0].notices[0]
     assert [option in body for body in server.bodies] == [True, False, False]
 

@@ -86,11 +86,11 @@ def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
             NO_PLAN + f"line 1, column 4: {TAG.format('python/object/apply:os.system')}",
         ),
         ("a: !!binary aGk=\n", "p.yml", NO_PLAN + f"line 1, column 4: {TAG.format('binary')}"),
-        ("1: x\n", "p.yml", NO_PLAN + "line 1, column 1: expected a key that is text, got '1'; put it in quotes"),
+        ("1: x\n", "p.yml", NO_PLAN + "line 1, column 1: expected a text key, got '1'; quote it"),
         (
             "[a]: x\n",
             "p.yml",
-            NO_PLAN + "line 1, column 1: expected a key that is text, got a list; put it in quotes",
+            NO_PLAN + "line 1, column 1: expected a text key, got a list; quote it",
         ),
         (
             "--- a\n--- b\n",
@@ -126,8 +126,8 @@ def test_the_first_problems_are_named_and_the_others_counted(tmp_path: Path) -> 
 
 
 def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.json") == "FILE cannot be read: No such file or directory"
-    assert refusal(tmp_path) == "FILE cannot be read: Is a directory"
+    assert refusal(tmp_path / "none.json") == "cannot read FILE: No such file or directory"
+    assert refusal(tmp_path) == "cannot read FILE: Is a directory"
     assert refusal(write(tmp_path, " " * (MAX_BYTES + 1))).startswith(f"FILE is larger than {MAX_BYTES:,} bytes")
     assert "too large for YAML" in refusal(write(tmp_path, "a" * (MAX_YAML_BYTES + 1)))
 
@@ -160,7 +160,7 @@ LEVELS = "nested deeper than 100 levels"
         ("a: &x 1\nb: *x\n", "p.yml", PLAIN),
         ("a: it's [one\nb: &x 1\n", "p.yml", PLAIN),
         ("a: !!set {b}\n", "p.yml", "the tag"),
-        ("1: x\n", "p.yml", "expected a key that is text"),
+        ("1: x\n", "p.yml", "expected a text key"),
         ("- " * 5000, "p.yml", "nested deeper than 100 levels"),
         ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested deeper than 100 levels"),
     ],

@@ -238,5 +238,5 @@ def test_where_the_planner_does_not_do_what_validation_proposes_an_advisory_is_j
     (advisory,) = [record for record in of(records, "notice") if record["kind"] == "advisory"]
     assert advisory["data"]["issue"]["type"] == "hallucination"
     assert "calculator" in advisory["message"]
-    assert advisory["data"]["resolution"] == "the recursive planner's refinement stands"
+    assert advisory["data"]["resolution"] == "the recursive planner's refinement was kept"
     assert (found(result, "s1").tool, found(result, "s1").agent) == (None, "llm")

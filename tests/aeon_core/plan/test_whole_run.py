@@ -77,7 +77,7 @@ def test_a_step_that_fails_three_stand_ins_is_left_to_a_person_though_the_model_
 
     assert [(entry["step_id"], entry["attempts"]) for entry in result.manual_intervention] == [("s2", 3)]
     reason = result.manual_intervention[0]["reason"]
-    assert reason.startswith("refined 3 times and still wanting: step 's2-r3' failed: ")
+    assert reason.startswith("refined 3 times and still insufficient: step 's2-r3' failed: ")
     assert result.status == "not_converged"
 
 

@@ -140,13 +140,13 @@ def test_another_model_a_larger_ttl_and_other_criteria(parent: Path, tmp_path: P
 def test_a_ttl_that_leaves_nothing_is_refused(parent: Path) -> None:
     spent = passes(parent)[1]["snapshot"]["ttl"]["spent"]
     config = forked_config(parent).model_copy(update={"ttl": spent})
-    with pytest.raises(UsageError, match=rf"a TTL of {spent} leaves nothing: {spent} cycles were spent before pass 2"):
+    with pytest.raises(UsageError, match=rf"a TTL of {spent} is too small: {spent} cycles were spent before pass 2"):
         Fork(parent, 2, two_passes(), config=config)
 
 
 def test_a_later_pass_is_no_single_pass(parent: Path) -> None:
     config = forked_config(parent).model_copy(update={"single_pass": True})
-    with pytest.raises(UsageError, match="a fork from pass 2 goes round in passes"):
+    with pytest.raises(UsageError, match="a fork from pass 2 needs more than one pass"):
         Fork(parent, 2, two_passes(), config=config)
 
 
@@ -318,14 +318,14 @@ def test_options_of_a_resume_that_are_none_are_said(parent: Path, tmp_path: Path
     broken = tmp_path / "broken.jsonl"
     lines = parent.read_bytes().count(b"\n")
     broken.write_bytes(parent.read_bytes() + resumed_line(parent, options={"ttl": ttl}, continues_at=lines))
-    with pytest.raises(UsageError, match="the options that the journal names cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the options in the journal"):
         Fork(broken, 2, two_passes())
 
 
 def test_a_journal_whose_beginning_is_taken_back_is_none(parent: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(parent.read_bytes() + resumed_line(parent, options={}, continues_at=0) * 2)
-    with pytest.raises(UsageError, match="has no beginning"):
+    with pytest.raises(UsageError, match="has no start"):
         Fork(broken, 1, two_passes())
 
 

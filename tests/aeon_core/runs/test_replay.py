@@ -196,16 +196,16 @@ def test_an_address_whose_password_is_not_in_the_journal_keeps_no_run_from_repla
 def test_options_that_this_version_does_not_have_are_named(recorded: dict[str, Records]) -> None:
     records = copy(recorded["denied"])
     records[0]["config"]["parallel"] = 4
-    with pytest.raises(UsageError, match=r"options that the journal names.*'parallel'"):
+    with pytest.raises(UsageError, match=r"the options in the journal.*'parallel'"):
         replay_lines(records)
 
 
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("models", [{}], "models that the journal names"),
-        ("tools", [{"name": "x"}], "tools that the journal names"),
-        ("criteria", {"completeness": 7}, "criteria of convergence"),
+        ("models", [{}], "models in the journal"),
+        ("tools", [{"name": "x"}], "tools in the journal"),
+        ("criteria", {"completeness": 7}, "convergence criteria"),
         ("task", " ", "expected a non-empty text"),
     ],
 )
@@ -222,7 +222,7 @@ def test_a_beginning_that_cannot_be_read_is_one_clear_line(
 def test_a_given_plan_that_cannot_be_read_is_refused_in_one_line(recorded: dict[str, Records]) -> None:
     records = copy(recorded["given"])
     del records[0]["plan"]["goal"]
-    with pytest.raises(UsageError, match="the plan that the run was given cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the plan that the run was given"):
         replay_lines(records)
 
 

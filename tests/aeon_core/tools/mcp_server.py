@@ -156,7 +156,7 @@ CALLS: dict[str, Any] = {
     "fail": lambda why: text(f"failed:\n{why}", is_error=True),
     "nested": lambda tree: text(tree["children"][0]["name"]),
     "blocks": blocks,
-    "lies": lambda: text("no number", structured_content={"n": "one"}),
+    "lies": lambda: text("not a number", structured_content={"n": "one"}),
     "die": die,
     "big": lambda size: text("é" * size),
     "surroundings": lambda: types.CallToolResult(content=[], structured_content=dict(os.environ)),

@@ -125,7 +125,7 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
             "its command 'no-such-program' was not found; install it or correct 'command'",
         ),
         ({"command": "/"}, "its command '/' cannot be started: Permission denied; correct 'command'"),
-        ({"command": "true", "cwd": "nowhere"}, "its 'cwd' '{root}/nowhere' is no folder; correct it"),
+        ({"command": "true", "cwd": "nowhere"}, "its 'cwd' '{root}/nowhere' is not a folder; correct it"),
         ({"command": "true"}, ENDED),
         (
             program(
@@ -173,7 +173,7 @@ def test_without_the_package_the_line_says_how_to_install_it(tmp_path: Path, mon
 
 @pytest.mark.parametrize("servers", [{}, {"off": {"command": "true", "enabled": False}}])
 def test_without_an_enabled_server_the_line_says_where_to_name_one(tmp_path: Path, servers: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="no server is configured; name one under 'mcp_servers'"):
+    with pytest.raises(UsageError, match="no server is configured; add one under 'mcp_servers'"):
         McpTools(servers, project_root=tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
         ({"a": None}, "'a' in 'mcp_servers' must be a mapping with 'command' or 'url'; got None"),
         ({"a": {}}, "'a' in 'mcp_servers' has neither of 'command' and 'url'; give one"),
         ({"a": {"command": "x", "url": "http://h"}}, "'a' in 'mcp_servers' has both of 'command' and 'url'; give one"),
-        ({"a": {"comand": "x"}}, "'a' in 'mcp_servers' has the unknown key 'comand'; did you mean 'command'?"),
+        ({"a": {"comand": "x"}}, "'a' in 'mcp_servers' has an unknown key, 'comand'; did you mean 'command'?"),
         ({"a": {"command": ""}}, "'command' of 'a' in 'mcp_servers' must be text, the program to start; got ''"),
         ({"a": {"command": "x", "args": "-y"}}, "'args' of 'a' in 'mcp_servers' must be a list of texts; got '-y'"),
         ({"a": {"url": "ftp://h"}}, "'url' of 'a' in 'mcp_servers' must be the address of a server, http://HOST:PORT"),

@@ -183,7 +183,7 @@ def special(root: Path) -> Iterator[Path]:
 def test_what_is_no_regular_file_is_neither_waited_for_nor_written(special: Path, name: str) -> None:
     mode = (special / name).stat().st_mode
     for use in (Sandbox(special).open_read, lambda path: Sandbox(special).write_bytes(path, b"x")):
-        with pytest.raises(ToolError, match=r"it is a (FIFO|socket), expected a regular file"):
+        with pytest.raises(ToolError, match=r"it is a (FIFO|socket), not a regular file"):
             use(name)
     assert (special / name).stat().st_mode == mode
 
@@ -192,7 +192,7 @@ def test_what_is_no_regular_file_is_neither_waited_for_nor_written(special: Path
 def test_devices_are_neither_opened_nor_replaced(name: str) -> None:
     sandbox = Sandbox(Path("/dev"))
     for use in (sandbox.open_read, lambda path: sandbox.write_bytes(path, b"x")):
-        with pytest.raises(ToolError, match="it is a device, expected a regular file"):
+        with pytest.raises(ToolError, match="it is a device, not a regular file"):
             use(name)
     assert stat.S_ISCHR(Path("/dev", name).stat().st_mode)
 

@@ -135,7 +135,7 @@ class RefinementLedger(Entity):
 
     def nested_too_deep(self, step_ids: Iterable[str]) -> RefinementLedger:
         """Return the ledger with the steps marked whose subplans were left out (adaptive FR-082)."""
-        ledger, reason = self, f"nested deeper than {MAX_NESTING_DEPTH} levels of subplans; those below were left out"
+        ledger, reason = self, f"subplans nested deeper than {MAX_NESTING_DEPTH} levels; deeper ones were dropped"
         for step_id in step_ids:
             ledger = ledger.marked(step_id, "nesting_limit", reason)
         return ledger
@@ -175,4 +175,8 @@ class Advisory:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the advisory as plain JSON."""
-        return {"step_id": self.step_id, "issue": self.issue, "resolution": "the recursive planner's refinement stands"}
+        return {
+            "step_id": self.step_id,
+            "issue": self.issue,
+            "resolution": "the recursive planner's refinement was kept",
+        }

@@ -209,7 +209,7 @@ class _Applying:
             return f"{fragment!r} is left to a person"
         if self.ledger.attempts(fragment) >= self._limits.per_fragment:
             self._mark(
-                fragment, "refinement_limit", f"refined {self.ledger.attempts(fragment)} times and still wanting"
+                fragment, "refinement_limit", f"refined {self.ledger.attempts(fragment)} times and still insufficient"
             )
         return self.ledger.refusal(fragment, self._limits)
 

@@ -164,7 +164,7 @@ def left_to_a_person(
     limits = limits if limits is not None else RefinementLimits()
     for fragment in fragments:
         if fragment.attempts >= limits.per_fragment:
-            reason = f"refined {fragment.attempts} times and still wanting: {'; '.join(fragment.reasons)}"
+            reason = f"refined {fragment.attempts} times and still insufficient: {'; '.join(fragment.reasons)}"
             ledger = ledger.marked(fragment.first_id, "refinement_limit", reason)
     return ledger
 

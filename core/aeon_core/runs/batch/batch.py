@@ -92,7 +92,7 @@ class Batch:
                 for future in done:
                     self._take(future)
             for task in self._waiting:
-                self._tell(task, no_result(self._job(task), "not_run", "the batch was stopped before this run began"))
+                self._tell(task, no_result(self._job(task), "not_run", "the batch was stopped before this run started"))
             self._forget_stop()
         except BaseException:
             self.stop()
@@ -113,7 +113,7 @@ class Batch:
             self._runs_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"the runs directory {str(self._runs_dir)!r} cannot be made: {error.strerror}; name another one"
+                f"cannot create the runs folder {str(self._runs_dir)!r}: {error.strerror}; choose another"
             ) from None
 
     def _look(self) -> None:
@@ -123,7 +123,7 @@ class Batch:
             try:
                 ended = ended_result(path)
             except (AeonError, OSError) as error:
-                self._tell(task, no_result(self._job(task), "failed", f"{str(path)!r} cannot be read: {error}", 2))
+                self._tell(task, no_result(self._job(task), "failed", f"cannot read {str(path)!r}: {error}", 2))
                 continue
             if ended is None or (self._retry_failed and ended.exit_code):
                 self._waiting.append(task)

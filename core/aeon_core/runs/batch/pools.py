@@ -180,7 +180,7 @@ def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(
-            f"the scheduler {scheduler!r} cannot be used: {reason}; expected tcp://HOST:PORT of a running one"
+            f"cannot use the scheduler {scheduler!r}: {reason}; expected tcp://HOST:PORT of a running one"
         ) from None
     return _DaskPool(client, jobs)
 
@@ -195,11 +195,11 @@ def _reach(scheduler: str) -> None:
     """Raise OSError or ValueError where no scheduler listens: a Client would be long in ending, or wait for ever."""
     parts = urlsplit(scheduler)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:
-        raise ValueError("it is no address of a scheduler")
+        raise ValueError("not a scheduler address")
     with socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_WITHIN) as connection:
         # Of both sides' greetings, the first eight bytes tell the length; under TLS they cannot be read here.
         if parts.scheme == "tcp" and not 0 < int.from_bytes(connection.recv(8), "little") <= _LONGEST_GREETING:
-            raise ValueError("what answers there is no Dask scheduler")
+            raise ValueError("the server there is not a Dask scheduler")
 
 
 class _DaskPool(ExecutorPool):

@@ -100,7 +100,7 @@ class RateLimitedModel(LLMAdapter):
             raise
         if not waited:
             return reply
-        notice = f"{self.model}: {waited:.1f} s waited, since the provider limits the rate of requests of this batch"
+        notice = f"{self.model}: waited {waited:.1f} s because the provider limits the rate of this batch's requests"
         return reply.model_copy(update={"notices": [notice, *reply.notices]})
 
     def check(self) -> None:
@@ -119,7 +119,7 @@ class RateLimitedModel(LLMAdapter):
         while left := self._gate.remaining():
             left += random.uniform(0, SPREAD)
             if cut.wait(left):
-                raise LLMError(f"{self.model}: the call was cut, since the adapter was closed")
+                raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
             waited += left
         return waited
 

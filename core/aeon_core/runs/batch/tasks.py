@@ -55,10 +55,10 @@ def read_tasks(
     for number, line in _numbered(lines, where):
         task = _task(line, f"{where}, line {number}", name, config, folder or Path.cwd(), number)
         if (first := ids.setdefault(task.run_id, number)) != number:
-            raise UsageError(f"{where}, line {number}: the id {task.id!r} occurs twice, first on line {first}")
+            raise UsageError(f"{where}, line {number}: duplicate id {task.id!r}, first on line {first}")
         found.append(task)
     if not found:
-        raise UsageError(f"{where} holds no tasks, expected lines of the form {_FORM}")
+        raise UsageError(f"{where} has no tasks; expected lines such as {_FORM}")
     return found
 
 
@@ -70,8 +70,8 @@ def check_journals(tasks: Iterable[BatchTask], runs_dir: Path, where: str) -> No
         recorded = first.get("task") if first is not None else None
         if isinstance(recorded, str) and recorded not in (clean_text(task.task), redact_text(clean_text(task.task))):
             raise UsageError(
-                f"{where}, line {task.line}: the run {task.run_id!r} exists and is of another task, "
-                f"{shown(recorded)}; give the line another id, or the batch another name with --name"
+                f"{where}, line {task.line}: the run {task.run_id!r} already exists with another task, "
+                f"{shown(recorded)}; change the id, or name the batch with --name"
             )
 
 
@@ -91,7 +91,7 @@ def run_name(text: str) -> str:
 def _numbered(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_LINE:
-            raise UsageError(f"{where}, line {number} is longer than {MAX_LINE} bytes, expected {_FORM}")
+            raise UsageError(f"{where}, line {number} is longer than {MAX_LINE} bytes; expected {_FORM}")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
@@ -102,7 +102,7 @@ def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, n
     fields = _fields(line, place)
     task_id, task = _id(fields.pop("id", None), place), fields.pop("task", None)
     if not isinstance(task, str) or not task.strip():
-        raise UsageError(f"{place}: 'task' is {shown(task)}, expected a non-empty text")
+        raise UsageError(f"{place}: 'task' is {shown(task)}; expected a non-empty text")
     return BatchTask(
         task_id, task, f"{run_name(name)}.{run_name(task_id)}", _config(fields, config, folder, place), number
     )
@@ -112,11 +112,11 @@ def _fields(line: bytes, place: str) -> dict[str, Any]:
     try:
         fields = parse_json(line.decode(), unique_keys=True)
     except UnicodeDecodeError:
-        raise UsageError(f"{place} is no UTF-8; save the file as UTF-8") from None
+        raise UsageError(f"{place} is not UTF-8; save the file as UTF-8") from None
     except ValueError as error:
-        raise UsageError(f"{place} is no JSON: {' '.join(str(error).split())}") from None
+        raise UsageError(f"{place} is not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(fields, dict):
-        raise UsageError(f"{place} is {shown(fields)}, expected an object such as {_FORM}")
+        raise UsageError(f"{place} is {shown(fields)}; expected an object such as {_FORM}")
     return fields
 
 
@@ -124,7 +124,7 @@ def _id(value: Any, place: str) -> str:
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_ID:
-        raise UsageError(f"{place}: 'id' is {shown(value)}, expected a text of 1 to {_MAX_ID} characters, or a number")
+        raise UsageError(f"{place}: 'id' is {shown(value)}; expected a text of 1 to {_MAX_ID} characters, or a number")
     return value
 
 
@@ -134,7 +134,7 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
         if key not in KEYS:
             raise UsageError(f"{place}: unknown field {key!r}{nearest(key, ('id', 'task', *KEYS))}")
     if "runs_dir" in fields:
-        raise UsageError(f"{place}: 'runs_dir' is the whole batch's; give it with --runs-dir")
+        raise UsageError(f"{place}: 'runs_dir' applies to the whole batch; set it with --runs-dir")
     given = {key: value for key, value in fields.items() if value is not None}
     try:
         told = RunConfig(**given)

@@ -71,9 +71,11 @@ def work(job: Job) -> dict[str, Any]:
         if (ended := ended_result(path)) is not None:
             return summary(job["id"], ended, took(path), "before")
         if Path(job["stop"]).exists():
-            return no_result(job, "not_run", "the batch was stopped before this run began")
+            return no_result(job, "not_run", "the batch was stopped before this run started")
         if path.exists() and is_being_written(path):
-            return no_result(job, "running", f"another process writes {job['journal']!r}; wait for it, then call again")
+            return no_result(
+                job, "running", f"another process is writing {job['journal']!r}; wait until it ends, then try again"
+            )
         config = RunConfig(**job["config"]).with_verified(job["verified"])
         result = _go_on(path, job, config) if path.exists() else _run(path, job, config)
         return summary(job["id"], result, time.perf_counter() - began, "now")

@@ -45,7 +45,7 @@ def folder(server: McpServer, project_root: Path) -> Path:
     """Return where a server's program runs. Raises Unusable where that is no folder."""
     place = project_root / (server.cwd or Path()).expanduser()
     if not place.is_dir():
-        raise Unusable(f"its 'cwd' {str(place)!r} is no folder; correct it")
+        raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; correct it")
     return place
 
 

@@ -58,7 +58,7 @@ class McpTools:
         """
         enabled = {name: server for name, server in servers_from(servers).items() if server.enabled}
         if not enabled:
-            raise UsageError("tools 'mcp': no server is configured; name one under 'mcp_servers' in the config file")
+            raise UsageError("tools 'mcp': no server is configured; add one under 'mcp_servers' in the config file")
         connect = partial(_Link, project_root=project_root.absolute())
         self._servers = {name: Server(name, server, connect) for name, server in enabled.items()}
         self._loop = LoopThread("aeon-mcp", _closer(list(self._servers.values())))

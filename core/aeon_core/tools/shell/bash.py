@@ -109,7 +109,7 @@ class BashTool(Tool):
         if match is not None and self._settings.safety_mode == "strict":
             raise self._error(self._blocked(match).reason)
         if not self._root.is_dir():
-            raise self._error(f"the project root {str(self._root)!r} is no folder; create it or choose another one")
+            raise self._error(f"the project root {str(self._root)!r} is not a folder; create it or choose another one")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = Output(self._folders.outputs)
         protected = self._protected()

@@ -242,7 +242,7 @@ def test_the_planner_wins_over_a_proposed_repair_which_becomes_an_advisory() -> 
             "location": {"artifact": "plan", "step_id": "b"},
             "proposed_repair": "Set the tool to 'calculator'.",
         },
-        "resolution": "the recursive planner's refinement stands",
+        "resolution": "the recursive planner's refinement was kept",
     }
 
 

@@ -24,7 +24,12 @@ def test_a_fragment_is_refined_three_times_and_then_left_to_a_person() -> None:
     assert by_id(outcome.plan)["s1"]["description"] == "version 3"
     assert outcome.ledger.fragments == {"s1": 3}
     assert [entry.model_dump() for entry in outcome.manual_intervention] == [
-        {"step_id": "s1", "cause": "refinement_limit", "reason": "refined 3 times and still wanting", "attempts": 3}
+        {
+            "step_id": "s1",
+            "cause": "refinement_limit",
+            "reason": "refined 3 times and still insufficient",
+            "attempts": 3,
+        }
     ]
 
 

@@ -185,6 +185,6 @@ def test_attempts_of_a_stand_in_are_those_of_the_fragment() -> None:
     assert (found.step_id, found.attempts, found.exhausted) == ("a-r1", 3, True)
     marked = left_to_a_person(RefinementLedger(), [found])
     assert [(entry.step_id, entry.reason) for entry in marked.manual_intervention] == [
-        ("a", "refined 3 times and still wanting: a-r1 is wanting")
+        ("a", "refined 3 times and still insufficient: a-r1 is wanting")
     ]
     assert found.as_dict()["issues"][0]["issue_id"] == "i-a-r1"

@@ -140,8 +140,8 @@ def test_each_fragment_at_its_limit_that_is_still_wanting_is_marked_once() -> No
         ledger = left_to_a_person(ledger, fragments_to_refine(DONE, issues=issues, ledger=ledger))
 
     assert [(entry.step_id, entry.attempts, entry.reason) for entry in ledger.manual_intervention] == [
-        ("a", 3, "refined 3 times and still wanting: a is wanting"),
-        ("plan", 3, "refined 3 times and still wanting: the plan is wanting"),
+        ("a", 3, "refined 3 times and still insufficient: a is wanting"),
+        ("plan", 3, "refined 3 times and still insufficient: the plan is wanting"),
     ]
 
 

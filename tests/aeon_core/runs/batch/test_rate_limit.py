@@ -122,7 +122,9 @@ def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
     assert looked.wait(PATIENCE)
     model.close()
     asking.join(PATIENCE)
-    assert [error.message for error in failures] == ["scripted:test: the call was cut, since the adapter was closed"]
+    assert [error.message for error in failures] == [
+        "scripted:test: the call was interrupted because the adapter was closed"
+    ]
     assert inner.requests == []
 
 
@@ -132,7 +134,7 @@ def test_a_reply_says_how_long_was_waited(tmp_path: Path) -> None:
     assert model.complete(REQUEST).notices == ["an option was refused"]
     gate(tmp_path).hold(0.05)
     first, *rest = model.complete(REQUEST).notices
-    assert first.startswith("scripted:test: 0.")
+    assert first.startswith("scripted:test: waited 0.")
     assert rest == ["an option was refused"]
 
 
@@ -224,4 +226,4 @@ def test_a_wait_told_to_one_worker_holds_back_the_other(server: LimitingServer, 
     assert {task for _, task in after} == {"first task", "second task"}
     assert min(moment for moment, _ in after) > WAIT - 0.1
     other = next(path for path in tmp_path.glob("*.jsonl") if path.stem != f"b.{refused.split()[0]}")
-    assert "s waited, since the provider limits the rate of requests of this batch" in other.read_text()
+    assert "s because the provider limits the rate of this batch's requests" in other.read_text()

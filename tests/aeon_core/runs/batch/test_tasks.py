@@ -63,12 +63,12 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        pytest.param(b"{", "line 2 is no JSON: ", id="broken"),
-        pytest.param(b'{"id": "b", "task": "x", "ttl": NaN}', "line 2 is no JSON: ", id="nan"),
-        pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is no JSON: ", id="key-twice"),
-        pytest.param(b'{"id": "\xff"}', "line 2 is no UTF-8", id="latin-1"),
-        pytest.param(["b"], "line 2 is ['b'], expected an object", id="list"),
-        pytest.param({"task": ADD}, "line 2: 'id' is None, expected a text", id="no-id"),
+        pytest.param(b"{", "line 2 is not JSON: ", id="broken"),
+        pytest.param(b'{"id": "b", "task": "x", "ttl": NaN}', "line 2 is not JSON: ", id="nan"),
+        pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is not JSON: ", id="key-twice"),
+        pytest.param(b'{"id": "\xff"}', "line 2 is not UTF-8", id="latin-1"),
+        pytest.param(["b"], "line 2 is ['b']; expected an object", id="list"),
+        pytest.param({"task": ADD}, "line 2: 'id' is None; expected a text", id="no-id"),
         pytest.param({"id": " ", "task": ADD}, "line 2: 'id' is ' '", id="blank-id"),
         pytest.param({"id": True, "task": ADD}, "line 2: 'id' is True", id="truth-id"),
         pytest.param({"id": "b" * 501, "task": ADD}, "line 2: 'id' is 'bbb", id="long-id"),
@@ -76,8 +76,8 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
         pytest.param({"id": "b", "task": "\n"}, r"line 2: 'task' is '\n'", id="blank-task"),
         pytest.param({"id": "b", "task": ADD, "tll": 3}, "unknown field 'tll'; did you mean 'ttl'?", id="unknown"),
         pytest.param({"id": "b", "task": ADD, "ttl": "3"}, "line 2: 'ttl' of RunConfig must be", id="value"),
-        pytest.param({"id": "b", "task": ADD, "runs_dir": "x"}, "give it with --runs-dir", id="runs-dir"),
-        pytest.param({"id": "a", "task": ADD}, "the id 'a' occurs twice, first on line 1", id="twice"),
+        pytest.param({"id": "b", "task": ADD, "runs_dir": "x"}, "set it with --runs-dir", id="runs-dir"),
+        pytest.param({"id": "a", "task": ADD}, "duplicate id 'a', first on line 1", id="twice"),
     ],
 )
 def test_a_bad_line_is_told_with_its_number(line: Any, told: str) -> None:
@@ -87,11 +87,11 @@ def test_a_bad_line_is_told_with_its_number(line: Any, told: str) -> None:
 
 
 def test_a_number_and_its_text_are_one_id() -> None:
-    assert "the id '1' occurs twice" in problem({"id": 1, "task": ADD}, {"id": "1", "task": ADD})
+    assert "duplicate id '1'" in problem({"id": 1, "task": ADD}, {"id": "1", "task": ADD})
 
 
 def test_a_file_without_tasks_is_told() -> None:
-    assert "holds no tasks" in problem(b"\n")
+    assert "has no tasks" in problem(b"\n")
 
 
 def test_a_journal_of_another_task_is_not_taken_for_this_ones(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_journal_of_another_task_is_not_taken_for_this_ones(tmp_path: Path) ->
     first = {"v": 1, "seq": 0, "ts": stamp, "run": "r", "type": "run_started", "task": ADD}
     for task in tasks:
         task.journal(tmp_path).write_text(json.dumps(first) + "\n")
-    with pytest.raises(UsageError, match=r"line 2: the run 'nightly.b' exists and is of another task, 'calculate"):
+    with pytest.raises(UsageError, match=r"line 2: the run 'nightly.b' already exists with another task, 'calculate"):
         check_journals(tasks, tmp_path, "t.jsonl")
     check_journals(tasks[:1], tmp_path, "t.jsonl")
 

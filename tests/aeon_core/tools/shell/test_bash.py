@@ -183,7 +183,7 @@ def test_a_changed_configuration_of_git_is_told(tool: BashTool, tmp_path: Path) 
 
 
 def test_a_project_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"the project root '.*gone' is no folder; create it or choose another one"):
+    with pytest.raises(ToolError, match=r"the project root '.*gone' is not a folder; create it or choose another one"):
         BashTool(tmp_path / "gone", isolation=OPEN).invoke("ls")
 
 
