@@ -165,7 +165,7 @@ def why_not_writable(directory: Path) -> str | None:
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir():
-        return f"{str(nearest)!r} is no folder"
+        return f"{str(nearest)!r} is not a folder"
     if not os.access(nearest, os.W_OK | os.X_OK):
         return f"cannot write to {str(nearest)!r}"
     return None

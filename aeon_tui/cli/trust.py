@@ -21,7 +21,7 @@ def execute(args: Namespace) -> int:
     """
     root = Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
     if not root.is_dir():
-        raise UsageError(f"the project root {str(root)!r} is no folder; name an existing one with --project-root")
+        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     if args.json and not args.show:
         raise UsageError("--json needs --show")
     if args.revoke:

@@ -108,5 +108,5 @@ def _root(given: str | None) -> Path:
         return root_of_project()
     root = Path(given).expanduser().absolute()
     if not root.is_dir():
-        raise UsageError(f"the project root {given!r} is no folder; name an existing one with --project-root")
+        raise UsageError(f"the project root {given!r} is not a folder; choose an existing one with --project-root")
     return root

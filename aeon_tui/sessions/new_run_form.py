@@ -88,7 +88,7 @@ def checked_model(text: str) -> str | list[str]:
         if provider not in PROVIDERS:
             raise UsageError(f"{model[:80]!r} has an unknown provider{nearest(provider, PROVIDERS)}")
         if not name.strip():
-            raise UsageError(f"{model!r} lacks a name; write {provider}:NAME")
+            raise UsageError(f"{model!r} has no name; write {provider}:NAME")
     return models[0] if len(models) == 1 else models
 
 

@@ -23,7 +23,7 @@ def resume_request(
     """
     first = head(path)
     if first is None or first.get("type") != "workflow_start":
-        raise UsageError(f"{str(path)!r} is no transcript of a workflow; `aeon-tui resume` goes on with a run")
+        raise UsageError(f"{str(path)!r} is not a workflow transcript; to continue a run, use `aeon-tui resume`")
     last = next(tail(path), {})
     if last.get("type") == "workflow_end" and last.get("status") == "completed":
         raise UsageError(f"the workflow {path.stem!r} is complete; start a new one with `aeon-tui workflow`")
@@ -31,7 +31,7 @@ def resume_request(
     known = str((config if isinstance(config, dict) else {}).get("project_root") or "")
     root = project_root or Path(known)
     if not root.is_absolute() or not root.is_dir():
-        raise UsageError(f"the project of the workflow, {str(root)!r}, is no folder any more; --project-root names one")
+        raise UsageError(f"the project of the workflow, {str(root)!r}, is no longer a folder; --project-root names one")
     if not remembers(root, started_by(first)):
         _check(path, root, first, model, project_root)
     return WorkflowRequest(root, str(first.get("task", "")), path, model or str(first["model"]), base_url)

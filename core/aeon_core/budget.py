@@ -174,8 +174,8 @@ class Budget:
         """Return what is spent, of which budget, and what is held, for people."""
         # Rounded up, so that what is shown comes to more than the budget where it does.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
-        held = f" and {_up(self._unsettled)} held for calls whose cost was not told" if self._unsettled else ""
-        return f"{_up(self._spent)}{limit} are spent{held}"
+        held = f", {_up(self._unsettled)} held for calls of unknown cost" if self._unsettled else ""
+        return f"{_up(self._spent)}{limit} spent{held}"
 
     def warning_due(self) -> bool:
         """Return True once, when what is spent or held has reached the amount to warn at."""
@@ -212,11 +212,13 @@ def _checked(usd: float, what: str) -> Decimal:
     """Return a limit that a person gave, rounded down. Raises UsageError."""
     number = isinstance(usd, int | float) and not isinstance(usd, bool)
     if not number or not math.isfinite(usd) or usd < 0:
-        raise UsageError(f"the {what} {usd!r} is no amount in US dollars; expected a number of at least 0, such as 1.5")
+        raise UsageError(
+            f"the {what} {usd!r} is not an amount in US dollars; expected a number of at least 0, such as 1.5"
+        )
     return _amount(usd, ROUND_FLOOR)
 
 
 def _amount(usd: float, rounding: str) -> Decimal:
     if not math.isfinite(usd) or usd < 0:
-        raise ValueError(f"{usd!r} is no amount of money that can be spent")
+        raise ValueError(f"{usd!r} is not an amount of money that can be spent")
     return Decimal(repr(usd)).quantize(_EXACT, rounding, _WIDE)

@@ -331,7 +331,7 @@ def _token_text(token: _Token, following: str) -> str:
         text = loose["whole"] or f"{loose[1]}{loose[2] or 0}.{loose[3] or 0}"
     if _NUMBER.fullmatch(text):
         return text
-    raise ValueError(f"{text[:40]!r} is no JSON value; a string may lack its quotes")
+    raise ValueError(f"{text[:40]!r} is not a JSON value; a string may lack its quotes")
 
 
 def decoded(body: str) -> str:

@@ -53,7 +53,7 @@ class InMemoryStore(Memory):
             self._entries[name] = MemoryEntry(key=name, value=stored)
         except ValueError as error:
             raise MemoryStoreError(
-                f"the value for key {name[:_MAX_SHOWN]!r} cannot be stored: {error}; give plain JSON",
+                f"cannot store the value for key {name[:_MAX_SHOWN]!r}: {error}; use plain JSON",
                 key=name[:_MAX_SHOWN],
             ) from None
 
@@ -86,7 +86,7 @@ class InMemoryStore(Memory):
 
 def _check_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no JSON")
+        raise ValueError(f"{value} is not JSON")
     for item in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, _LISTS) else ():
         _check_finite(item)
 

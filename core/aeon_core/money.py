@@ -14,7 +14,7 @@ def money(usd: float) -> str:
     Only nothing is "$0.00"; what is too small to show is "<$0.0001". Raises ValueError for what is not finite.
     """
     if not math.isfinite(usd):
-        raise ValueError(f"{usd!r} is no amount of money")
+        raise ValueError(f"{usd!r} is not an amount of money")
     sign, size = ("-" if usd < 0 else ""), abs(usd)
     if 0 < size < LEAST_SHOWN:
         return f"{sign}<${LEAST_SHOWN}"

@@ -44,7 +44,7 @@ def expanded(path: str | Path, where: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise UsageError(f"{where}: the home folder in {str(path)!r} is not known; write the path out") from None
+        raise UsageError(f"{where}: the home folder in {str(path)!r} is unknown; write the full path") from None
 
 
 def default_runs_directory(project_root: Path | None = None) -> Path:

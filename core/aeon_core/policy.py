@@ -37,7 +37,7 @@ class PolicyRules(BaseModel):
     def _have_the_form(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
         for rule in rules:
             if _FORM.fullmatch(rule.strip()) is None:
-                raise ValueError(f"{rule!r} is no rule")
+                raise ValueError(f"{rule!r} is not a rule")
         return rules
 
     def joined(self, other: PolicyRules) -> PolicyRules:
@@ -131,8 +131,8 @@ class Policy:
                 continue
             if near := difflib.get_close_matches(rule.tool, names, n=1, cutoff=0.75):
                 raise UsageError(
-                    f"the policy rule {rule.text!r} names no tool; did you mean {near[0]!r}? Tools' names are matched "
-                    "with upper and lower case"
+                    f"the policy rule {rule.text!r} names no tool; "
+                    f"did you mean {near[0]!r}? Tool names are case-sensitive"
                 )
 
     def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
@@ -147,7 +147,7 @@ class Policy:
             if any(rule.fits(tool, part) for part in seen):
                 return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
         if parts is None and stricter:
-            return Verdict("ask", f"what the call would do cannot be told, and may fit {stricter[0].text!r}")
+            return Verdict("ask", f"what the call would do is unclear, and it may match {stricter[0].text!r}")
         if allowing := _allowing([rule for rule in rules if rule.answer == "allow"], tool, parts):
             return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):

@@ -15,10 +15,10 @@ from aeon_core.errors import UsageError
 
 _CHUNK = 1 << 20
 _KINDS = (
-    (stat.S_ISFIFO, "it is a pipe, expected a regular file; save what it gives in a file"),
-    (stat.S_ISCHR, "it is a device, expected a regular file"),
-    (stat.S_ISBLK, "it is a device, expected a regular file"),
-    (stat.S_ISSOCK, "it is a socket, expected a regular file"),
+    (stat.S_ISFIFO, "it is a pipe, not a regular file; save its output to a file"),
+    (stat.S_ISCHR, "it is a device, not a regular file"),
+    (stat.S_ISBLK, "it is a device, not a regular file"),
+    (stat.S_ISSOCK, "it is a socket, not a regular file"),
 )
 
 
@@ -31,7 +31,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
         _check_kind(Path(path).stat().st_mode)
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except ValueError:
-        raise OSError(errno.EINVAL, "its name holds a NUL character") from None
+        raise OSError(errno.EINVAL, "its name contains a NUL character") from None
     try:
         # What the name leads to may have changed in between.
         _check_kind(os.fstat(descriptor).st_mode)
@@ -70,7 +70,7 @@ def read_text(path: Path | str, where: str, most: int) -> str:
     try:
         data = read_start(path, most + 1)
     except OSError as error:
-        raise UsageError(f"{where} cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {where}: {error.strerror or error}") from None
     if len(data) > most:
         raise UsageError(f"{where} is larger than {most:,} bytes; shorten it")
     try:
@@ -84,5 +84,5 @@ def _check_kind(mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
-        reason = next((reason for is_kind, reason in _KINDS if is_kind(mode)), "it is no regular file")
+        reason = next((reason for is_kind, reason in _KINDS if is_kind(mode)), "it is not a regular file")
         raise OSError(errno.EINVAL, reason)

@@ -69,7 +69,7 @@ def otel_listener(
     except ImportError:
         raise UsageError("telemetry needs OpenTelemetry's packages: pip install 'aeon-tui[otel]'") from None
     except ValueError as error:
-        raise UsageError(f"telemetry cannot be set up: {error}; set the OTEL_* variables right") from None
+        raise UsageError(f"cannot set up telemetry: {error}; check the OTEL_* variables") from None
     traces = tracer_provider or own.traces or NoOpTracerProvider()
     return OtelListener(traces, meter_provider or own.metrics, content=content, deliver=own.deliver)
 
@@ -140,7 +140,7 @@ class OtelListener:
             work()
         except Exception:
             if not self._failed:
-                logger.exception("telemetry failed; the run goes on, further failures are not told")
+                logger.exception("telemetry failed; the run continues, and further failures are not reported")
             self._failed = True
 
     def _take(self, record: Mapping[str, Any]) -> None:
@@ -226,14 +226,14 @@ class OtelListener:
     def _end_cut_run(self) -> None:
         if self._run is not None:
             self._run.span.set_attribute("aeon.unfinished", True)
-            self._finish(self._run, {"message": "the run did not come to its end"})
+            self._finish(self._run, {"message": "the run did not finish"})
 
     def _finish(self, run: _Run, error: Mapping[str, Any] | None) -> None:
         """End the run's span, and before it those of calls whose outcome was never told."""
         self._run = None
         for call in run.calls.values():
             call.fields["aeon.unfinished"] = True
-            self._end(call, run.last, {"message": "the call did not come to its end"})
+            self._end(call, run.last, {"message": "the call did not finish"})
         self._fail(run.span, error)
         run.span.end(run.last)
 
@@ -287,7 +287,7 @@ class _Own:
         if any(thread.is_alive() for thread in threads) and not self._unreachable:
             self._unreachable = True
             # No warning: without a handler Python would print it.
-            logger.info("telemetry: the collector did not answer in %s s; not waiting for it again", FLUSH_SECONDS)
+            logger.info("telemetry: the collector did not answer in %s s; not waiting again", FLUSH_SECONDS)
 
 
 def _own_providers() -> _Own:
@@ -322,10 +322,10 @@ def _check_environment() -> None:
         variable = f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
         address = os.environ.get(variable, "").strip()
         if address and not address.startswith(("http://", "https://")):
-            raise ValueError(f"{variable} is {address!r}, expected http://HOST:PORT or https://…")
+            raise ValueError(f"{variable} is {address!r}; expected http://HOST:PORT or https://…")
         variable = f"OTEL_EXPORTER_OTLP_{signal}PROTOCOL"
         if os.environ.get(variable, "").strip() not in ("", "http/protobuf"):
-            raise ValueError(f"{variable} is {os.environ[variable]!r}, expected http/protobuf")
+            raise ValueError(f"{variable} is {os.environ[variable]!r}; expected http/protobuf")
 
 
 def _quietly(work: Callable[[], object]) -> None:

@@ -240,7 +240,7 @@ def _mapping(node: yaml.MappingNode) -> dict[str, Any]:
     for key, item in node.value:
         if key.tag != _STRING:
             got = "a list" if key.id == "sequence" else "a mapping" if key.id == "mapping" else repr(key.value[:60])
-            raise _fault(key, f"expected a key that is text, got {got}; put it in quotes")
+            raise _fault(key, f"expected a text key, got {got}; quote it")
         if key.value == _MERGE and not key.style:
             raise _fault(key, "merge keys (<<) are not read; write the keys out")
         name = clean_text(key.value)

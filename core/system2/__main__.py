@@ -131,7 +131,7 @@ def _project_root(given: str | None) -> Path:
         return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     root = Path(given).expanduser().absolute()
     if not root.is_dir():
-        raise UsageError(f"the project root {given!r} is no folder; name an existing one with --project-root")
+        raise UsageError(f"the project root {given!r} is not a folder; choose an existing one with --project-root")
     return root
 
 

@@ -34,7 +34,7 @@ def unfinished(path: Path, records: list[dict[str, Any]]) -> tuple[WorkflowView,
     Raises UsageError where it tells of none, or of a complete one, or lacks what going on with it needs.
     """
     if not records or records[0]["type"] != "workflow_start":
-        raise UsageError(f"{str(path)!r} is no transcript of a workflow; `aeon-tui resume` goes on with a run")
+        raise UsageError(f"{str(path)!r} is not a workflow transcript; to continue a run, use `aeon-tui resume`")
     try:
         for record in records:
             check(record)

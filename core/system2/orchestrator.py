@@ -82,7 +82,7 @@ class Orchestrator:
     ) -> None:
         self._root = Path(project_root).absolute()
         if not self._root.is_dir():
-            raise UsageError(f"the project root {str(project_root)!r} is no folder; name an existing one")
+            raise UsageError(f"the project root {str(project_root)!r} is not a folder; name an existing one")
         self._log = log or Log(logger.info)
         config = Path(config_path) if config_path is not None else None
         assessed = assess_workflow(self._root)

@@ -295,4 +295,4 @@ def _only_signals(turn: ConverseTurn) -> bool:
 
 
 def _refuse_malformed() -> CompletionSignal:
-    raise ValueError("its input is no JSON object")
+    raise ValueError("its input is not a JSON object")

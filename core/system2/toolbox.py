@@ -124,7 +124,7 @@ class Toolbox:
         """Return why a tool use is not carried out, None where it is."""
         registry = self._context.registry
         if asked.malformed is not None:
-            return f"the input of {asked.name!r} is no JSON object; call it again with one"
+            return f"the input of {asked.name!r} is not a JSON object; call it again with one"
         tool = registry.get(asked.name)
         if tool is None:
             return f"there is no tool {asked.name!r}; you have {', '.join(self.names)}"

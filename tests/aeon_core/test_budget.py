@@ -51,7 +51,7 @@ def test_a_call_that_may_pass_the_ceiling_is_refused_and_holds_nothing() -> None
     with pytest.raises(CostCeilingReached) as caught:
         budget.reserve(0.0612)
     assert caught.value.message == (
-        "the next call may cost up to $0.0612, $0.0450 of the budget of $0.10 are spent; raise it with --budget"
+        "the next call may cost up to $0.0612, $0.0450 of the budget of $0.10 spent; raise it with --budget"
     )
     assert caught.value.context == {"spent_usd": 0.045, "held_usd": 0.0, "reserved_usd": 0.0612, "limit_usd": 0.1}
     assert caught.value.exit_code == 4
@@ -77,7 +77,7 @@ def test_a_cost_that_was_never_told_stays_held() -> None:
     budget.reserve(0.04)
     budget.settle(0.01)
     assert (budget.spent_usd, budget.held_usd) == (0.01, 0.05)
-    with pytest.raises(CostCeilingReached, match=r"\$0\.01 of the budget of \$0\.10 are spent and \$0\.05 held for"):
+    with pytest.raises(CostCeilingReached, match=r"\$0\.01 of the budget of \$0\.10 spent, \$0\.05 held for"):
         budget.reserve(0.05)
 
 
@@ -93,13 +93,11 @@ def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_
 
 def test_it_says_what_is_spent_and_what_is_held() -> None:
     budget = Budget(0.10)
-    assert budget.summary() == "$0.00 of the budget of $0.10 are spent"
+    assert budget.summary() == "$0.00 of the budget of $0.10 spent"
     budget.reserve(0.05)
     budget.settle(None)
-    assert budget.summary() == (
-        "$0.00 of the budget of $0.10 are spent and $0.05 held for calls whose cost was not told"
-    )
-    assert Budget(None, spent_usd=0.03).summary() == "$0.03 are spent"
+    assert budget.summary() == ("$0.00 of the budget of $0.10 spent, $0.05 held for calls of unknown cost")
+    assert Budget(None, spent_usd=0.03).summary() == "$0.03 spent"
 
 
 def test_an_open_reserve_stays_held_when_another_call_begins() -> None:
@@ -190,7 +188,7 @@ def test_a_run_goes_on_with_what_was_spent_before() -> None:
 def test_a_limit_that_is_no_amount_is_refused_in_one_line(limit: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Budget(limit)
-    expected = f"the budget {limit!r} is no amount in US dollars; expected a number of at least 0, such as 1.5"
+    expected = f"the budget {limit!r} is not an amount in US dollars; expected a number of at least 0, such as 1.5"
     assert (caught.value.message, caught.value.exit_code) == (expected, 2)
     with pytest.raises(UsageError, match="the amount to warn at"):
         Budget(1.0, limit)
@@ -199,9 +197,9 @@ def test_a_limit_that_is_no_amount_is_refused_in_one_line(limit: Any) -> None:
 @pytest.mark.parametrize("usd", [-0.1, float("nan"), float("inf")])
 def test_no_reserve_and_no_cost_is_less_than_nothing(usd: float) -> None:
     budget = Budget(1.0)
-    with pytest.raises(ValueError, match="no amount of money"):
+    with pytest.raises(ValueError, match="not an amount of money"):
         budget.reserve(usd)
-    with pytest.raises(ValueError, match="no amount of money"):
+    with pytest.raises(ValueError, match="not an amount of money"):
         budget.settle(usd)
 
 
@@ -254,7 +252,7 @@ def test_what_costs_something_is_never_shown_as_nothing(usd: float) -> None:
 
 
 def test_no_amount_is_not_shown() -> None:
-    with pytest.raises(ValueError, match="nan is no amount of money"):
+    with pytest.raises(ValueError, match="nan is not an amount of money"):
         money(float("nan"))
 
 

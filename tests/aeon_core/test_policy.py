@@ -165,7 +165,7 @@ def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_s
 def test_where_nobody_can_be_asked_the_step_says_what_would_allow_it() -> None:
     result, _ = run(Run())
     how = "allow it with --allow Run, or a rule under `policy:` in a config file"
-    why = f"'Run' needs approval and nobody could be asked; {how}"
+    why = f"'Run' needs approval and there was no one to ask; {how}"
     assert result.steps[0].errors == [f"the call of 'Run' was not approved: {why}"]
 
 
@@ -175,8 +175,10 @@ def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule:
     tool.own = None if by_rule else Verdict("ask", "it is destructive")
     result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
     reason = "the rule ask: Run" if by_rule else "it is destructive"
-    how = "no --allow lifts that; answer it with --approve tool, at a terminal or with --wait SECONDS"
-    assert result.steps[0].errors == [f"the call of 'Run' was not approved: {reason} and nobody could be asked; {how}"]
+    how = "--allow cannot change that; use --approve tool, at a terminal or with --wait SECONDS"
+    assert result.steps[0].errors == [
+        f"the call of 'Run' was not approved: {reason} and there was no one to ask; {how}"
+    ]
 
 
 def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_anew() -> None:

@@ -46,20 +46,20 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
     with bound:
         bound.bind(str(tmp_path / "socket"))
         for name, reason in {
-            tmp_path / "fifo": "it is a pipe, expected a regular file; save what it gives in a file",
+            tmp_path / "fifo": "it is a pipe, not a regular file; save its output to a file",
             tmp_path / "link": "it is a pipe",
-            tmp_path / "socket": "it is a socket, expected a regular file",
+            tmp_path / "socket": "it is a socket, not a regular file",
             tmp_path: "Is a directory",
             tmp_path / "none": "No such file or directory",
             tmp_path / "loop": "Too many levels of symbolic links",
-            Path("/dev/zero"): "it is a device, expected a regular file",
+            Path("/dev/zero"): "it is a device, not a regular file",
             Path("/dev/tty"): "it is a device",
-            Path("a\0b"): "its name holds a NUL character",
+            Path("a\0b"): "its name contains a NUL character",
         }.items():
             with pytest.raises(OSError) as caught:
                 read_start(name, 10)
             assert str(caught.value.strerror).startswith(reason)
-            with pytest.raises(UsageError, match=f"^the file cannot be read: {reason}"):
+            with pytest.raises(UsageError, match=f"^cannot read the file: {reason}"):
                 read_text(name, "the file", 10)
 
 

@@ -162,7 +162,7 @@ def test_a_silent_collector_holds_nothing_up(
     assert all(timeout is not None and timeout <= 0.2 for timeout in waited)
     assert waited[2:] == [0, 0]
     told = [(record.levelname, record.message) for record in caplog.records if record.name == "aeon"]
-    assert told == [("INFO", "telemetry: the collector did not answer in 0.2 s; not waiting for it again")]
+    assert told == [("INFO", "telemetry: the collector did not answer in 0.2 s; not waiting again")]
 
 
 def test_a_collector_that_is_not_there_prints_nothing_and_holds_no_exit_up() -> None:
@@ -183,7 +183,7 @@ def test_a_collector_that_is_not_there_prints_nothing_and_holds_no_exit_up() -> 
     [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", r"expected http://HOST:PORT"),
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector", r"expected http://HOST:PORT"),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", r"'grpc', expected http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", r"'grpc'; expected http/protobuf"),
         ("OTEL_BSP_SCHEDULE_DELAY", "-1", r"schedule_delay_millis must be positive"),
     ],
 )
@@ -193,7 +193,7 @@ def test_settings_that_would_lose_everything_are_refused_in_one_line(
     monkeypatch.setenv(variable, value)
     with pytest.raises(UsageError, match=expected) as caught:
         otel_listener()
-    assert caught.value.message.startswith("telemetry cannot be set up: ")
+    assert caught.value.message.startswith("cannot set up telemetry: ")
     assert "\n" not in caught.value.message
 
 

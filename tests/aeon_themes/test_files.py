@@ -57,7 +57,7 @@ def test_the_name_and_the_base_have_defaults(tmp_path: Path, text: str, expected
         ("extends: aeon-drak\n", "'extends' is 'aeon-drak', expected one of aeon-dark, aeon-light"),
         ("colour: {}\n", "'colour' is unknown; did you mean 'colours'?"),
         ("failed: '#fff'\n", "'failed' belongs under 'colours'"),
-        ("1: 2\n", "line 1: expected a key that is text, got '1'"),
+        ("1: 2\n", "line 1: expected a text key, got '1'"),
         ("colours: [1]\n", "'colours' is a list, expected names of colours"),
         ("colours: {faild: '#fff'}\n", "the colour 'faild' is unknown; did you mean 'failed'?"),
         ("colours: {failed: red}\n", "the colour 'failed' is 'red', expected a colour in quotes, such as '#1b2230'"),

@@ -295,7 +295,7 @@ async def test_a_journal_that_is_none_is_a_notification(runs: Path) -> None:
         journal(runs).write_text("hello\n")
         app.actions.fork(journal(runs))
         await until(pilot, lambda: said(app))
-        assert "is no journal" in said(app)[0]
+        assert "is not a journal" in said(app)[0]
 
 
 async def test_what_is_to_be_known_at_first_is_said(runs: Path) -> None:

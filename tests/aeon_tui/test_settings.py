@@ -84,7 +84,7 @@ async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
         await keep(pilot, app)
         assert app.theme == "aeon-light"
         assert "It applies until you quit" in said(app)
-        assert "was left alone: it cannot be read, see line 2: " in said(app)
+        assert "was not changed: it cannot be read, see line 2: " in said(app)
     assert own.read_text() == "theme: [\n"
 
 
@@ -129,7 +129,7 @@ def test_settings_of_the_app_reach_no_run(own: Path) -> None:
         ("theme: ''\n", "must be the name of a theme"),
         ("keys: [a]\n", r"'keys' in the config file .* must be actions with their keys, such as \{run.zoom: Z"),
         ("keys: {run.zoom: [f]}\n", "must be actions with their keys"),
-        ("keyz: {}\n", "unknown key 'keyz'; did you mean 'keys'?"),
+        ("keyz: {}\n", "unknown key, 'keyz'; did you mean 'keys'?"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line(own: Path, text: str, problem: str) -> None:

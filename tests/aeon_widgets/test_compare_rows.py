@@ -191,10 +191,10 @@ def test_a_run_that_cannot_be_read_says_so_on_its_side_and_the_other_is_told_alo
 
 
 def test_damage_and_what_a_view_leaves_out_are_told_on_their_side() -> None:
-    damaged = run(finished_run(), damage=["line 3 is no JSON", "line 9 is no JSON"])
+    damaged = run(finished_run(), damage=["line 3 is not JSON", "line 9 is not JSON"])
     found = compare(damaged, ComparedRun("b", fold(finished_run().records), note="from its end alone"))
     assert [(row.left, row.right) for row in found.rows[:2]] == [
-        ("⚠ 2 parts of the journal cannot be read: line 3 is no JSON", ""),
+        ("⚠ 2 parts of the journal cannot be read: line 3 is not JSON", ""),
         ("", "from its end alone"),
     ]
 

@@ -137,7 +137,7 @@ def test_a_score_is_told_by_icon_and_style_and_what_was_asked_stands_with_the_re
         "✖ the parts do not hold together, coherence is 0.69 of 0.70",
         "✖ plan, steps, answer and memory disagree",
         "✖ criterion 'tone' is not met",
-        "✖ another pass could change nothing",
+        "✖ another pass would change nothing",
     ]
 
 

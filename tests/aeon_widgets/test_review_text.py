@@ -47,7 +47,7 @@ def before(completeness: float) -> AssessmentView:
         (
             "not_converged",
             "Not converged, and nothing more to do",
-            "approve: the run ends, not converged; another pass could change nothing",
+            "approve: the run ends, not converged; another pass would change nothing",
         ),
     ],
 )

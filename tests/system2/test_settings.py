@@ -143,9 +143,7 @@ def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None
     os.mkfifo(tmp_path / CONFIG_FILE)
     settings, warned = load(tmp_path, None)
     assert settings == WorkflowSettings()
-    assert warned[0].endswith(
-        "cannot be read: it is a pipe, expected a regular file; save what it gives in a file; the defaults are used"
-    )
+    assert warned[0].endswith(": it is a pipe, not a regular file; save its output to a file; the defaults are used")
 
 
 def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
@@ -158,7 +156,7 @@ def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
     where = f"the config file {str(tmp_path / 'none.yml')!r}"
-    assert warned == [f"{where} cannot be read: No such file or directory; the defaults are used"]
+    assert warned == [f"cannot read {where}: No such file or directory; the defaults are used"]
 
 
 @pytest.mark.parametrize("blocklist", ["[good, '(']", "'rm'", "[1]", "{a: b}"])

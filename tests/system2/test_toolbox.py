@@ -122,7 +122,7 @@ def test_a_bad_call_is_answered_with_what_is_wrong(
 def test_an_input_that_is_no_object_is_answered_so(tmp_path: Path) -> None:
     asked = ToolUseRequest("u1", "Read", {"text": "{file"}, malformed="{file")
     result = Toolbox(agent("Read"), Bench(tmp_path).context).use(asked)
-    assert result == ToolResult("u1", "the input of 'Read' is no JSON object; call it again with one", True)
+    assert result == ToolResult("u1", "the input of 'Read' is not a JSON object; call it again with one", True)
 
 
 @pytest.mark.parametrize(

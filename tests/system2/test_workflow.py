@@ -287,7 +287,7 @@ def test_an_empty_task_is_refused(task: str, tmp_path: Path) -> None:
 
 
 def test_a_project_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         Orchestrator(tmp_path / "nowhere")
 
 

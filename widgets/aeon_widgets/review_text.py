@@ -93,7 +93,7 @@ def follows(subject: Subject, pass_number: int) -> str:
     if ended == "converged":
         return "approve: the run ends with this result, converged"
     if ended is not None:
-        return "approve: the run ends, not converged; another pass could change nothing"
+        return "approve: the run ends, not converged; another pass would change nothing"
     return f"approve: pass {pass_number + 1} begins; {cycles_left(subject)}"
 
 

@@ -231,13 +231,13 @@ def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -
     letter = secrets.token_hex(8)
     body = {"v": 1, "id": letter, "seq": question.seq, "digest": question.digest, **decision.model_dump()}
     if len(json.dumps(body)) > MAX_LETTER:
-        raise UsageError(f"the decision is longer than {MAX_LETTER // 1024**2} MiB; make the edit shorter")
+        raise UsageError(f"the decision is larger than {MAX_LETTER // 1024**2} MiB; shorten the edit")
     fd = _open(inbox_of(journal))
     try:
         _append(fd, body)
     except OSError as error:
         os.close(fd)
-        raise AeonError(f"the decision cannot be written: {error.strerror}; nothing was decided") from None
+        raise AeonError(f"cannot write the decision: {error.strerror}; nothing was decided") from None
     return Sent(journal, question, fd, letter)
 
 
@@ -263,14 +263,14 @@ def _open(path: Path) -> int:
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise UsageError(
-            f"the run {path.stem!r} takes no decision from another terminal just now; answer it where it runs"
+            f"the run {path.stem!r} cannot take a decision from another terminal right now; answer where it runs"
         ) from None
     except OSError as error:
-        raise UsageError(f"the inbox {str(path)!r} cannot be written: {error.strerror}") from None
+        raise UsageError(f"cannot write to the inbox {str(path)!r}: {error.strerror}") from None
     found = os.fstat(fd)
     if not _is_private(found):
         os.close(fd)
-        raise UsageError(f"the inbox {str(path)!r} is no file that only you may write, so nothing is written into it")
+        raise UsageError(f"the inbox {str(path)!r} is not a file that only you can write, so nothing was written to it")
     return fd
 
 
@@ -283,7 +283,7 @@ def _append(fd: int, value: dict[str, Any]) -> None:
     """Write one line at once; it begins on a line of its own, whatever stands before it. Raises OSError."""
     line = f"\n{json.dumps(value)}\n".encode()
     if os.write(fd, line) != len(line):
-        raise OSError(0, "only a part of it could be")
+        raise OSError(0, "only part of it could be written")
 
 
 def _letter(line: bytes) -> _Letter | None:

@@ -14,9 +14,9 @@ from aeon_core.journal.records import ApprovalPoint, Decision
 _PASSED_OVER = (*BESIDE, "run_resumed")
 """Types of records behind a question that leave it open: a process that goes on with the run may ask it once more."""
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
-NOBODY = "nobody could be asked"
+NOBODY = "there was no one to ask"
 """The feedback of a decision that no person made."""
-UNASKED = "nobody is asked about a {} any more"
+UNASKED = "a {} no longer needs approval"
 """That of an approval that no person gave, by its point."""
 ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
     "plan": _CALL,
@@ -57,8 +57,18 @@ def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | Non
     return question.model_copy(update={"subject": _in_full(path, question.subject)}) if texts else question
 
 
+def nobody_answered(feedback: object) -> bool:
+    """Return whether a decision's feedback says that no person made it; older journals use other words."""
+    return feedback in (NOBODY, "nobody could be asked")
+
+
+def was_unasked(feedback: object, point: str) -> bool:
+    """Return whether a decision's feedback says that the point no longer needed one; older journals use other words."""
+    return feedback in (UNASKED.format(point), f"nobody is asked about a {point} any more")
+
+
 def asked_again(path: Path) -> ApprovalPoint | None:
-    """Return the point of the question that a resume comes to first: it was open, nobody could be asked, or a person
+    """Return the point of the question that a resume comes to first: it was open, there was no one to ask, or a person
     aborted the run over it.
 
     None where there is none. Raises UsageError where the file cannot be opened, JournalError where it cannot be read.
@@ -84,7 +94,7 @@ def _is_asked(record: Mapping[str, Any]) -> bool:
 
 
 def _decides_nothing(record: Mapping[str, Any]) -> bool:
-    return record.get("decision") == "abort" or record.get("feedback") == NOBODY
+    return record.get("decision") == "abort" or nobody_answered(record.get("feedback"))
 
 
 def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:

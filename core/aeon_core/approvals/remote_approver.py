@@ -34,7 +34,7 @@ def how_to_decide(run: str, point: ApprovalPoint) -> str:
 
 
 class RemoteApprover:
-    """An approver that waits so many seconds for each decision; then it is as if nobody could be asked.
+    """An approver that waits so many seconds for each decision; then it is as if there was no one to ask.
 
     `run` names the run on the command line; `say` gets lines about what is waited for and what came of it. `pause`
     waits for some seconds, `clock` gives them.

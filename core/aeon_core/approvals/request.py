@@ -54,7 +54,7 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
     try:
         return ApprovalDecision.model_validate(json_safe(decision.model_dump()))
     except (NotJsonSafeError, ValidationError):
-        return _failed(request, "the approver returned what is no JSON")
+        return _failed(request, "the approver returned something that is not JSON")
 
 
 def _failed(request: ApprovalRequest, why: str) -> ApprovalDecision:

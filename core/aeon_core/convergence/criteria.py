@@ -94,10 +94,10 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
     if data is None:
         return ConvergenceCriteria()
     if not isinstance(data, dict):
-        raise UsageError(f"{where} holds {shown(data)}, expected keys such as `completeness: 0.9`")
+        raise UsageError(f"{where} is {shown(data)}; expected keys such as `completeness: 0.9`")
     for key in data:
         if key not in _KEYS:
-            raise UsageError(f"{where} has the unknown key {key!r}{nearest(str(key), _KEYS)}")
+            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), _KEYS)}")
     _check_additional_keys(data.get("additional"), where)
     try:
         return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
@@ -113,10 +113,10 @@ def load_requirements(path: Path | str) -> list[str]:
     where = f"the requirements file {str(path)!r}"
     lines = (" ".join(clean_text(line).split()) for line in read_text(path, where, _MAX_BYTES).split("\n"))
     if not (found := list(dict.fromkeys(line for line in lines if line))):
-        raise UsageError(f"{where} holds no requirement; write one a line")
+        raise UsageError(f"{where} has no requirements; write one per line")
     if len(found) > _MAX_REQUIREMENTS or max(map(len, found)) > _MAX_REQUIREMENT:
         most = f"at most {_MAX_REQUIREMENTS} of at most {_MAX_REQUIREMENT} characters"
-        raise UsageError(f"{where} holds more than a judge can answer; write {most}, one a line")
+        raise UsageError(f"{where} has more than a judge can answer; write {most}, one per line")
     return found
 
 
@@ -125,7 +125,7 @@ def _check_additional_keys(criteria: Any, where: str) -> None:
         for key in criterion if isinstance(criterion, dict) else ():
             if key not in _CRITERION_KEYS:
                 near = nearest(str(key), _CRITERION_KEYS)
-                raise UsageError(f"{where} has the unknown key {key!r} in 'additional[{number}]'{near}")
+                raise UsageError(f"{where} has an unknown key, {key!r}, in 'additional[{number}]'{near}")
 
 
 def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.approvals.pending import NOBODY, UNASKED
+from aeon_core.approvals.pending import NOBODY, nobody_answered, was_unasked
 from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
@@ -19,7 +19,7 @@ from aeon_core.validation.report import IssueLocation, SemanticValidationReport,
 
 Point = Literal["plan", "pass"]
 _LABELLING = frozenset({"accept", "approve", "reject"})
-SETTLED = "the requirements were settled with the first plan; leave them out, or fork the run with others"
+SETTLED = "the requirements are final since the first plan; leave them out, or fork the run with other ones"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def review(
     `before` is the plan as it was before the pass, which `replay` runs once more. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
     `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
-    is journaled as a label. Raises RunAborted where a person ends the run, and where nobody could be asked.
+    is journaled as a label. Raises RunAborted where a person ends the run, and where there was no one to ask.
     """
     problem: dict[str, Any] = {}
     while True:
@@ -59,10 +59,10 @@ def review(
         answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.auto_approval, point))
         if answer.decision == "abort":
             why = f": {answer.feedback}" if answer.feedback else ""
-            raise RunAborted(f"the question about the {point} was answered with abort{why}")
-        if answer.feedback == NOBODY:
-            how = "resume it where somebody can answer, at a terminal or with --wait SECONDS, or with --approve none"
-            raise RunAborted(f"the {point} was to be approved, and {NOBODY}; {how}")
+            raise RunAborted(f"the run was aborted at the question about the {point}{why}")
+        if nobody_answered(answer.feedback):
+            how = "resume it at a terminal, with --wait SECONDS, or with --approve none"
+            raise RunAborted(f"the {point} needed approval, but {NOBODY}; {how}")
         if (label := _label(point, subject, answer, pass_number)) is not None:
             effects.emit(label)
         if answer.decision != "edit":
@@ -78,7 +78,7 @@ def _label(point: Point, subject: Mapping[str, Any], answer: ApprovalDecision, p
 
     To accept it, or to approve it as converged, calls it good; to reject it, or to approve another pass, calls it bad.
     """
-    if point != "pass" or answer.feedback == UNASKED.format(point) or answer.decision not in _LABELLING:
+    if point != "pass" or was_unasked(answer.feedback, point) or answer.decision not in _LABELLING:
         return None
     converged = answer.decision == "approve" and subject["ended"] == "converged"
     verdict: Verdict = "good" if converged or answer.decision == "accept" else "bad"

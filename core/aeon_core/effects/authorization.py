@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aeon_core.approvals.pending import NOBODY
+from aeon_core.approvals.pending import nobody_answered
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError
 from aeon_core.plan.models import PlanStep
@@ -55,16 +55,16 @@ def authorize_call(
     }
     answer = effects.decide("tool", subject, pass_number=pass_number, step_id=step.step_id)
     if answer.decision == "abort":
-        raise RunAborted(f"the call of {tool.name!r} was answered with abort")
+        raise RunAborted(f"the run was aborted at the call of {tool.name!r}")
     if answer.decision == "approve":
         return dict(arguments)
     if answer.decision != "edit" or answer.edited is None:
-        plain = "a person rejected it" if answer.decision == "reject" else "without anything edited"
+        plain = "a person rejected it" if answer.decision == "reject" else "nothing was edited"
         why = answer.feedback or plain
-        if why == NOBODY:
+        if nobody_answered(why):
             how = f"allow it with --allow {tool.name}, or a rule under `policy:` in a config file"
             if verdict.reason != unruled(tool, substitutes):
-                how = "no --allow lifts that; answer it with --approve tool, at a terminal or with --wait SECONDS"
+                how = "--allow cannot change that; use --approve tool, at a terminal or with --wait SECONDS"
             why = f"{verdict.reason} and {why}; {how}"
         raise ToolError(f"the call of {tool.name!r} was not approved: {why}", tool_name=tool.name)
     if problems := schema.errors(answer.edited):

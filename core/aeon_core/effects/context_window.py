@@ -52,15 +52,16 @@ class ContextWindow:
         least = min(wanted, LEAST_REPLY)
         if surely + least > window:
             raise LLMError(
-                f"{self.model}: the request has about {tokens:,} tokens, the model's context window has {window:,} for "
-                "request and reply; shorten the task or what the steps give, or use a model with a larger window",
+                f"{self.model}: the request has about {tokens:,} tokens, but the model's context window has "
+                f"{window:,} for request and reply; shorten the task or the steps' results, or use a model with a "
+                "larger window",
                 context_too_long=True,
             )
         notice = None
         if tokens > NEARLY_FULL * window and not self._told:
             self._told = True
             share = round(100 * tokens / window)
-            notice = f"a request takes about {share} % of the {window:,} tokens of {self.model}'s context window"
+            notice = f"a request takes about {share} % of the {window:,} tokens in {self.model}'s context window"
         return Fitted(max(least, min(wanted, window - tokens)), tokens, notice)
 
     def measure(self) -> dict[str, Any]:

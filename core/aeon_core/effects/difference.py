@@ -53,7 +53,7 @@ def ended_early(line: Mapping[str, Any]) -> Difference:
 
 def outcome_missing(line: Mapping[str, Any]) -> Difference:
     """Return the difference of a run that waits for an outcome which is none of the lines from this one on."""
-    return Difference(line["seq"], _where(line), str(line["type"]), "an outcome that is not there")
+    return Difference(line["seq"], _where(line), str(line["type"]), "a missing outcome")
 
 
 def _whole(tag: Any, body: Mapping[str, Any]) -> str:

@@ -76,9 +76,9 @@ def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
     unpriced = [known.model for known in models if known.price is None]
     if config.budget is not None and unpriced:
         raise UsageError(
-            f"no price is known for the model {unpriced[0]!r}, so a budget cannot be kept; leave it out, or give the "
-            f"price under `prices:` in a config file, in US dollars for a million tokens: "
-            f"'{unpriced[0]}: {{input: 3, output: 15}}'"
+            f"the price of the model {unpriced[0]!r} is unknown, so a budget cannot be enforced; "
+            "remove the budget, or set the price under `prices:` in a config file, in US dollars per million "
+            f"tokens: '{unpriced[0]}: {{input: 3, output: 15}}'"
         )
 
 
@@ -295,7 +295,7 @@ class ModelCalls:
         if isinstance(adapter, RecordedModel):
             adapter.complete(request)
         if begun:
-            lost = LLMError("the process ended before the reply came; the model is asked again", True, lost=True)
+            lost = LLMError("the process ended before the reply arrived; asking the model again", True, lost=True)
             return ModelOutcome(None, lost)
         try:
             request = self._revealed(request)
@@ -494,6 +494,6 @@ def _guarded(listener: Deltas, call: ModelCall) -> Callable[[str], None]:
         try:
             listener(call.step_id, text)
         except Exception:
-            logger.exception("a listener to replies failed; the run goes on")
+            logger.exception("a reply listener failed; the run continues")
 
     return listen

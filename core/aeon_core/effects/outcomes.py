@@ -161,7 +161,7 @@ def invoke_tool(
         else:
             result = value if isinstance(value, dict) else {"result": value}
     except NotJsonSafeError as problem:
-        error = {"error_type": "ToolError", "message": f"the result of {tool.name!r} is no JSON: {problem}"}
+        error = {"error_type": "ToolError", "message": f"the result of {tool.name!r} is not JSON: {problem}"}
     except KeyboardInterrupt:
         raise
     except BaseException as problem:
@@ -191,8 +191,9 @@ def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Con
 def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
     """Return the outcome of a call of which nobody knows whether it took effect."""
     message = (
-        f"whether {tool.name!r} took effect is unknown: the process ended during the call, and it was not made again "
-        f"({why or 'a person said so'}); find out, and fork the run to have it made again"
+        f"whether {tool.name!r} took effect is unknown: "
+        f"the process ended during the call, and it was not repeated ({why or 'a person said so'}); "
+        "check, then fork the run to repeat it"
     )
     return ToolOutcome(None, {"error_type": "UnknownOutcome", "message": message})
 

@@ -176,7 +176,7 @@ class Effects:
         subject = {**ceiling.context, **asker, "proposed_usd": proposed}
         answer = self.decide("budget", subject, pass_number=call.pass_number, step_id=call.step_id)
         if answer.decision == "abort":
-            raise RunAborted("the question for a larger budget was answered with abort")
+            raise RunAborted("the run was aborted at the question for a larger budget")
         if answer.decision == "edit":
             limit = (answer.edited or {}).get("limit_usd")
             return float(limit) if isinstance(limit, int | float) and limit <= sys.float_info.max else None
@@ -248,7 +248,7 @@ class Effects:
                 policy=self._on_unknown_now,
             )
             if decided.decision == "abort":
-                raise RunAborted(f"the question what became of {tool.name!r} was answered with abort")
+                raise RunAborted(f"the run was aborted at the question about the interrupted call of {tool.name!r}")
             again, live = decided.decision in ("approve", "replay"), self._stream.appended > written
             if live and not again:
                 return unknown_outcome(tool, decided.feedback)
@@ -278,11 +278,11 @@ class Effects:
     def _invoked_again(self, started: Mapping[str, Any]) -> str | None:
         tool = self._tools.get(started["tool_name"]) if self._tools is not None else None
         if tool is None or not (is_repeatable(tool.effect) and is_repeatable(started["effect"])):
-            return "that call is not safe to repeat" if tool is not None else "that tool is not there any more"
+            return "that call is not safe to repeat" if tool is not None else "that tool no longer exists"
         try:
             arguments, substitutes = self._secrets.reveal(started["arguments"]), started.get("substitutes")
             if self._policy.verdict(tool, arguments, substitutes=substitutes).answer != "allow":
-                return "the policy does not allow to repeat that call"
+                return "the policy does not allow repeating that call"
         except LostSecretError as error:
             return error.message
         call_id = f"{started['call_id']}.{self._stream.repeats_so_far + 1}"
@@ -449,7 +449,7 @@ class Effects:
                     name = self._secrets.conceal(clean_text(key))
                     found[name] = self._concealed(name, json_safe(value))
                 except NotJsonSafeError as error:
-                    logger.warning("memory holds under %r what is no JSON: %s", name, error)
+                    logger.warning("memory holds under %r what is not JSON: %s", name, error)
         except Exception as error:
             logger.warning("memory cannot be read: %s", describe(error))
             return known

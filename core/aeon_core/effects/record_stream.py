@@ -117,7 +117,7 @@ class RecordStream:
                 self.journal.append(record)
             return seq
         if self._replays:
-            raise RecordingEnded(f"the {record.tag!r} record that the kernel emits was not recorded")
+            raise RecordingEnded(f"the {record.tag!r} record that the kernel emits is not in the recording")
         if self._resumed is not None:
             self.changes()
         if isinstance(record, RunFinished):

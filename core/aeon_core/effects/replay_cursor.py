@@ -132,7 +132,7 @@ class RecordedModel(LLMAdapter):
         self.simulated = bool(recorded.first.get("simulated"))
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        raise RecordingEnded(f"the {request.purpose!r} call that the kernel makes was not recorded")
+        raise RecordingEnded(f"the {request.purpose!r} call that the kernel makes is not in the recording")
 
 
 _Placed = list[tuple[int, Mapping[str, Any]]]

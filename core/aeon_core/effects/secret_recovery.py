@@ -67,8 +67,7 @@ class RunSecrets:
             self._without_tokens = first.get("versions", {}).get("redaction") != FORM
         if self._without_tokens and _holds(value, REDACTED):
             raise LostSecretError(
-                f"an earlier version recorded this run with {REDACTED!r} in place of a secret, which is needed now; "
-                "start a new run"
+                f"an earlier version recorded {REDACTED!r} instead of a secret that is needed now; start a new run"
             )
         return self.vault.reveal(value, self._recovered)
 
@@ -96,23 +95,23 @@ class RunSecrets:
         if self.vault.knows(token):
             return str(self.vault.reveal(token))
         raise LostSecretError(
-            f"a secret is needed that no record holds: it comes from {_named(line)}; {why}. Set the environment "
-            "variable that held it and resume the run, or start a new one"
+            f"a secret is needed that is not recorded: it comes from {_named(line)}; {why}. "
+            "Set the environment variable that held it and resume the run, or start a new one"
         )
 
     def _repeated(self, token: str, line: Line) -> str:
         """Do again what gave a token's secret; return why that did not help, where it did not."""
         begun = self._beginning(line)
         if begun is None or self._repeat is None:
-            return "only a person can give it again"
+            return "only a person can enter it again"
         if token in self._in_progress:
             return "repeating that needs the secret itself"
         self._in_progress.add(token)
         try:
             why = self._repeat(begun)
             if begun["type"] == "run_started":
-                return "only a person can give it again"
-            return why or "repeating that gave another one"
+                return "only a person can enter it again"
+            return why or "repeating that gave a different one"
         finally:
             self._in_progress.discard(token)
 

@@ -41,7 +41,9 @@ def remove_run(journal: Path) -> None:
     try:
         # Held until the file is gone: nobody goes on with the run meanwhile.
         if not lock(fd):
-            raise UsageError(f"the run {journal.stem!r} is written by {holder(fd)}; abort it or wait for its end first")
+            raise UsageError(
+                f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"
+            )
         # The journal last: where something fails, the run is still in the list and can be deleted again.
         for path in reversed(belongings(journal)):
             path.unlink()
@@ -52,4 +54,4 @@ def remove_run(journal: Path) -> None:
 
 
 def _refused(journal: Path, error: OSError) -> UsageError:
-    return UsageError(f"the run {journal.stem!r} cannot be deleted: {error.strerror}")
+    return UsageError(f"cannot delete the run {journal.stem!r}: {error.strerror}")

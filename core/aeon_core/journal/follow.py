@@ -130,7 +130,7 @@ class Follower:
             return self._file is not None
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise UsageError(f"the journal {str(self.path)!r} cannot be read: {reason}") from None
+            raise UsageError(f"cannot read the journal {str(self.path)!r}: {reason}") from None
         if self._file is None or not os.path.samestat(named, os.fstat(self._file.fileno())):
             opened = open_journal(self.path)
             self.close()

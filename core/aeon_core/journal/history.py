@@ -381,7 +381,7 @@ def _fault(record: dict[str, Any]) -> str | None:
 
 def _those_there_are(numbers: set[int]) -> str:
     if not numbers:
-        return "no pass of it has begun"
+        return "no pass has started"
     shown = [str(number) for number in sorted(numbers)]
     few = shown if len(shown) <= 10 else [*shown[:5], "…", *shown[-4:]]
     return f"there {'is pass' if len(shown) == 1 else 'are the passes'} {', '.join(few)}"
@@ -453,7 +453,7 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     if name == "last":
         runs = list_runs(directory)
         if not runs:
-            raise UsageError(f"there is no run in {str(directory)!r} yet; start one with `aeon-tui run`")
+            raise UsageError(f"no runs in {str(directory)!r} yet; start one with `aeon-tui run`")
         return Path(runs[0].path)
     found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))
     exact = [path for path in found if path.stem == name]
@@ -463,6 +463,6 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
-        raise UsageError(f"no run {name!r} in {str(directory)!r}; `aeon-tui runs` lists those there are")
+        raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
     few = ", ".join(path.stem for path in found[:3])
-    raise UsageError(f"{name!r} is the beginning of {len(found)} runs ({few}, …); give more of it")
+    raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")

@@ -34,7 +34,7 @@ class PlanStates:
         """
         state = record.get("plan_state")
         if not isinstance(state, dict):
-            return "its plan_state is no object"
+            return "its plan_state is not an object"
         if "since" not in state:
             self._take(state)
         elif self._seq is None or state["since"] != self._seq:
@@ -245,7 +245,7 @@ class RecordReader:
         if self._newer or record.get("v") == VERSION:
             return None
         self._newer = True
-        return f"its version is {record.get('v')!r}, this Aeon knows {VERSION}; what is new in it is not shown"
+        return f"its version is {record.get('v')!r}, but this Aeon supports {VERSION}; new details are not shown"
 
     def _note(self, number: int, problem: str) -> None:
         self._damage.append(f"line {number}: {problem}")
@@ -278,16 +278,16 @@ def open_journal(path: Path) -> IO[bytes]:
             raise no_journal(path, "it is a folder")
         return os.fdopen(open_regular(path), "rb")
     except FileNotFoundError:
-        raise UsageError(f"the journal {str(path)!r} does not exist; `aeon-tui runs` lists those there are") from None
+        raise UsageError(f"the journal {str(path)!r} does not exist; see `aeon-tui runs`") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"the journal {str(path)!r} cannot be read: {reason}") from None
+        raise UsageError(f"cannot read the journal {str(path)!r}: {reason}") from None
 
 
 def no_journal(path: Path, why: str | None = None) -> UsageError:
     """Return the error that says so, and why."""
-    reason = why or "its lines are no records of Aeon, or of a newer version"
-    return UsageError(f"{str(path)!r} is no journal: {reason}; expected a <run_id>.jsonl file that a run has written")
+    reason = why or "its lines are not Aeon records, or a newer version wrote them"
+    return UsageError(f"{str(path)!r} is not a journal: {reason}; expected a run's <run_id>.jsonl file")
 
 
 def why_no_line(fd: int) -> str | None:
@@ -297,13 +297,13 @@ def why_no_line(fd: int) -> str | None:
         return "it is empty"
     if not _BEGINNING.startswith(os.pread(fd, len(_BEGINNING), 0)):
         return None
-    return f"its first line is cut off after {size:,} bytes, so nothing of the run was recorded"
+    return f"its first line ends after {size:,} bytes, so nothing of the run was recorded"
 
 
 def unreadable(path: Path | None, why: OSError | str) -> JournalError:
     """Return the error that says that a journal that was opened cannot be read."""
     reason = why.strerror or str(why) if isinstance(why, OSError) else why
-    return JournalError(f"the journal {str(path)!r} cannot be read: {reason}")
+    return JournalError(f"cannot read the journal {str(path)!r}: {reason}")
 
 
 def _is_binary(file: IO[bytes]) -> bool:
@@ -343,7 +343,7 @@ def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | 
         damage.append(f"line {number}: broken ({reason})")
         return None
     if not isinstance(record, dict) or not isinstance(record.get("type"), str) or not _is_count(record.get("seq")):
-        damage.append(f"line {number}: no record (it has no type or no seq)")
+        damage.append(f"line {number}: not a record (no type or no seq)")
         return None
     return record
 

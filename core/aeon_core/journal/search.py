@@ -59,7 +59,7 @@ def search_journal(
     """
     wanted = clean_text(text)
     if not wanted:
-        raise UsageError("nothing to search for; give a text of at least one character")
+        raise UsageError("nothing to search for; enter at least one character")
     return _search(path, _Needle(wanted), cancelled, newest_first, index)
 
 

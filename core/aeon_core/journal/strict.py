@@ -29,7 +29,7 @@ def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[s
             break
         yield record
     if damage:
-        raise UsageError(f"the journal {str(path)!r} is not sound: {damage[0]}; `aeon-tui show` shows what there is")
+        raise UsageError(f"the journal {str(path)!r} is damaged: {damage[0]}; see what is left with `aeon-tui show`")
 
 
 class _Lines:
@@ -42,25 +42,25 @@ class _Lines:
     def fault(self, record: dict[str, Any]) -> str | None:
         """Return what is wrong with a record, None where nothing is."""
         if record.get("v") != VERSION:
-            return f"its version is {record.get('v')!r}, this Aeon knows {VERSION}; use the Aeon that wrote it"
+            return f"its version is {record.get('v')!r}, but this Aeon supports {VERSION}; use the Aeon that wrote it"
         if record["seq"] == 0:
             self._run = record.get("run")
             return _beginning_fault(record)
         if record.get("run") != self._run or not isinstance(record.get("ts"), str):
-            return f"it is no line of the run {self._run!r}"
+            return f"it is not a line of the run {self._run!r}"
         return self._text_fault(record) if record["type"] == "text" else _fault_of(record)
 
     def _text_fault(self, record: dict[str, Any]) -> str | None:
         sha256, text = record.get("sha256"), record.get("text")
         if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != sha256:
-            return "its text is not the one that its sha256 is of"
+            return "its text does not match its sha256"
         self._texts.add(sha256)
         return None
 
 
 def _beginning_fault(record: dict[str, Any]) -> str | None:
     if record["type"] not in BEGINNINGS:
-        return f"it is {record['type']!r}, where {BEGINNINGS[0]!r} was expected"
+        return f"it is {record['type']!r}; expected {BEGINNINGS[0]!r}"
     if not isinstance(record.get("run"), str) or not isinstance(record.get("ts"), str):
         return "it names no run, or no time"
     return _fault_of(record)
@@ -75,8 +75,8 @@ def _fault_of(record: dict[str, Any]) -> str | None:
     except ValidationError as error:
         return first_problem(error)
     if record["type"] == "run_resumed" and not 1 <= record["continues_at"] <= record["seq"]:
-        return f"it goes on from seq {record['continues_at']}, which is none before it"
+        return f"it continues from seq {record['continues_at']}, which is not before it"
     if record["type"] == "run_finished" and not 1 <= (record.get("resumes_at") or 1) <= record["seq"]:
-        return f"it can be gone on with from seq {record['resumes_at']}, which is none before it"
+        return f"it resumes from seq {record['resumes_at']}, which is not before it"
     ended = record["type"] == "llm" and record["state"] == "finished"
     return "it has neither a response nor an error" if ended and not {"response", "error"} & record.keys() else None

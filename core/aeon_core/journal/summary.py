@@ -225,7 +225,7 @@ def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
         return []
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"the runs directory {str(runs_dir)!r} cannot be read: {reason}; name another one") from None
+        raise UsageError(f"cannot read the runs folder {str(runs_dir)!r}: {reason}; choose another") from None
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

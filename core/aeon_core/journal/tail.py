@@ -57,7 +57,7 @@ def tail_state(path: Path, *, recent: int = RECENT, within: int = WITHIN) -> Tai
     """
     first = head(path)
     if first is None:
-        raise UsageError(f"{str(path)!r} does not begin as a journal does; expected a <run_id>.jsonl file of a run")
+        raise UsageError(f"{str(path)!r} does not start like a journal; expected a run's <run_id>.jsonl file")
     with _InBlocks(path) as index:
         end = _End(index, recent)
         for span in _backwards(index, within):
@@ -188,13 +188,13 @@ class _End:
 
     def _unknown(self, whole_from: int, entries: list[JournalLine]) -> Iterator[str]:
         yield f"calls, tool calls, repairs, refinements, notices, memory and log lines before seq {whole_from}"
-        yield f"how many cycles there were before seq {whole_from}"
-        yield "outputs and errors of steps that ended before what was read"
+        yield f"the number of cycles before seq {whole_from}"
+        yield "outputs and errors of steps that ended before the part that was read"
         for kind, what in _KINDS.items():
             if kind not in self._kinds and (kind != "plan" or self._full_plan is None) and self._start > 0:
-                yield f"{what}, if told before byte {self._start}"
+                yield f"{what}, if recorded before byte {self._start}"
         if pending := set().union(*(entry.pending for entry in entries)):
-            yield f"long texts that stand further up: {len(pending)}"
+            yield f"long texts stored earlier: {len(pending)}"
 
 
 def _full_plan(record: dict[str, Any]) -> dict[str, Any] | None:

@@ -158,7 +158,7 @@ class JournalWriter:
                 sync_folder(self.path.parent)
                 self._listed = True
         except OSError as error:
-            raise self._stopped(f"cannot be brought to the disk: {error.strerror}") from None
+            raise self._stopped(f"cannot be synced to disk: {error.strerror}") from None
 
     def location(self) -> Path | None:
         """Return where the file is now: it may have been moved. None where it was deleted, or cannot be found."""
@@ -182,7 +182,7 @@ class JournalWriter:
         if found.st_nlink == 0:
             raise self._stopped("was deleted")
         if found.st_size != size:
-            raise self._stopped(f"was changed by something else: it has {found.st_size} bytes, {size} were written")
+            raise self._stopped(f"was changed by something else: it has {found.st_size} bytes, but {size} were written")
         try:
             named = self.path.stat()
         except OSError:
@@ -233,16 +233,18 @@ def _create(path: Path) -> int:
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         if path.exists() and path.parent.is_dir():
-            raise UsageError(f"the journal {str(path)!r} exists already; name another file") from None
-        raise UsageError(f"the runs directory {str(path.parent)!r} is not a folder; name another one") from None
+            raise UsageError(f"the journal {str(path)!r} already exists; choose another file") from None
+        raise UsageError(f"the runs folder {str(path.parent)!r} is not a folder; choose another") from None
     except OSError as error:
         raise UsageError(
-            f"the runs directory {str(path.parent)!r} cannot be written: {error.strerror}; name another one"
+            f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
     if not lock(fd):
         taken = holder(fd)
         os.close(fd)
-        raise UsageError(f"the journal {str(path)!r} was locked by {taken} as soon as it was there; name another file")
+        raise UsageError(
+            f"the journal {str(path)!r} was locked by {taken} as soon as it was created; choose another file"
+        )
     return fd
 
 
@@ -295,6 +297,6 @@ def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
             try:
                 listener(line)
             except Exception:
-                logger.exception("a record listener failed; the run goes on")
+                logger.exception("a record listener failed; the run continues")
 
     return listen

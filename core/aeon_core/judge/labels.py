@@ -106,7 +106,7 @@ def _outcome(line: str, place: str) -> LabelledOutcome:
     try:
         fields = parse_json(line)
     except ValueError as error:
-        raise UsageError(f"{place}: it is no JSON ({error}), expected {_FORM}") from None
+        raise UsageError(f"{place}: it is not JSON ({error}), expected {_FORM}") from None
     if not isinstance(fields, dict):
         raise UsageError(f"{place}: it is no object, expected {_FORM}")
     known = tuple(LabelledOutcome.model_fields)

@@ -255,7 +255,7 @@ class Executor:
     def _call_tool(self, step: PlanStep) -> dict[str, Any]:
         tool = self.registry.get(step.tool or "")
         if tool is None:
-            raise ToolError(f"tool {step.tool!r} is not registered any more", tool_name=step.tool)
+            raise ToolError(f"tool {step.tool!r} is no longer registered", tool_name=step.tool)
         number, named = self.state.pass_number, self.state.substitution_of(step)
         schema, wanted = self.registry.input_schema(tool.name), self.registry.output_schema(tool.name)
         given = self._arguments(step, tool)

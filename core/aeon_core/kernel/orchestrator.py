@@ -108,7 +108,7 @@ class Loop:
         except AeonError as error:
             return "failed", error
         except Exception as error:
-            logger.exception("the run failed on an error in Aeon itself")
+            logger.exception("the run failed because of an error in Aeon itself")
             message = f"internal error: {type(error).__name__}: {error}"
             return "failed", self._cut_cycle(AeonError(message, error_type="InternalError"))
 

@@ -163,8 +163,8 @@ def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
 def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeRecord:
     """Return the notice that nothing judged the result of a pass, so that it cannot converge (Decision 7)."""
     message = (
-        f"not judged: {assessment.detected_issues[-1]}; the answer is available: accept it where you are asked, check "
-        "it yourself, or fork the run with another --model"
+        f"not judged: {assessment.detected_issues[-1]}; the answer is available: "
+        "check it yourself and accept it when asked, or fork the run with another --model"
     )
     return NoticeRecord(kind="not_judged", pass_number=pass_number, message=message)
 
@@ -325,8 +325,8 @@ def located(result: RunResult, journal: JournalWriter) -> RunResult:
         return result.model_copy(update={"journal": shown(place)})
     if result.error is not None:
         return result
-    message = f"the journal {str(journal.path)!r} was moved or deleted during the run, and cannot be found"
-    error = JournalError(f"{message}; nothing of the run is recorded").as_dict()
+    message = f"the journal {str(journal.path)!r} was moved or deleted during the run"
+    error = JournalError(f"{message}; the run was not recorded").as_dict()
     return result.model_copy(update={"status": "failed", "converged": False, "error": error})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import pending_approval
+from aeon_core.approvals.pending import NOBODY, UNASKED, asked_again, pending_approval, was_unasked
 from aeon_core.approvals.request import ApprovalDecision
 from aeon_core.journal.records import MemoryRecord, RunResumed
 from tests.aeon_core.questions import Asking
@@ -42,6 +42,23 @@ def test_a_process_that_goes_on_leaves_it_open(asking: Asking) -> None:
     question = pending_approval(asking.path)
     assert question is not None
     assert question.seq == 1
+
+
+@pytest.mark.parametrize(
+    ("feedback", "again"), [(NOBODY, "tool"), ("nobody could be asked", "tool"), ("not like this", None)]
+)
+def test_a_resume_asks_again_where_no_one_answered_in_the_words_of_any_version(
+    asking: Asking, feedback: str, again: str | None
+) -> None:
+    asking.ask("tool")
+    asking.decide(ApprovalDecision(decision="reject", feedback=feedback))
+    assert asked_again(asking.path) == again
+
+
+@pytest.mark.parametrize("feedback", [UNASKED.format("pass"), "nobody is asked about a pass any more"])
+def test_a_point_that_needed_no_approval_is_known_in_the_words_of_any_version(feedback: str) -> None:
+    assert was_unasked(feedback, "pass")
+    assert not was_unasked(feedback, "tool")
 
 
 def test_long_texts_are_in_full_wherever_the_journal_holds_them(asking: Asking) -> None:

@@ -51,7 +51,7 @@ def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("completness: 0.9", "has the unknown key 'completness'; did you mean 'completeness'?"),
+        ("completness: 0.9", "has an unknown key, 'completness'; did you mean 'completeness'?"),
         ("completeness: 1.5", "'completeness' in the criteria file {path} must be a number between 0 and 1; got 1.5"),
         ("coherence: '0.9'", "'coherence' in the criteria file {path} must be a number between 0 and 1; got '0.9'"),
         ("coherence: true", "must be a number between 0 and 1; got True"),
@@ -61,12 +61,12 @@ def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
         ("additional: [{name: x}]", "'additional[0].description' is missing"),
         (
             "additional: [{name: x, desription: y}]",
-            "unknown key 'desription' in 'additional[0]'; did you mean 'description'?",
+            "unknown key, 'desription', in 'additional[0]'; did you mean 'description'?",
         ),
         ("additional: [{name: complete, description: y}]", "'complete' is a reason code of its own"),
         ("additional: [{name: x, description: y}, {name: x, description: z}]", "'x' occurs twice"),
         ("additional: [{name: ' ', description: y}]", "'additional[0].name' is ' '"),
-        ("- 1", "holds [1], expected keys such as `completeness: 0.9`"),
+        ("- 1", "is [1]; expected keys such as `completeness: 0.9`"),
         ("completeness: 1\ncompleteness: 0.5", "line 2: the key 'completeness' occurs twice"),
         ("completeness: [", "is not valid YAML"),
         ("a: !!python/object:os.system {}", "line 1: the tag '!!python/object:os.system' is not read"),
@@ -84,7 +84,7 @@ def test_what_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.yml' cannot be read: No such file or directory"):
+    with pytest.raises(UsageError, match=r"none\.yml': No such file or directory"):
         load_criteria(tmp_path / "none.yml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(UsageError, match="binary'"):

@@ -30,7 +30,7 @@ def test_a_person_is_told_once_from_80_percent_on_and_the_reply_gets_what_is_lef
     fitted = window.fitted(request(34_200))
     assert fitted is not None
     assert (fitted.max_tokens, fitted.tokens) == (500, 9_500)
-    assert fitted.notice == "a request takes about 95 % of the 10,000 tokens of a:b's context window"
+    assert fitted.notice == "a request takes about 95 % of the 10,000 tokens in a:b's context window"
     assert window.fitted(request(34_200)) == Fitted(500, 9_500)
 
 
@@ -39,7 +39,7 @@ def test_a_request_is_refused_where_even_a_generous_reading_leaves_no_room() -> 
     fitted = window.fitted(request(43_000))
     assert fitted is not None
     assert fitted.max_tokens == LEAST_REPLY
-    with pytest.raises(LLMError, match="has about 12,223 tokens, the model's context window has 10,000") as caught:
+    with pytest.raises(LLMError, match="has about 12,223 tokens, but the model's context window has 10,000") as caught:
         window.fitted(request(44_000))
     assert caught.value.context == {"context_too_long": True}
     assert not caught.value.retryable

@@ -88,7 +88,7 @@ def test_without_a_known_price_the_cost_is_null() -> None:
 
 def test_a_budget_without_a_known_price_is_refused_before_anything_is_asked() -> None:
     model = ScriptedModel(reason=reply("x"), answer=reply("y"))
-    with pytest.raises(UsageError, match="no price is known for the model 'scripted:test'"):
+    with pytest.raises(UsageError, match="the price of the model 'scripted:test' is unknown"):
         run(model, prices={}, budget=1.0)
     with pytest.raises(UsageError, match="'other:m'"):
         run(ModelChain([model, other()]), budget=1.0)
@@ -116,7 +116,7 @@ def test_at_the_ceiling_the_run_stops_cleanly_before_the_call() -> None:
     result, records = run(model, budget=4.0, max_tokens=100)
     assert (result.status, result.exit_code) == ("cost_ceiling", 4)
     assert result.error is not None
-    assert "$3.00 of the budget of $4.00 are spent" in result.error["message"]
+    assert "$3.00 of the budget of $4.00 spent" in result.error["message"]
     assert len(model.requests) == 1
     asked, decided = of(records, "approval")
     assert (asked["point"], asked["subject"]["spent_usd"], decided["decision"]) == ("budget", 3.0, "reject")
@@ -148,13 +148,13 @@ def test_a_person_may_lift_the_ceiling(decision: ApprovalDecision, status: str) 
 def test_a_person_is_told_once_when_the_budget_is_nearly_spent() -> None:
     model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
     _, records = run(model, budget=1_000.0, budget_warning=0.4)
-    assert [record["message"] for record in of(records, "notice")] == ["$0.50 of the budget of $1,000.00 are spent"]
+    assert [record["message"] for record in of(records, "notice")] == ["$0.50 of the budget of $1,000.00 spent"]
 
 
 def test_a_person_is_told_at_the_amount_to_warn_at_without_a_budget_too() -> None:
     model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
     _, records = run(model, budget_warning=0.4)
-    assert [record["message"] for record in of(records, "notice")] == ["$0.50 are spent"]
+    assert [record["message"] for record in of(records, "notice")] == ["$0.50 spent"]
 
 
 def test_tokens_of_a_failed_call_without_a_price_leave_no_total(no_wait: None) -> None:
@@ -210,10 +210,10 @@ def test_a_result_says_that_it_is_simulated_when_any_model_in_use_was() -> None:
 
 
 def test_a_notice_of_the_provider_reaches_the_journal() -> None:
-    told = LLMResponse(text="x", notices=["the server does not take response_format"])
+    told = LLMResponse(text="x", notices=["the server does not support response_format"])
     _, records = run(ScriptedModel(reason=[told, reply("y")], answer=reply("z")))
     assert [(r["kind"], r["message"]) for r in of(records, "notice")] == [
-        ("provider", "the server does not take response_format")
+        ("provider", "the server does not support response_format")
     ]
 
 

@@ -35,7 +35,7 @@ def test_a_run_is_deleted_with_what_belongs_to_it_and_nothing_else(folder: Path)
 def test_a_run_that_is_being_written_is_refused_and_stays(folder: Path) -> None:
     writer = JournalWriter(folder / "live.jsonl", "live")
     writer.append(started())
-    with pytest.raises(UsageError, match=r"the run 'live' is written by .*; abort it or wait for its end first"):
+    with pytest.raises(UsageError, match=r"the run 'live' is being written by .*; abort it or wait until it ends"):
         remove_run(folder / "live.jsonl")
     writer.append(ttl(1))
     writer.close()
@@ -47,13 +47,13 @@ def test_a_run_that_is_being_written_is_refused_and_stays(folder: Path) -> None:
 def test_a_run_that_is_gone_or_cannot_be_deleted_is_one_clear_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match=r"the run 'gone' cannot be deleted: No such file or directory"):
+    with pytest.raises(UsageError, match=r"cannot delete the run 'gone': No such file or directory"):
         remove_run(folder / "gone.jsonl")
 
     def refuse(path: Path, missing_ok: bool = False) -> None:
         raise PermissionError(13, os.strerror(13))
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(UsageError, match=r"the run 'a' cannot be deleted: Permission denied"):
+    with pytest.raises(UsageError, match=r"cannot delete the run 'a': Permission denied"):
         remove_run(folder / "a.jsonl")
     assert (folder / "a.jsonl").exists()

@@ -306,14 +306,14 @@ def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monke
 
 def test_a_first_line_that_is_cut_off_is_told(journal: Journal) -> None:
     journal.write(b'{"v":1,"seq":0,' + b"x" * 5_000)
-    with pytest.raises(UsageError, match="is no journal: its first line is cut off after 5,015 bytes"):
+    with pytest.raises(UsageError, match="is not a journal: its first line ends after 5,015 bytes"):
         journal.read()
 
 
 @pytest.mark.parametrize("content", [b"no journal\n" * 30, b'{"a": 1}\n', b"\x00\x01\n", b"no line at all", b"one\n"])
 def test_what_is_no_journal_is_said(journal: Journal, content: bytes) -> None:
     journal.write(content)
-    with pytest.raises(UsageError, match="is no journal: its lines are no records"):
+    with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         journal.read()
 
 
@@ -324,7 +324,7 @@ def test_a_folder_is_no_journal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["n" * 300, "nul\0"])
 def test_a_name_that_no_file_can_have_is_said(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the journal"):
         list(Follower(tmp_path / name).read())
 
 
@@ -335,5 +335,5 @@ def test_a_disk_that_fails_is_said(journal: Journal, monkeypatch: pytest.MonkeyP
     journal.write(*begun(2))
     journal.read()
     monkeypatch.setattr(os, "pread", fail)
-    with pytest.raises(JournalError, match="cannot be read: Input/output error"):
+    with pytest.raises(JournalError, match=r"cannot read the journal .*: Input/output error"):
         journal.read()

@@ -128,7 +128,7 @@ def test_a_directory_full_of_foreign_files_has_no_runs(tmp_path: Path) -> None:
 def test_a_missing_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "none") == []
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="Not a directory; name another one"):
+    with pytest.raises(UsageError, match="Not a directory; choose another"):
         list_runs(tmp_path / "file")
 
 
@@ -152,7 +152,7 @@ def test_an_id_that_is_the_beginning_of_another_is_found(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("2026", "is the beginning of 2 runs"),
+        ("2026", "matches 2 runs"),
         ("nothing", "no run 'nothing' in"),
         ("", "no run '' in"),
         ("../secret", "does not exist"),
@@ -167,7 +167,7 @@ def test_a_name_that_fits_no_run_or_several_is_refused(tmp_path: Path, name: str
 
 
 def test_last_without_any_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no run in"):
+    with pytest.raises(UsageError, match="no runs in"):
         find_run("last", tmp_path)
 
 
@@ -267,7 +267,7 @@ def test_a_pass_that_does_not_exist_is_refused_with_those_there_are(tmp_path: Pa
         open_run(write(tmp_path, *two_passes()), None, 3)
     with pytest.raises(UsageError, match=r"has no pass 2; there is pass 1$"):
         open_run(write(tmp_path, *whole_run()[:12]), None, 2)
-    with pytest.raises(UsageError, match=r"has no pass 1; no pass of it has begun$"):
+    with pytest.raises(UsageError, match=r"has no pass 1; no pass has started$"):
         open_run(write(tmp_path, started()), None, 1)
 
 
@@ -289,7 +289,7 @@ def test_a_run_started_that_aeon_did_not_write_is_no_run(tmp_path: Path, old: by
     assert [run.run_id for run in list_runs(tmp_path)] == ["r"]
     (tmp_path / "r.jsonl").write_bytes(FOREIGN.replace(old, new))
     assert list_runs(tmp_path) == []
-    with pytest.raises(UsageError, match="there is no run in"):
+    with pytest.raises(UsageError, match="no runs in"):
         find_run("last", tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_foreign_files_do_not_make_a_prefix_ambiguous(tmp_path: Path) -> None:
     (tmp_path / "20261121-notes.jsonl").write_text('{"hello": 1}\n')
     assert find_run("20261121", tmp_path) == path
     write(tmp_path, *whole_run(), run="20261121-093000-bbbbbb")
-    with pytest.raises(UsageError, match="is the beginning of 2 runs"):
+    with pytest.raises(UsageError, match="matches 2 runs"):
         find_run("20261121", tmp_path)
 
 

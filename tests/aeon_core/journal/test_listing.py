@@ -149,7 +149,7 @@ def test_a_directory_that_cannot_be_written_is_listed_all_the_same(runs: Path, m
 def test_no_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "none") == []
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"the runs directory .* cannot be read: Not a directory; name another one"):
+    with pytest.raises(UsageError, match=r"cannot read the runs folder .*: Not a directory; choose another"):
         list_runs(tmp_path / "file")
 
 

@@ -180,8 +180,8 @@ def test_a_file_that_was_replaced_has_other_texts(tmp_path: Path) -> None:
         (b"\n", "broken (EOF while parsing a value)"),
         (b"\x00\x00\n", "broken (expected value)"),
         (b'{"v":1,"seq":1,"type":"memory","value":"\xff"}\n', "broken"),
-        (b"[1]\n", "no record (it has no type or no seq)"),
-        (b'{"v":1,"seq":18446744073709551616,"type":"ttl"}\n', "no record (it has no type or no seq)"),
+        (b"[1]\n", "not a record (no type or no seq)"),
+        (b'{"v":1,"seq":18446744073709551616,"type":"ttl"}\n', "not a record (no type or no seq)"),
     ],
 )
 def test_a_damaged_line_is_an_entry_that_says_why(tmp_path: Path, bad: bytes, problem: str) -> None:
@@ -261,7 +261,7 @@ def test_the_end_of_a_long_run_says_where_it_stands(tmp_path: Path, within: int,
     assert found.whole_from == everything[-20]["seq"]
     first = [record["status"] for record in found.records if record.get("step_id") == "s0"]
     assert first == ([] if within == 80_000 else ["complete"])
-    assert f"how many cycles there were before seq {found.whole_from}" in found.unknown
+    assert f"the number of cycles before seq {found.whole_from}" in found.unknown
     assert any("scores" in each for each in found.unknown) == (within == 80_000)
 
 
@@ -271,7 +271,7 @@ def test_what_is_not_near_the_end_is_said_to_be_unknown(tmp_path: Path) -> None:
     found = tail_state(path, recent=10, within=2_000)
     assert fold(found.records).task == "calculate the sum of 5 and 10"
     assert fold(found.records).steps == {}
-    assert [each.partition(",")[0] for each in found.unknown if "if told" in each][:2] == [
+    assert [each.partition(",")[0] for each in found.unknown if "if recorded" in each][:2] == [
         "the plan",
         "the TTL and the totals",
     ]
@@ -310,5 +310,5 @@ def test_damage_near_the_end_is_told_and_passed_over(tmp_path: Path) -> None:
 def test_what_begins_as_no_journal_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_bytes(b'{"a": 1}\n')
-    with pytest.raises(UsageError, match=r"does not begin as a journal does; expected a <run_id>\.jsonl file of a run"):
+    with pytest.raises(UsageError, match=r"does not start like a journal; expected a run's <run_id>\.jsonl file"):
         tail_state(path)

@@ -77,8 +77,8 @@ def test_truncation_at_any_byte_reads_the_whole_lines_before_it(tmp_path: Path) 
         (b"\xff\xfe\n", "line 3: broken"),
         (b'{"v":1,"seq":2,"x":NaN}\n', "line 3: broken"),
         (b'{"v":1,"seq":2,"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n", "line 3: broken (recursion limit exceeded)"),
-        (b"[]\n", "line 3: no record"),
-        (b'{"v":1,"seq":-1,"type":"ttl"}\n', "line 3: no record"),
+        (b"[]\n", "line 3: not a record"),
+        (b'{"v":1,"seq":-1,"type":"ttl"}\n', "line 3: not a record"),
         (b"\n", "line 3: broken"),
     ],
 )
@@ -129,22 +129,22 @@ def test_a_newer_version_that_has_written_on_is_said_once(tmp_path: Path) -> Non
     path.write_bytes(line(started(), 0) + newer % 1 + newer % 2)
     records, damage = read(path)
     assert [record["seq"] for record in records] == [0, 1, 2]
-    assert damage == ["line 2: its version is 2, this Aeon knows 1; what is new in it is not shown"]
+    assert damage == ["line 2: its version is 2, but this Aeon supports 1; new details are not shown"]
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "it is empty"),
-        (b"\x7fELF\x00\x00" * 100 + b"\n", "no records of Aeon"),
-        (b'{"level": "info", "msg": "hello"}\n', "no records of Aeon"),
-        (b'{"v": 1, "id": 3}\n', "no records of Aeon"),
-        (b"just a text\n" * 50, "no records of Aeon"),
-        (b'{"v":2,"seq":0,"ts":"t","run":"r","type":"run_started"}\n', "of a newer version"),
-        (b'{"v":1,"seq":0,"ts":"t","run":"r","type":"run_sta', "its first line is cut off after 49 bytes"),
-        (b'{"v', "its first line is cut off after 3 bytes, so nothing of the run was recorded"),
-        (b'{"v":1,"seq":0,' + b"x" * 5_000_000, "its first line is cut off after 5,000,015 bytes"),
-        (b"no record" * 1_000, "its lines are no records of Aeon"),
+        (b"\x7fELF\x00\x00" * 100 + b"\n", "not Aeon records"),
+        (b'{"level": "info", "msg": "hello"}\n', "not Aeon records"),
+        (b'{"v": 1, "id": 3}\n', "not Aeon records"),
+        (b"just a text\n" * 50, "not Aeon records"),
+        (b'{"v":2,"seq":0,"ts":"t","run":"r","type":"run_started"}\n', "or a newer version wrote them"),
+        (b'{"v":1,"seq":0,"ts":"t","run":"r","type":"run_sta', "its first line ends after 49 bytes"),
+        (b'{"v', "its first line ends after 3 bytes, so nothing of the run was recorded"),
+        (b'{"v":1,"seq":0,' + b"x" * 5_000_000, "its first line ends after 5,000,015 bytes"),
+        (b"no record" * 1_000, "its lines are not Aeon records"),
     ],
 )
 def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -161,7 +161,7 @@ def test_folders_missing_files_and_odd_names_are_refused(tmp_path: Path) -> None
     for path, reason in (
         (tmp_path, "a folder"),
         (tmp_path / "none.jsonl", "does not exist"),
-        (Path("a\x00b"), "cannot be read"),
+        (Path("a\x00b"), "cannot read the journal"),
         (Path("/dev/null"), "it is a device"),
     ):
         with pytest.raises(UsageError, match=reason):
@@ -263,6 +263,6 @@ def test_a_huge_file_is_told_to_be_no_journal_by_its_beginning(tmp_path: Path, m
     with path.open("wb") as file:
         file.truncate(10**12)
     monkeypatch.setattr(reader, "_lines", lambda *_: pytest.fail("it is read on"))
-    with pytest.raises(UsageError, match="is no journal: its lines are no records of Aeon"):
+    with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         next(read_records(path))
     assert head(path) is None

@@ -139,7 +139,7 @@ def test_a_search_ends_soon_after_it_was_cancelled(
 
 
 def test_nothing_to_search_for_and_nowhere_to_search_are_usage_errors(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing to search for; give a text of at least one character"):
+    with pytest.raises(UsageError, match="nothing to search for; enter at least one character"):
         search_journal(tmp_path / "none.jsonl", "")
     with pytest.raises(UsageError, match="does not exist"):
         next(search_journal(tmp_path / "none.jsonl", "a"))

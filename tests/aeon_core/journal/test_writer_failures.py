@@ -48,7 +48,7 @@ def test_lines_that_do_not_reach_the_disk_stop_the_run(
 ) -> None:
     writer = written(tmp_path / "r.jsonl")
     monkeypatch.setattr(os, "fdatasync", failing(number))
-    with pytest.raises(JournalError, match=f"r.jsonl' cannot be brought to the disk: {why}.*; the run stops here"):
+    with pytest.raises(JournalError, match=f"r.jsonl' cannot be synced to disk: {why}.*; the run stops here"):
         writer.sync()
     monkeypatch.undo()
     with pytest.raises(JournalError, match=why):

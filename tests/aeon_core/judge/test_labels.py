@@ -65,7 +65,7 @@ def test_blank_lines_count_and_a_line_separator_in_a_text_ends_no_line(tmp_path:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{", "it is no JSON ("),
+        ("{", "it is not JSON ("),
         ("[1]", "it is no object, expected "),
         ({**FULL, "lable": "good"}, "the key 'lable' is unknown; did you mean 'label'?"),
         ({**FULL, "label": "fine"}, "label: Input should be 'good' or 'bad'"),
@@ -95,7 +95,7 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
 def test_a_file_without_outcomes_says_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are no labelled outcomes, expected lines of the form"):
         read_labels(written(tmp_path, ""))
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read the labels .*: No such file"):
         read_labels(tmp_path / "none.jsonl")
 
 

@@ -84,7 +84,7 @@ def test_one_whose_first_line_is_cut_is_no_journal_and_that_is_said_in_one_line(
             lambda: open_run(path),
             lambda: Resumption(path, ScriptedModel()),
         ):
-            with pytest.raises(UsageError, match="is no journal: ") as caught:
+            with pytest.raises(UsageError, match="is not a journal: ") as caught:
                 use()
             assert "\n" not in caught.value.message
         assert path.stat().st_size == length

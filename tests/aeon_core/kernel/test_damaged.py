@@ -56,7 +56,7 @@ def with_a_lost_line(lines: Lines) -> tuple[Lines, str]:
 def of_a_newer_version(lines: Lines) -> tuple[Lines, str]:
     place = place_of(lines, "tool")
     newer = lines[place].replace(b'{"v":1,', b'{"v":2,')
-    said = f"line {place + 1}: its version is 2, this Aeon knows 1; use the Aeon that wrote it"
+    said = f"line {place + 1}: its version is 2, but this Aeon supports 1; use the Aeon that wrote it"
     return [*lines[:place], newer, *lines[place + 1 :]], said
 
 
@@ -121,7 +121,7 @@ def test_a_pass_that_does_not_say_where_the_run_stood_is_said_so(
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(altered(lines, "pass", execution_results=results)))
     before = path.read_bytes()
-    with pytest.raises(UsageError, match=r"the pass at seq \d+ cannot be gone on from: results\."):
+    with pytest.raises(UsageError, match=r"cannot continue from the pass at seq \d+: results\."):
         use(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
@@ -132,7 +132,7 @@ def test_a_pass_that_lacks_a_part_of_it_is_said_so(tmp_path: Path, lines: Lines,
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(altered(lines, "pass", **{field: None})))
     for use in (resumed, forked):
-        with pytest.raises(UsageError, match=r"cannot be gone on from|is not sound"):
+        with pytest.raises(UsageError, match=r"cannot continue from|is damaged"):
             use(path)
 
 
@@ -184,5 +184,5 @@ def test_a_result_that_is_none_is_one_line(tmp_path: Path, result: object) -> No
     *before, last = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
     ended = {**json.loads(last), "result": result}
     (folder / JOURNAL).write_bytes(b"".join(before) + json.dumps(ended, separators=(",", ":")).encode() + b"\n")
-    with pytest.raises(UsageError, match="the result that the journal names cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the result in the journal"):
         resume(folder / JOURNAL, model())

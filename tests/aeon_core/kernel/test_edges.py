@@ -193,10 +193,10 @@ def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> Non
 @pytest.mark.parametrize(
     ("approver", "why"),
     [
-        (None, "nobody could be asked; allow it with --allow danger"),
+        (None, "there was no one to ask; allow it with --allow danger"),
         (lambda _: 1 / 0, "the approver failed: ZeroDivisionError"),
         (lambda _: "approve", "returned str"),
-        (lambda _: ApprovalDecision(decision="edit"), "without anything edited"),
+        (lambda _: ApprovalDecision(decision="edit"), "nothing was edited"),
         (lambda _: ApprovalDecision(decision="reject", feedback="no \udcff"), "no \ufffd"),
     ],
 )

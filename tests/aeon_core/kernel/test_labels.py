@@ -234,7 +234,12 @@ def test_only_a_sound_journal_of_a_run_is_labelled(tmp_path: Path) -> None:
     workflow.write_bytes(lines[0].replace(b'"run_started"', b'"workflow_start"'))
     link = tmp_path / "l.jsonl"
     link.symlink_to(path)
-    for file, why in ((damaged, "line 5"), (other, "is no journal"), (workflow, "a workflow"), (link, "it is a link")):
+    for file, why in (
+        (damaged, "line 5"),
+        (other, "is not a journal"),
+        (workflow, "a workflow"),
+        (link, "it is a link"),
+    ):
         content = file.read_bytes()
         with pytest.raises(UsageError, match=why):
             label_run(file, "good")

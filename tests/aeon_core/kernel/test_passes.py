@@ -261,7 +261,7 @@ def test_a_model_needs_no_more_than_the_one_method() -> None:
 
 def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
     nothing: Any = "simulated:default"
-    with pytest.raises(UsageError, match="str is no model: expected an LLMAdapter"):
+    with pytest.raises(UsageError, match="str is not a model: expected an LLMAdapter"):
         Orchestrator(nothing)
 
 

@@ -137,7 +137,7 @@ def test_where_nobody_can_be_asked_the_call_fails_and_says_why_whatever_the_rule
     assert done.deleted == []
     [error] = done.result.steps[0].errors
     assert f"the review of the plan objects: {WHY}" in error
-    assert "no --allow lifts that" in error
+    assert "--allow cannot change that" in error
 
 
 @pytest.mark.parametrize(("decision", "deleted"), [("approve", ["old.log"]), ("reject", [])])

@@ -136,7 +136,7 @@ def test_behind_the_first_plan_they_are_settled(tmp_path: Path) -> None:
         ("plan", 1), ("pass", 1), ("pass", 1), ("plan", 2), ("plan", 2), ("pass", 2)
     ]  # fmt: skip
     for place in (2, 4):
-        assert "the requirements were settled with the first plan" in person.asked[place].subject["problem"]
+        assert "the requirements are final since the first plan" in person.asked[place].subject["problem"]
     assert [each["text"] for each in result.convergence["requirements"]] != WANTED  # type: ignore[index]
 
 
@@ -164,5 +164,5 @@ def test_words_about_an_unjudged_answer_lead_to_another_pass(tmp_path: Path) -> 
     assert first.subject["convergence"]["reason_codes"] == ["not_judged"]
     assert (result.passes, result.steps[-1].output) == (2, {"result": 0.5})
     notice = next(each for each in read_records(tmp_path / "r.jsonl") if each.get("kind") == "not_judged")
-    assert "; the answer is available: accept it where you are asked" in notice["message"]
+    assert "; the answer is available: check it yourself and accept it when asked" in notice["message"]
     assert replay(tmp_path / "r.jsonl").difference is None

@@ -164,8 +164,8 @@ def test_where_nobody_can_be_asked_the_run_stops_and_says_so(tmp_path: Path, poi
     assert result.status == "aborted"
     assert result.error is not None
     assert result.error["message"] == (
-        f"the {point} was to be approved, and nobody could be asked; resume it where somebody can answer, at a "
-        "terminal or with --wait SECONDS, or with --approve none"
+        f"the {point} needed approval, but there was no one to ask; "
+        "resume it at a terminal, with --wait SECONDS, or with --approve none"
     )
     person = Person()
     assert resume(tmp_path / "r.jsonl", two_passes(), approver=person).status == "converged"
@@ -179,7 +179,7 @@ def test_an_approver_that_fails_ends_the_run_and_is_not_refined_for(tmp_path: Pa
     result = Orchestrator(two_passes(), config=config, approver=approver, journal=tmp_path / "r.jsonl").run(TASK)
     assert result.status == "aborted"
     assert result.error is not None
-    assert result.error["message"].startswith(f"the question about the {point} was answered with abort: the approver ")
+    assert result.error["message"].startswith(f"the run was aborted at the question about the {point}: the approver ")
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])

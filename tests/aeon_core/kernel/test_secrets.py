@@ -194,7 +194,9 @@ def test_a_given_plan_says_what_ran_when_the_run_has_ended() -> None:
 def test_a_plan_with_a_token_of_a_journal_is_refused_where_nobody_knows_its_secret() -> None:
     uses = Uses()
     run = Orchestrator(ScriptedModel(answer="a"), uses.tools(), config=RunConfig(**OFF), journal=False).run
-    with pytest.raises(UsageError, match=r"the plan holds \[redacted:0123456789ab\], which stands for a secret"):
+    with pytest.raises(
+        UsageError, match=r"the plan contains \[redacted:0123456789ab\], a placeholder for an unknown secret"
+    ):
         run("t", steps(step("use", "[redacted:0123456789ab]")))
     assert run("t", steps(step("use", redact_text(ENVIRONMENT["CANARY_API_KEY"])))).status == "completed"
     assert uses.given == [ENVIRONMENT["CANARY_API_KEY"]]
@@ -329,7 +331,7 @@ def test_a_tool_is_not_invoked_with_a_token_in_place_of_a_secret(tmp_path: Path)
     assert uses.given == []
     assert result.status == "not_converged"
     [error] = result.steps[1].errors or [""]
-    assert "a secret is needed that no record holds: it comes from what the run was started with (record 0)" in error
+    assert "a secret is needed that is not recorded: it comes from what the run was started with (record 0)" in error
 
 
 def test_a_fork_asks_the_parents_calls_again(tmp_path: Path) -> None:
@@ -362,7 +364,7 @@ def test_a_journal_of_an_earlier_version_replays_and_is_not_continued_with_its_p
     result = resume(path, model, registry)
     assert model.requests == []
     assert result.error is not None
-    assert "an earlier version recorded this run with '[redacted]' in place of a secret" in result.error["message"]
+    assert "an earlier version recorded '[redacted]' instead of a secret" in result.error["message"]
 
 
 def test_the_result_of_a_run_that_has_ended_is_given_with_what_is_known(tmp_path: Path) -> None:

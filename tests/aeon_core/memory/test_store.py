@@ -113,7 +113,7 @@ def test_a_value_without_a_json_form_is_refused_and_the_old_one_stays(value: Any
     store.write("k", "old")
     with pytest.raises(MemoryStoreError) as caught:
         store.write("k", value)
-    assert str(caught.value).startswith("the value for key 'k' cannot be stored: ")
+    assert str(caught.value).startswith("cannot store the value for key 'k': ")
     assert reason in str(caught.value)
     assert caught.value.context == {"key": "k"}
     assert store.read("k") == "old"
@@ -190,7 +190,7 @@ def test_reading_while_another_thread_writes_never_raises() -> None:
 @pytest.mark.parametrize("value", [float("nan"), {"a": [1.0, float("inf")]}, (float("-inf"),)])
 def test_a_number_that_is_no_json_is_refused_rather_than_stored_as_null(value: Any) -> None:
     store = InMemoryStore()
-    with pytest.raises(MemoryStoreError, match="is no JSON"):
+    with pytest.raises(MemoryStoreError, match="is not JSON"):
         store.write("k", value)
     assert "k" not in store
 

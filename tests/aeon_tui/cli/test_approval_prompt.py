@@ -184,7 +184,7 @@ def test_without_a_terminal_the_run_stops_and_can_be_gone_on_with(point: str) ->
     assert done.returncode == 1
     result = json.loads(done.stdout)
     assert (result["status"], result["passes"]) == ("aborted", 0)
-    assert f"the {point} was to be approved, and nobody could be asked; resume it where " in done.stderr
+    assert f"the {point} needed approval, but there was no one to ask; resume it at a terminal" in done.stderr
     unasked = process("resume", "last", "--json")
     assert (unasked.returncode, json.loads(unasked.stdout)["status"]) == (1, "aborted")
     again = process("resume", "last", "--json", "--approve", "none")
@@ -233,7 +233,7 @@ def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypa
     options = ("--headless", "--approve", "tool", "--tools", "shell", "--plan", "plan.json")
     done = cli("run", *options, "--model", "simulated:default", stdin="a\n")
     assert done.code == 5
-    assert "nobody could be asked; allow it with --allow Bash" in done.err
+    assert "there was no one to ask; allow it with --allow Bash" in done.err
     assert QUESTIONS["tool"] not in done.err
 
 

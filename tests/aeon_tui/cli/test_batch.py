@@ -95,9 +95,9 @@ def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("lines", "options", "code", "told"),
     [
-        (['{"id": "a"'], (), 2, "the file 'jobs.jsonl', line 2 is no JSON"),
-        ([{"id": "ok", "task": ADD}], (), 2, "line 2: the id 'ok' occurs twice, first on line 1"),
-        ([{"id": "a", "task": ADD, "model": "nobody:m"}], (), 2, "line 2: the model 'nobody:m' is of an unknown"),
+        (['{"id": "a"'], (), 2, "the file 'jobs.jsonl', line 2 is not JSON"),
+        ([{"id": "ok", "task": ADD}], (), 2, "line 2: duplicate id 'ok', first on line 1"),
+        ([{"id": "a", "task": ADD, "model": "nobody:m"}], (), 2, "line 2: the model 'nobody:m' has an unknown"),
         ([{"id": "a", "task": ADD, "model": "openai:m"}], (), 3, "line 2: "),
         ([{"id": "a", "task": ADD, "tools": ["gone:it"]}], (), 2, "line 2: tools 'gone:it': there is no module"),
         ([{"id": "a", "task": ADD, "criteria": "gone.yml"}], (), 2, "gone.yml"),
@@ -142,7 +142,7 @@ def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
     assert cli("batch", write({"id": "a", "task": ADD}), *SIMULATED).code == 0
     done = cli("batch", write({"id": "a", "task": DIVIDE}), *SIMULATED)
     assert done.code == 2
-    assert "line 1: the run 'jobs.a' exists and is of another task, 'calculate the sum of 5 and 10'" in done.err
+    assert "line 1: the run 'jobs.a' already exists with another task, 'calculate the sum of 5 and 10'" in done.err
     assert len(list(RUNS.iterdir())) == 1
 
 

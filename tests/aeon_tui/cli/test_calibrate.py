@@ -256,8 +256,8 @@ def test_without_a_usable_model_it_is_exit_3_and_one_line() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("none.jsonl",), "the labels 'none.jsonl' cannot be read: No such file or directory"),
-        (("broken.jsonl",), "broken.jsonl:2: it is no JSON"),
+        (("none.jsonl",), "cannot read the labels 'none.jsonl': No such file or directory"),
+        (("broken.jsonl",), "broken.jsonl:2: it is not JSON"),
         (("labels.jsonl", "--least", "2"), "--least must be a number from 0 to 1, such as 0.9; got '2'"),
         (("labels.jsonl", "--least", "most"), "--least must be a number from 0 to 1"),
         (("labels.jsonl", "--limit", "0"), "--limit must be a whole number, 1 or more; got '0'"),

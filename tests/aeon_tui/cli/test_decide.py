@@ -112,7 +112,7 @@ def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) 
     won, lost = (ends[0], ends[1]) if taken[0][0] == "accept" else (ends[1], ends[0])
     assert won[1] == 0
     assert lost[1] in (1, 2), "2 where it came when the run had ended"
-    told = (f"already decided elsewhere: {taken[0][0]}", "not waiting for a decision", "takes no decision")
+    told = (f"already decided elsewhere: {taken[0][0]}", "not waiting for a decision", "cannot take a decision")
     assert any(words in lost[0] for words in told)
 
 
@@ -166,7 +166,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
         ("tool", ["approve", "--feedback", "why"], "--feedback is only for reject"),
         ("tool", ["approve", "--edited", "x.json"], "--edited is only for edit, not for approve"),
         ("tool", ["edit"], "edit needs --edited FILE, the arguments of the call as JSON or YAML"),
-        ("tool", ["edit", "--edited", "missing.yml"], "'missing.yml' cannot be read"),
+        ("tool", ["edit", "--edited", "missing.yml"], "cannot read 'missing.yml'"),
     ],
 )
 def test_what_the_question_does_not_take_is_said_and_decides_nothing(
@@ -203,7 +203,7 @@ def test_a_standard_input_that_is_closed_is_said(
         ("budget", {"limit_usd": 2.0, "proposed_usd": 4.0}, "limit_usd: 1", "expected `limit_usd: USD`, more than 2.0"),
         ("plan", {"plan": PLAN}, "goals: x", 'is not a valid plan: plan: unknown key "goals"'),
         ("plan", {"plan": PLAN}, "requirements: 3", "requirements: expected a list of one sentence or more, got 3"),
-        ("pass", {"plan": PLAN}, "requirements: [x]", "the requirements were settled with the first plan"),
+        ("pass", {"plan": PLAN}, "requirements: [x]", "the requirements are final since the first plan"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
@@ -224,7 +224,7 @@ def test_a_run_that_waits_for_nothing_is_told_from_one_that_takes_no_decisions_f
     assert (done.code, "is not waiting for a decision right now" in done.err) == (2, True)
     asked.asking.ask("tool")
     done = cli("decide", "r.jsonl", "approve")
-    assert (done.code, "takes no decision from another terminal just now" in done.err) == (2, True)
+    assert (done.code, "cannot take a decision from another terminal right now" in done.err) == (2, True)
 
 
 def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_a_broken_config_is_shown_with_the_rest_and_exit_2(cli: Cli) -> None:
 def test_a_runs_directory_that_cannot_be_is_exit_2(cli: Cli) -> None:
     done = cli("doctor", "--runs-dir", "/dev/null/runs")
     assert done.code == 2
-    assert "'/dev/null' is no folder" in finding(done.out, "runs")
+    assert "'/dev/null' is not a folder" in finding(done.out, "runs")
 
 
 def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "code", "step"),
     [
-        (["--model", "nope:x"], 2, "is of an unknown provider"),
+        (["--model", "nope:x"], 2, "has an unknown provider"),
         (["--model", "openai:x"], 3, "set OPENAI_API_KEY"),
         (["--model", "simulated:nonsense"], 3, "nonsense"),
         (["--model", "openai:x", "--base-url", "nowhere"], 2, "nowhere"),
@@ -139,4 +139,4 @@ def test_a_budget_without_a_price_is_exit_2_as_it_is_for_a_run(
     own_config(f"budget: 1\n{prices}\n")
     done = cli("doctor", "--model", "openai:own")
     assert done.code == code
-    assert ("a budget cannot be kept" in finding(done.out, "model")) == (code == 2)
+    assert ("a budget cannot be enforced" in finding(done.out, "model")) == (code == 2)

@@ -88,7 +88,7 @@ def test_requirements_come_from_a_file_or_with_the_plan_and_the_plan_has_the_las
     assert "'edit.yml' is not a valid plan: requirements: expected a list of one sentence or more" in done.err
     done = cli(*fork, "--requirements", "none.txt")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "none.txt' cannot be read: No such file or directory" in done.err
+    assert "none.txt': No such file or directory" in done.err
 
 
 def test_requirements_are_edited_with_the_plan(
@@ -109,13 +109,13 @@ def test_requirements_are_edited_with_the_plan(
         (["--pass", "two"], "--pass must be a whole number, 1 or more; got 'two'"),
         (["--pass", "0"], "--pass must be a whole number, 1 or more; got '0'"),
         (["--pass", "9"], "has no pass 9; a fork can start with one of the passes 1 to 2"),
-        (["--pass", "2", "--ttl", "3"], "a TTL of 3 leaves nothing"),
+        (["--pass", "2", "--ttl", "3"], "a TTL of 3 is too small"),
         (["--pass", "2", "--ttl", "x"], "--ttl must be a whole number of cycles, 0 or more; got 'x'"),
-        (["--pass", "2", "--plan", "none.yml"], "'none.yml' cannot be read"),
+        (["--pass", "2", "--plan", "none.yml"], "cannot read 'none.yml'"),
         (["--pass", "2", "--plan", "bad.yml"], "'bad.yml' is not a valid plan: steps: missing"),
         (["--pass", "2", "--plan", "x.yml", "--edit"], "not allowed with argument"),
         (["--pass", "2", "--edit"], "--edit needs a terminal; without one, give the edited plan with --plan FILE"),
-        (["--pass", "2", "--model", "nobody:x"], "is of an unknown provider"),
+        (["--pass", "2", "--model", "nobody:x"], "has an unknown provider"),
         (["--pass", "2", "--runs-dir", "/dev/null/x"], "/dev/null/x"),
     ],
 )
@@ -181,7 +181,7 @@ def test_an_edited_plan_is_kept_where_the_fork_cannot_be_started(
     done = cli("fork", parent.stem, "--pass", "2", "--edit", "--ttl", "3")
     (kept,) = Path(tempfile.gettempdir()).glob("aeon-plan-*")
     assert done.code == 2
-    assert done.err.endswith(f"give more with --ttl; the edited plan is in {str(kept)!r}\n")
+    assert done.err.endswith(f"raise it with --ttl; the edited plan is in {str(kept)!r}\n")
     assert at_a_terminal == []
 
 

@@ -71,8 +71,8 @@ def test_a_labelled_run_replays_and_is_listed_as_before(cli: Cli, journal: Path)
         (("one",), "the following arguments are required: good|bad"),
         (("one", "fine"), "unknown value 'fine'"),
         (("two", "good"), "no run 'two' in "),
-        (("other.jsonl", "good"), "is no journal: "),
-        (("damaged.jsonl", "good"), "is not sound: line 4: broken"),
+        (("other.jsonl", "good"), "is not a journal: "),
+        (("damaged.jsonl", "good"), "is damaged: line 4: broken"),
         (("cut.jsonl", "good"), "the run 'cut' has not ended, so there is no result to label; resume it first"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_runs_directory_that_is_none_is_one_clear_line(cli: Cli) -> None:
     done = cli("runs", "--runs-dir", "file")
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
-    assert "cannot be read: Not a directory; name another one" in done.err
+    assert "Not a directory; choose another" in done.err
 
 
 def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli) -> None:
@@ -200,7 +200,7 @@ def test_show_of_a_file_that_is_no_journal_is_exit_2_in_one_line(cli: Cli, conte
     Path("x.jsonl").write_bytes(content)
     done = cli("show", "./x.jsonl")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "'x.jsonl' is no journal" in done.err
+    assert "'x.jsonl' is not a journal" in done.err
 
 
 def test_tools_as_json_are_what_a_model_gets(cli: Cli) -> None:
@@ -276,7 +276,7 @@ def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
         ("plan.yml", "goal: g\ngoal: h\n", "the key 'goal' occurs twice"),
         ("plan.yml", "goal: &g x\nsteps: [*g]\n", "anchors and aliases are not read"),
         ("plan.yml", "goal: !!binary aGk=\n", "is not read; a file holds plain data"),
-        ("plan.yml", "1: x\n", "expected a key that is text"),
+        ("plan.yml", "1: x\n", "expected a text key"),
     ],
 )
 def test_lint_reports_what_is_json_or_yaml_and_no_plain_data(cli: Cli, name: str, text: str, reason: str) -> None:

@@ -146,7 +146,7 @@ def test_why_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
     assert done.returncode == 5
     assert "aeon-tui: not converged after 1 pass: the result was not judged: " in done.stderr
     assert "warning: not judged: the judge gave no usable verdict: " in done.stderr
-    assert done.stderr.count("; the answer is available: accept it where you are asked, check it yourself, or ") == 1
+    assert done.stderr.count("; the answer is available: check it yourself and accept it when asked, or ") == 1
     assert "The name is Heron." in done.stdout
 
 

@@ -56,7 +56,7 @@ def test_a_pipe_that_is_named_is_refused(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("words", [NAMED[0], NAMED[3]], ids=["show", "lint"])
 def test_a_device_without_end_is_refused(words: tuple[str, ...]) -> None:
     Path("odd").symlink_to("/dev/zero")
-    assert "it is a device, expected a regular file" in refusal(*words)
+    assert "it is a device, not a regular file" in refusal(*words)
 
 
 def test_a_project_whose_configuration_is_a_pipe_or_a_bomb_hangs_nothing(project: Path) -> None:

@@ -167,7 +167,7 @@ def test_no_config_no_key_no_tool_of_the_project_is_needed(tmp_path: Path) -> No
     (elsewhere / ".aeon").mkdir(parents=True)
     (elsewhere / ".aeon" / "config.yml").write_text("model: [nonsense\n")
     journal = str(path.absolute())
-    done = process("replay", journal, "--check", cwd=elsewhere, env=environment(AEON_TTL="no number"))
+    done = process("replay", journal, "--check", cwd=elsewhere, env=environment(AEON_TTL="not a number"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("the run ended as completed\n")
 

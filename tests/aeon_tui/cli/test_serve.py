@@ -156,7 +156,7 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
         (("--port", "0"), "--port must be a whole number from 1 to 65535; got '0'"),
         (("--port", "99999999999"), "--port must be a whole number from 1 to 65535; got '99999999999'"),
         (("--port", "http"), "--port must be a whole number from 1 to 65535; got 'http'"),
-        (("--config", "none.yml"), "the config file 'none.yml' cannot be read"),
+        (("--config", "none.yml"), "cannot read the config file 'none.yml'"),
     ],
 )
 def test_what_cannot_be_served_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:

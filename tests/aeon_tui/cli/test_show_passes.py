@@ -48,7 +48,7 @@ pass 1 · not converged: incomplete, failed_step
         change: description "Do it" → "Name a prime"
     refinement: s1 · step modify accepted: done
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
-    advisory: s1 · validation also proposed: less · the planner's refinement stands
+    advisory: s1 · validation also proposed: less · the planner's refinement was kept
 pass 2 · converged: complete, coherent, consistent
     execute 3 ms, evaluate 3 ms
     completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees, step agrees, answer agrees, memory agrees

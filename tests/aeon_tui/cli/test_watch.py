@@ -88,11 +88,11 @@ def test_damage_is_told(cli: Cli) -> None:
     [
         (["README", "--json"], "--json needs --headless"),
         ([], "needs a terminal; add --headless"),
-        (["x.jsonl", "--headless"], "'x.jsonl' is no journal: its lines are no records"),
-        ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs directory"),
+        (["x.jsonl", "--headless"], "'x.jsonl' is not a journal: its lines are not Aeon records"),
+        ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs folder"),
         (["./", "--headless"], "it is a folder"),
-        (["nul\0/", "--headless"], "cannot be read"),
-        (["r", "--headless", "--runs-dir", "two"], "'r' is the beginning of 2 runs (r1, r2, …); give more of it"),
+        (["nul\0/", "--headless"], "cannot read the journal"),
+        (["r", "--headless", "--runs-dir", "two"], "'r' matches 2 runs (r1, r2, …); use a longer prefix"),
     ],
 )
 def test_what_cannot_be_watched_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
@@ -137,7 +137,7 @@ def test_what_was_told_is_not_told_again_when_a_resume_takes_lines_back(
     assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
     writer.write(more := resumed(records[-1], continues_at=6))
     followed.read_on()
-    assert capsys.readouterr().err.splitlines() == ["a process goes on with the run"]
+    assert capsys.readouterr().err.splitlines() == ["the run was resumed"]
     assert followed.progress.view == fold([*records[:6], more])
     writer.die()
     other = Recording(task="another").records

@@ -170,7 +170,7 @@ def test_bad_arguments(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["a task", "--project-root", "nowhere"], 2, "is no folder"),
+        (["a task", "--project-root", "nowhere"], 2, "is not a folder"),
         (["--resume", "20260102-030405"], 2, "is complete; start a new one"),
         (["--resume", "2031"], 2, "is not there"),
         (["--resume", "/nowhere.jsonl"], 2, "no transcript"),

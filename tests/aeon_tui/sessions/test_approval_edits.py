@@ -99,7 +99,7 @@ def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatc
 
 def test_behind_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "echo 'requirements: [mine]' >> \"$1\"")
-    with pytest.raises(UsageError, match="the requirements were settled with the first plan; leave them out"):
+    with pytest.raises(UsageError, match="the requirements are final since the first plan; leave them out"):
         ApprovalEdits().edit(request(requirements=WANTED))
     assert "equirements" not in seen(tmp_path)
 

@@ -56,7 +56,7 @@ def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Pat
 
 @pytest.mark.parametrize(
     ("number", "said", "message"),
-    [(9, {}, "has no pass 9"), (2, {"ttl": 3}, "a TTL of 3 leaves nothing")],
+    [(9, {}, "has no pass 9"), (2, {"ttl": 3}, "a TTL of 3 is too small")],
 )
 def test_what_cannot_be_forked_is_said_before_it_starts(
     parent: Path, number: int, said: dict[str, int], message: str

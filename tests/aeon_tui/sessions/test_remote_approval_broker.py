@@ -147,7 +147,7 @@ def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, broker: R
     assert asked.heard == [ApprovalDecision(decision="reject")]
     said: list[str] = []
     wait_until(lambda: not taken or said.append(broker.pop_notice()) or any(said))
-    told = ("lready decided elsewhere", "takes no decision", "no longer waiting for that")
+    told = ("lready decided elsewhere", "cannot take a decision", "no longer waiting for that")
     assert not taken or any(words in each for words in told for each in said)
 
 

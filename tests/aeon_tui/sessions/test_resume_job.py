@@ -187,7 +187,7 @@ def test_a_journal_that_is_damaged_is_an_error_and_exit_2(tmp_path: Path, monkey
     runner = run.go_on()
     assert runner.wait(PATIENCE)
     assert runner.exit_code == 2
-    assert "is not sound" in runner.outcome()
+    assert "is damaged" in runner.outcome()
 
 
 def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,7 +194,7 @@ def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     source = FollowedSource(Awaited(path, tmp_path))
     assert source._finished.wait(PATIENCE)
     assert source.error is not None
-    assert "is no journal" in source.error.message
+    assert "is not a journal" in source.error.message
     assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
 
 

@@ -115,7 +115,7 @@ def call(shown: CallView) -> str:
     attempt = f" (attempt {shown.attempt})" if shown.attempt > 1 else ""
     head = f"{where}{brief(shown.purpose, 20)}{attempt}"
     if not shown.finished:
-        return f"{head} · the model is asked"
+        return f"{head} · asking the model"
     if shown.error is not None:
         again = f" · again in {shown.retry_in_s:.1f} s" if shown.retry_in_s is not None else ""
         return f"{head} · the model call failed: {message(shown.error)}{again}"
@@ -275,11 +275,11 @@ _REASONS = {
     "inconsistent": "plan, steps, answer and memory disagree",
     "missing_step": "a step was not done",
     "failed_step": "a step failed",
-    "contradiction_detected": "results contradict one another",
-    "hallucinated_tool": "a tool was named that does not exist",
-    "no_progress": "another pass could change nothing",
-    "not_judged": "the judge gave no judgement",
-    "ttl_expired": "the TTL was spent",
+    "contradiction_detected": "results contradict each other",
+    "hallucinated_tool": "a tool that does not exist was named",
+    "no_progress": "another pass would change nothing",
+    "not_judged": "the judge gave no verdict",
+    "ttl_expired": "the TTL ran out",
 }
 """What each reason code of the specification says; a code that is not here names a criterion of one's own."""
 
@@ -440,7 +440,7 @@ def _substeps(subplan: Any) -> str:
 def advisory(shown: AdvisoryView) -> str:
     """Return one line about a repair that was proposed and not carried out."""
     place = f"{brief(shown.step_id, 40)} · " if shown.step_id else ""
-    return f"{place}{brief(shown.message, 400)} · the planner's refinement stands"
+    return f"{place}{brief(shown.message, 400)} · the planner's refinement was kept"
 
 
 def intervention(shown: InterventionView) -> str:

@@ -304,7 +304,7 @@ def start(view: RunView, record: Record) -> None:
     if parent is None:
         return
     view.parent, view.parent_pass = str_of(parent.get("run_id")), int_of(parent.get("pass"))
-    view.add_line("info", "fork", f"a fork of {view.parent}, from pass {view.parent_pass} on")
+    view.add_line("info", "fork", f"a fork of {view.parent} from pass {view.parent_pass}")
     if (begun := dict_of(record.get("start"))) is not None:
         _steps(view, begun)
         _standing(view, begun)
@@ -376,7 +376,7 @@ def _run_resumed(view: RunView, record: Record) -> None:
     outcome(view, {})
     model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")
     view.model = model or view.model
-    view.add_line("info", "run_resumed", f"a process goes on with the run{f', with {model}' if model else ''}")
+    view.add_line("info", "run_resumed", f"the run was resumed{f', with {model}' if model else ''}")
 
 
 def _journal_recovered(view: RunView, record: Record) -> None:
@@ -607,7 +607,7 @@ def _run_finished(view: RunView, record: Record) -> None:
     try:
         view.result = RunResult.model_validate(data, extra="ignore")
     except ValidationError as error:
-        view.add_problem(f"the result at seq {view.last_seq} cannot be read: {first_problem(error)}")
+        view.add_problem(f"cannot read the result at seq {view.last_seq}: {first_problem(error)}")
     view.add_line(formatting.run_level(view.status), "run_finished", formatting.run_finished(view, data))
 
 

@@ -223,7 +223,7 @@ def test_a_result_that_cannot_be_read_gives_its_status_and_says_so() -> None:
     view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted"}}])
     assert (view.status, view.result) == ("aborted", None)
     assert [(line.level, line.text) for line in view.log[:-1]] == [("error", view.damage[0])]
-    assert view.damage == ["the result at seq 4 cannot be read: run_id: Field required"]
+    assert view.damage == ["cannot read the result at seq 4: run_id: Field required"]
 
 
 @given(

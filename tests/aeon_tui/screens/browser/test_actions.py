@@ -185,7 +185,7 @@ async def test_a_home_folder_that_nobody_has_is_said_in_the_dialog(folder: Path)
         await pilot.press("enter")
         await pilot.pause()
         problem = str(pilot.app.screen.query_one("#problem", Static).render())
-        assert problem == "✖ the file: the home folder in '~nobody-here/c.md' is not known; write the path out"
+        assert problem == "✖ the file: the home folder in '~nobody-here/c.md' is unknown; write the full path"
 
 
 @pytest.mark.parametrize("key", ["x", "F"])

@@ -243,7 +243,7 @@ async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() ->
     async with shown(given_up_run(), size=(200, 50)) as run:
         assert run.screen.query_one(Outcome).text.splitlines() == [
             "✖ The run ended without a result that was accepted.",
-            f"why: {low}; another pass could change nothing",
+            f"why: {low}; another pass would change nothing",
             "Not finished.",
             "⚠ s3 needs a person after 3 refinements (refinement limit): refined 3 times",
             f"? {QUESTION}",
