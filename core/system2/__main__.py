@@ -25,7 +25,7 @@ EPILOG = (
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with 2 and one line."""
-        self.exit(2, f"system2: {message}; --help shows how it is called\n")
+        self.exit(2, f"system2: {message}; see --help\n")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -143,11 +143,11 @@ def _task(given: str | None) -> str:
     if task == "-":
         task = sys.stdin.read()
     elif task is None and _is_terminal(sys.stdin):
-        sys.stderr.write("What is to be done? ")
+        sys.stderr.write("What should be done? ")
         sys.stderr.flush()
         task = sys.stdin.readline()
     if task is None:
-        raise UsageError('a task is required where there is no terminal to ask at: python -m system2 "the task"')
+        raise UsageError('no task given, and no terminal to ask on; run python -m system2 "the task"')
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return task
@@ -157,7 +157,7 @@ def _check_that_gates_can_be_decided(args: argparse.Namespace) -> None:
     from aeon_core.errors import UsageError
 
     if not args.auto_approve and not _can_ask():
-        raise UsageError("nobody can decide at the gates: there is no terminal; run it at one, or with --auto-approve")
+        raise UsageError("there is no terminal to decide the gates on; use one, or add --auto-approve")
 
 
 def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:
@@ -242,10 +242,12 @@ def _opened(path: Path, *, chosen: bool) -> TextIO:
         state = os.fstat(fd)
         if not chosen and (not stat.S_ISREG(state.st_mode) or state.st_nlink > 1):
             os.close(fd)
-            raise UsageError(f"the log file {str(path)!r} is no regular file of its own; name another with --log-file")
+            raise UsageError(
+                f"the log file {str(path)!r} is not a regular file of its own; choose another with --log-file"
+            )
         return os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise UsageError(f"the log file {str(path)!r} cannot be written: {error.strerror}") from None
+        raise UsageError(f"cannot write the log file {str(path)!r}: {error.strerror}") from None
 
 
 def _init(root: Path) -> int:
@@ -255,7 +257,7 @@ def _init(root: Path) -> int:
     for path in copied.written:
         _line(f"written: {path.relative_to(root)}")
     for name, reason in copied.left.items():
-        _line(f"left as it is: {name}, {reason}")
+        _line(f"not changed: {name}, {reason}")
     return 0
 
 
@@ -274,7 +276,7 @@ def _stopped(why: str, code: int, transcript: Path | None, args: argparse.Namesp
             for flag in ("auto_approve", "unsafe_bash", "trust_project")
             if getattr(args, flag)
         ]
-        _line(f"go on with it: {shlex.join(command)}")
+        _line(f"continue with: {shlex.join(command)}")
     return code
 
 

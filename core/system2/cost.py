@@ -147,7 +147,7 @@ class CostTracker:
                 f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}, out: {total.output_tokens:,})",
                 f"Total est. cost: {dollars(self.cumulative)}{self._default_note()}",
                 f"Wall-clock time: {clock(wall_clock_seconds)}",
-                f"Transcript:      {transcript or 'none, it could not be written'}",
+                f"Transcript:      {transcript or 'none: it could not be written'}",
             ]
         )
 

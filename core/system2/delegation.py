@@ -99,10 +99,10 @@ class Delegation:
         """
         definition = self._library.get(agent)
         if self._library.was_changed(definition):
-            what = f"the agent file {str(definition.source_path)!r} was changed since the workflow began"
-            question = Question("protected_file", agent, f"{what}; use it as it is now?", ("refuse", "allow"), "refuse")
+            what = f"the agent file {str(definition.source_path)!r} has changed since the workflow started"
+            question = Question("protected_file", agent, f"{what}; use the new version?", ("refuse", "allow"), "refuse")
             if self._context.human_input.choose(question) != "allow":
-                raise RunAborted(f"{what}, and nobody allowed it; look at it, and go on with the workflow")
+                raise RunAborted(f"{what}, and you have not allowed it; check it, then resume the workflow")
         return definition
 
     def _note(self, result: AgentResult) -> None:
@@ -137,8 +137,8 @@ def _is_in_doubt(result: AgentResult) -> bool:
 
 def _why(result: AgentResult) -> str:
     if result.completion is not None:
-        return f"the agent {result.agent!r} says that it has failed"
-    return f"the agent {result.agent!r} stopped before it was done ({(result.halted or '').replace('_', ' ')})"
+        return f"the agent {result.agent!r} reports that it failed"
+    return f"the agent {result.agent!r} stopped before it finished ({(result.halted or '').replace('_', ' ')})"
 
 
 def _partial(result: AgentResult) -> tuple[str, ...]:

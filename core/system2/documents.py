@@ -26,7 +26,7 @@ class Documents:
         """Return why a document was not produced, None where it was. `written` are the paths that agents wrote to."""
         file = self._root / path
         if any(part.is_symlink() for part in _parts(self._root, path)):
-            return f"{path} is reached through a symbolic link; it must be a file of the project"
+            return f"{path} is reached through a symbolic link; it must be a file in the project"
         try:
             if not stat.S_ISREG(file.stat().st_mode):
                 return f"{path} is no regular file"
@@ -38,7 +38,7 @@ class Documents:
         if blank:
             return f"{path} is empty"
         if digest == self._before.get(path) and path not in written:
-            return f"{path} was not written: it is the one from before this workflow"
+            return f"{path} was not written: it is from before this workflow"
         return None
 
 

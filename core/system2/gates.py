@@ -51,7 +51,7 @@ class Gates:
         self._on_wait(gate)
         try:
             if problems and self.automatic:
-                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved, {_listed(problems)}")
+                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved: {_listed(problems)}")
             else:
                 said = answer_of("gate policy", lambda: self._policy.decide(gate.number, gate.artifact, summary))
         finally:
@@ -115,9 +115,9 @@ def closing_summary(
         f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in told
     ]
     if not entries:
-        lines.append(f"{LOG_FILE} holds no entry.")
+        lines.append(f"{LOG_FILE} has no entry.")
     if problems:
-        lines += ["", "Not produced, or left open:", *(f"- {problem}" for problem in problems)]
+        lines += ["", "Missing or left open:", *(f"- {problem}" for problem in problems)]
     return "\n".join([*lines, "", cost])
 
 

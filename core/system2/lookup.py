@@ -17,14 +17,14 @@ def find_transcript(run: str, folder: Path) -> Path:
         return Path(run).expanduser()
     known = sorted(folder.glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.stem))
     if not known:
-        raise UsageError(f"there is no transcript in {str(folder)!r}")
+        raise UsageError(f"no transcript in {str(folder)!r}")
     if run == "last":
         return known[-1]
     fitting = [path for path in known if path.stem == run] or [path for path in known if path.stem.startswith(run)]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(path.stem for path in (fitting or known)[-5:])
-    what = "could be any of" if fitting else "is not there; there are"
+    what = "could be any of" if fitting else "does not exist; there are"
     raise UsageError(f"the workflow {run!r} {what} {names} in {str(folder)!r}")
 
 
@@ -41,7 +41,7 @@ def unfinished(path: Path, records: list[dict[str, Any]]) -> tuple[WorkflowView,
         view, replay_log = view_of(records), ReplayLog(records)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise UsageError(f"the transcript {str(path)!r} cannot be gone on with, an entry is damaged ({what})") from None
+        raise UsageError(f"cannot resume the transcript {str(path)!r}: an entry is damaged ({what})") from None
     if view.end is not None and view.end["status"] == "completed":
         raise UsageError(f"the workflow of {str(path)!r} is complete; start a new one")
     return view, replay_log

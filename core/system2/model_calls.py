@@ -144,7 +144,9 @@ class ModelCalls:
             self._notice("warning", call.agent, notice)
         if self._costs.check_thresholds() == "warning":
             spent, ceiling = dollars(self._costs.cumulative), dollars(self._costs.ceiling_usd)
-            self._notice("cost_warning", call.agent, f"the workflow has cost {spent} so far; it pauses at {ceiling}")
+            self._notice(
+                "cost_warning", call.agent, f"the workflow has cost {spent} so far; it will pause at {ceiling}"
+            )
         return turn
 
     def _failed(self, call: _Call, error: LLMError, wait: float | None) -> None:
@@ -162,18 +164,22 @@ class ModelCalls:
             )
         )
         if wait is not None:
-            self._notice("retry", call.agent, f"{error.message}; the next attempt is in {wait:g} s")
+            self._notice("retry", call.agent, f"{error.message}; retrying in {wait:g} s")
 
     def _hold_at_ceiling(self, agent: str) -> None:
         while self._costs.is_at_ceiling:
             spent, ceiling = dollars(self._costs.cumulative), dollars(self._costs.ceiling_usd)
             reached = f"the workflow has cost {spent}, the ceiling is {ceiling}"
             asked = Question(
-                "cost_ceiling", agent, f"{reached}; go on, up to as much again?", ("stop", "continue"), "stop"
+                "cost_ceiling",
+                agent,
+                f"{reached}; continue, up to the same amount again?",
+                ("stop", "continue"),
+                "stop",
             )
             if self._human_input.choose(asked) != "continue":
                 raise CostCeilingReached(
-                    f"{reached} and was not lifted; raise cost_ceiling_usd in .system2/config.yml",
+                    f"{reached}, and it was not raised; set cost_ceiling_usd in .system2/config.yml",
                     spent_usd=self._costs.cumulative,
                     limit_usd=self._costs.ceiling_usd,
                 )

@@ -82,7 +82,7 @@ class Orchestrator:
     ) -> None:
         self._root = Path(project_root).absolute()
         if not self._root.is_dir():
-            raise UsageError(f"the project root {str(project_root)!r} is not a folder; name an existing one")
+            raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")
         self._log = log or Log(logger.info)
         config = Path(config_path) if config_path is not None else None
         assessed = assess_workflow(self._root)
@@ -189,7 +189,7 @@ class Orchestrator:
     def _working(self) -> Iterator[None]:
         """Hold the orchestrator for one piece of work; an abort is of that piece alone. Raises UsageError."""
         if not self._at_work.acquire(blocking=False):
-            raise UsageError("this orchestrator is at work; make another one for a second workflow")
+            raise UsageError("this orchestrator is busy; create another one for a second workflow")
         try:
             yield
         finally:
@@ -239,7 +239,7 @@ class Orchestrator:
 
     def _gates_policy(self) -> GatePolicy:
         if self._gate_policy is None:
-            raise UsageError("nobody can decide at the gates: give a gate policy, or AutoApproveGates()")
+            raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
         return self._gate_policy
 
     def _usable_model(self) -> LLMAdapter:

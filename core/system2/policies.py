@@ -134,7 +134,7 @@ def policy_of(given: Any, method: str, what: str) -> Any:
         return given
     if is_instance and callable(given):
         return SimpleNamespace(**{method: given})
-    got = f"the class {given.__name__}; make one of it" if isinstance(given, type) else type(given).__name__
+    got = f"the class {given.__name__}; pass an instance" if isinstance(given, type) else type(given).__name__
     raise UsageError(f"the {what} must be a function or have a method {method!r}, got {got}")
 
 

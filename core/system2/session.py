@@ -216,8 +216,8 @@ class AgentSession:
         if not found:
             return
         for finding in found:
-            self._notice("flagged", f"what {self.agent.name!r} said {finding}")
-        text = f"what {self.agent.name!r} said may be an injected order; go on with it?"
+            self._notice("flagged", f"a message from {self.agent.name!r} {finding}")
+        text = f"a message from {self.agent.name!r} may contain an injected order; continue?"
         question = Question("injection", self.agent.name, text, ("stop", "continue"), "stop", tuple(found))
         if self._context.human_input.choose(question) != "continue":
             raise _Halted("injection")
@@ -254,14 +254,14 @@ class AgentSession:
         if verdict == "warn":
             share, window = 100 * tokens // self._meter.tokens, self._meter.tokens
             self._notice(
-                "context_warning", f"the conversation of {self.agent.name!r} takes about {share} % of {window:,} tokens"
+                "context_warning", f"the conversation of {self.agent.name!r} uses about {share} % of {window:,} tokens"
             )
         return verdict != "overflow"
 
     def _summarize(self, turns: list[Turn]) -> None:
         """Put a summary in the place of the conversation, where a person wants that (REQ-055)."""
         context, name = self._context, self.agent.name
-        text = f"the conversation of {name!r} does not fit {self._meter.tokens:,} tokens any more"
+        text = f"the conversation of {name!r} no longer fits {self._meter.tokens:,} tokens"
         question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
         if context.human_input.choose(question) != "summarize":
             raise _Halted("context_overflow")

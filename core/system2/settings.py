@@ -39,13 +39,13 @@ def _is_pattern(value: Any) -> Any:
         try:
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{value!r} is no regular expression ({error})") from None
+            raise ValueError(f"{value!r} is not a regular expression ({error})") from None
     return value
 
 
 def _is_no_boolean(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("is no number")
+        raise ValueError("is not a number")
     return value
 
 
@@ -107,7 +107,7 @@ def load_settings(
         given = {}
     for key in [key for key in given if key not in KEYS]:
         hint = nearest(str(key), KEYS)
-        warn(f"{where}: {'.'.join(NAMESPACE)} has the unknown key {shown(key)}, which is ignored{hint}")
+        warn(f"{where}: {'.'.join(NAMESPACE)} has an unknown key, {shown(key)}, which is ignored{hint}")
     known = {key: value for key, value in given.items() if key in KEYS and value is not None}
     return _settings(known, where, warn).model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock)})
 
@@ -122,7 +122,7 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
         prefix, is_ours, ours = problem.partition("Value error, ")
         expected = f"expected a list of regular expressions, got {shown(given['bash_blocklist'])}"
         problem = ours if is_ours and not prefix else expected
-        raise UsageError(f"{where}: bash_blocklist: {problem}; correct it or remove it")
+        raise UsageError(f"{where}: bash_blocklist: {problem}; fix or remove it")
     for key, problem in bad.items():
         default = WorkflowSettings.model_fields[key].get_default(call_default_factory=True)
         warn(f"{where}: {key} cannot be {shown(given[key])}: {problem}; the default, {default!r}, is used")

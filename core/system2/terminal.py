@@ -72,7 +72,7 @@ class InteractiveGates:
         self._terminal.say(f"\n{self._excerpt(artifact_path)}")
         self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{summary}\n")
         while True:
-            said = self._terminal.ask("approve, reject or abort? [a, r and why, q] ")
+            said = self._terminal.ask("approve, reject or abort? [a, r REASON, q] ")
             if said is None:
                 return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
             word, _, more = said.partition(" ")
@@ -83,10 +83,10 @@ class InteractiveGates:
                 return GateDecision(gate, GateDecisionType.APPROVE)
             if word.lower() in _REJECT and (feedback := more.strip() or self._feedback()):
                 return GateDecision(gate, GateDecisionType.REJECT, feedback)
-            self._terminal.say("type a to approve, r and what is to be done otherwise, or q to abort")
+            self._terminal.say("type a to approve, r with what should change, or q to abort")
 
     def _feedback(self) -> str:
-        return self._terminal.ask("what is to be done otherwise? ") or ""
+        return self._terminal.ask("what should change? ") or ""
 
     def _excerpt(self, artifact_path: str) -> str:
         try:
@@ -110,8 +110,8 @@ class InteractiveBash:
         self._terminal.drop_typed_ahead()
         self._terminal.say(f"\nThe agent wants to run:\n{command}")
         if is_blocklisted:
-            self._terminal.say("WARNING: this command is on the list of destructive ones.")
-            return self._terminal.ask("type 'run' to run it, anything else refuses: ") == "run"
+            self._terminal.say("WARNING: this command is on the list of destructive commands.")
+            return self._terminal.ask("type 'run' to run it; anything else refuses: ") == "run"
         said = self._terminal.ask("run it? [y, n] ")
         return said is not None and said.lower() in {"y", "yes"}
 

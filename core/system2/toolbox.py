@@ -86,12 +86,12 @@ class Toolbox:
         before = protected_state(root)
         outcome = invoke_tool(tool, arguments, schema)
         for path in changed(before, protected_state(root)):
-            self._warn(f"a command of {self._agent!r} has changed {path!r}, which steers the workflow or other tools")
+            self._warn(f"a command of {self._agent!r} changed {path!r}, which controls the workflow or other tools")
         return outcome
 
     def _check_that_work_goes_on(self) -> None:
         if self._context.abort.is_set():
-            raise RunAborted("the workflow was aborted while a tool ran")
+            raise RunAborted("the workflow was aborted during a tool call")
 
     def answered(self, asked: ToolUseRequest, text: str, *, is_error: bool = False) -> ToolResult:
         """Return the result of a tool use that the caller has dealt with itself."""
@@ -117,7 +117,7 @@ class Toolbox:
         )
         self._context.log.tool(asked.name, asked.input, summary, text if is_error else None, took)
         for flag in flags:
-            self._warn(f"what {asked.name} gave holds an order: {flag}")
+            self._warn(f"the output of {asked.name} contains an order: {flag}")
         return ToolResult(asked.tool_use_id, told, is_error)
 
     def _refusal(self, asked: ToolUseRequest) -> str | None:
@@ -159,7 +159,7 @@ class Toolbox:
         path = str(places[0].get("file_path", "")) if places else ""
         if not is_protected(path) and (verdict is None or verdict.answer == "allow"):
             return None
-        reason = verdict.reason if verdict is not None else f"{path!r} steers the workflow, or other tools"
+        reason = verdict.reason if verdict is not None else f"{path!r} controls the workflow or other tools"
         question = Question(
             "protected_file",
             self._agent,

@@ -105,11 +105,11 @@ class Transcript:
             except UsageError as error:
                 if not path.exists():
                     return self._without_file(error)
-        return self._without_file(UsageError(f"the folder {str(folder)!r} is full of runs of this second"))
+        return self._without_file(UsageError(f"the folder {str(folder)!r} has too many runs from this second"))
 
     def _without_file(self, error: AeonError) -> JournalWriter:
         why = error.message.removesuffix("; the run stops here")
-        self._problem = f"the transcript is not written, the work goes on: {why}"
+        self._problem = f"cannot write the transcript; the work continues: {why}"
         self._warn(self._problem)
         return _concealing(JournalWriter(None, self.run_id, self._listener))
 

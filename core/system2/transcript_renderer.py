@@ -42,9 +42,9 @@ def _status(view: WorkflowView, is_live: bool) -> str:
     if not is_live:
         return "interrupted"
     if view.question is not None:
-        return f"waits for an answer: {_line(str(view.question['text']))}"
+        return f"waiting for an answer: {_line(str(view.question['text']))}"
     gate = view.open_gate
-    return f"waits at gate {gate.number} ({gate.title})" if gate is not None else f"running{_who(view)}"
+    return f"waiting at gate {gate.number} ({gate.title})" if gate is not None else f"running{_who(view)}"
 
 
 def _tokens(view: WorkflowView) -> str:

@@ -47,7 +47,7 @@ def assess_workflow(root: Path, environ: Mapping[str, str] | None = None) -> Pro
     items += [
         TrustItem(
             str(agent.source_path.relative_to(root)),
-            clean_text(f"have the agent {agent.name} of the project run commands ({', '.join(agent.tools)})"),
+            clean_text(f"let the project's agent {agent.name} run commands ({', '.join(agent.tools)})"),
             (agent.source_path,),
         )
         for agent in agents
@@ -77,12 +77,12 @@ def trusted_settings(
         return settings
     dropped = [] if mode == "apply" or trust.state == "trusted" else list(gated_settings(settings, root))
     if dropped:
-        warn(f"this project is not trusted, so its {', '.join(dropped)} in {CONFIG_FILE} do not apply")
+        warn(f"this project is not trusted, so its {', '.join(dropped)} in {CONFIG_FILE} are ignored")
     for key, option in (("log_destination", "--log-file"), ("transcript_dir", "--config")):
         place = getattr(settings, key)
         if place != "stderr" and not is_inside(_place(place, root), root):
             dropped.append(key)
-            warn(f"{key} of the project leads out of it, to {place!r}, and does not apply; name a place with {option}")
+            warn(f"the project's {key} is outside the project, at {place!r}, and is ignored; set it with {option}")
     defaults = WorkflowSettings()
     return settings.model_copy(update={key: getattr(defaults, key) for key in dropped})
 
@@ -162,8 +162,8 @@ def _sentence(key: str, value: Any) -> str:
         "cost_ceiling_usd": f"spend up to ${value}",
         "cost_warning_usd": f"warn you of the cost later, at ${value}",
         "log_destination": f"append the log to {value!r}",
-        "safety_mode": f"ask about blocklisted commands where they would be refused: safety_mode {value}",
-        "bash_network": "let commands reach the network",
+        "safety_mode": f"ask about blocklisted commands instead of refusing them: safety_mode {value}",
+        "bash_network": "let commands use the network",
         "prices": "set the prices that costs and the ceiling are counted with",
         "transcript_dir": f"write transcripts to {value!r}",
         "model": f"have another model do the work: {value}",

@@ -187,13 +187,13 @@ class Workflow:
         if self._before is None:
             return problems
         if not self._produced:
-            problems.append("the executor changed no file of the project")
+            problems.append("the executor changed no file in the project")
         known = changed_files(self._before, project_files(self._root)) | self._written
         signal = self._executed.completion
         for path in dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else [])):
             claimed = PurePosixPath(path).as_posix()
             if not any(each == claimed or each.startswith(f"{claimed}/") for each in known):
-                problems.append(f"the executor says that it changed {path!r}, and did not")
+                problems.append(f"the executor says it changed {path!r}, but did not")
         return problems
 
     def _decided(self, gate: Gate, summary: Callable[[], str], problems: Sequence[str]) -> str | None:

@@ -77,7 +77,7 @@ def terminal(tmp_path: Path) -> Iterator[AtTerminal]:
 
 
 def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
-    terminal.see("What is to be done? ")
+    terminal.see("What should be done? ")
     terminal.type("count the invoices")
     terminal.see("approve, reject or abort?")
     assert "count the invoices" in terminal.shown
@@ -89,11 +89,11 @@ def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: 
     assert not (tmp_path / "spec/context.md").exists()
 
 
-GATE = "approve, reject or abort? [a, r and why, q] "
+GATE = "approve, reject or abort? [a, r REASON, q] "
 
 
 def started(terminal: AtTerminal) -> AtTerminal:
-    terminal.see("What is to be done? ")
+    terminal.see("What should be done? ")
     terminal.type("count the invoices")
     return terminal
 
@@ -135,6 +135,6 @@ def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> 
 def test_ctrl_c_at_a_gate_ends_it_on_a_line_of_its_own(terminal: AtTerminal) -> None:
     started(terminal).see(GATE)
     terminal.type(b"\x03")
-    terminal.see("go on with it: ")
+    terminal.see("continue with: ")
     assert "\n=== Workflow Summary ===" in terminal.shown
     assert terminal.process.wait(PATIENCE) == 1

@@ -218,4 +218,4 @@ def test_an_agent_that_was_rewritten_during_a_command_is_not_used_without_a_pers
     assert [question.agent for question in questions.asked] == ["code-reviewer"]
     assert ("code-reviewer" in agents_of(case.lines)) is (status == "completed")
     flagged = [line["message"] for line in case.kinds("note") if line["kind"] == "flagged"]
-    assert [message.partition(" has changed ")[2].partition(",")[0] for message in flagged] == ["'CLAUDE.md'"]
+    assert [message.partition(" changed ")[2].partition(",")[0] for message in flagged] == ["'CLAUDE.md'"]

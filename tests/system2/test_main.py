@@ -58,14 +58,14 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "line"),
     [
-        ((), 2, "system2: a task is required where there is no terminal to ask at"),
-        (("task",), 2, "system2: nobody can decide at the gates"),
+        ((), 2, "system2: no task given, and no terminal to ask on"),
+        (("task",), 2, "system2: there is no terminal to decide the gates on"),
         (("--auto-approve", " "), 2, "system2: the task is empty"),
         (("--auto-approve", "task"), 3, "system2: no AWS region for Amazon Bedrock"),
         (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' has no provider"),
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
-        (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: there is no transcript in"),
+        (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no transcript in"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),
         (("--nope",), 2, "system2: unrecognized arguments: --nope"),
     ],
@@ -101,7 +101,7 @@ def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -
 def test_a_log_file_that_cannot_be_written_is_told_before_any_call(tmp_path: Path) -> None:
     done = system2(*SIMULATED, "--auto-approve", "--log-file", "/proc/nope/log", TASK, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("system2: the log file '/proc/nope/log' cannot be written")
+    assert done.stderr.startswith("system2: cannot write the log file '/proc/nope/log'")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,8 +109,8 @@ def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_goes_on(t
     (tmp_path / ".system2").write_text("a file", "utf-8")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert done.returncode == 0
-    assert "WARNING: the transcript is not written, the work goes on" in done.stderr
-    assert "Transcript:      none, it could not be written" in done.stderr
+    assert "WARNING: cannot write the transcript; the work continues" in done.stderr
+    assert "Transcript:      none: it could not be written" in done.stderr
     assert (tmp_path / "spec" / "tasks.md").exists()
 
 
@@ -128,7 +128,7 @@ def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
     done = system2("--init", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr.count("written: ") == 12
-    assert "left as it is: executor, the project has it in 'mine.md'" in done.stderr
+    assert "not changed: executor, the project already has it in 'mine.md'" in done.stderr
     assert len(list(folder.iterdir())) == 13
 
 
@@ -153,7 +153,7 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
     assert "system2: interrupted" in stderr
     journal = next((tmp_path / ".system2" / "runs").glob("*.jsonl"))
     options = f"--model openai:x --base-url {url} --auto-approve"
-    assert f"go on with it: python -m system2 --resume {journal.stem} {options}\n" in stderr
+    assert f"continue with: python -m system2 --resume {journal.stem} {options}\n" in stderr
     assert transcript(journal)[-1]["status"] == "aborted"
 
 

@@ -100,19 +100,21 @@ def test_each_agent_has_its_own_conversation_in_the_transcript(tmp_path: Path) -
 def test_a_wait_is_told_to_a_person(tmp_path: Path) -> None:
     bench = Bench(tmp_path, throttled(), done())
     bench.session().run(CONTRACT)
-    assert "WARNING: too many requests (429); the next attempt is in 1 s" in bench.logged
+    assert "WARNING: too many requests (429); retrying in 1 s" in bench.logged
 
 
 def test_a_person_is_warned_once_of_the_cost(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("", "max_tokens", usage=DEAR), done(), cost_ceiling_usd=100, **WIDE)
     bench.session().run(CONTRACT)
     warnings = [record["message"] for record in bench.records("note") if record["kind"] == "cost_warning"]
-    assert warnings == ["the workflow has cost $3.00 so far; it pauses at $100.00"]
+    assert warnings == ["the workflow has cost $3.00 so far; it will pause at $100.00"]
 
 
 def test_at_the_ceiling_no_call_is_made_without_a_word(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("", "max_tokens", usage=DEAR), done(), cost_ceiling_usd=3, **WIDE)
-    with pytest.raises(CostCeilingReached, match=r"has cost \$3.00, the ceiling is \$3.00 and was not lifted") as error:
+    with pytest.raises(
+        CostCeilingReached, match=r"has cost \$3.00, the ceiling is \$3.00, and it was not raised"
+    ) as error:
         bench.session().run(CONTRACT)
     assert error.value.exit_code == 4
     assert len(bench.requests) == 1
@@ -125,8 +127,8 @@ def test_a_person_lifts_the_ceiling_and_is_asked_again_when_it_is_reached_again(
     assert bench.session().run(CONTRACT).completion is not None
     texts = [question.text for question in answers.asked]
     assert texts == [
-        "the workflow has cost $3.00, the ceiling is $3.00; go on, up to as much again?",
-        "the workflow has cost $6.00, the ceiling is $6.00; go on, up to as much again?",
+        "the workflow has cost $3.00, the ceiling is $3.00; continue, up to the same amount again?",
+        "the workflow has cost $6.00, the ceiling is $6.00; continue, up to the same amount again?",
     ]
 
 

@@ -38,7 +38,7 @@ def auto(root: Path, reply: Reply | None = None) -> Case:
 def refused(case: Case, gate: str, why: str) -> None:
     result = case.orchestrator.run(TASK)
     assert (result.status, result.exit_code) == ("aborted", 1)
-    assert result.error == f"aborted at gate {gate}: not approved, {why}"
+    assert result.error == f"aborted at gate {gate}: not approved: {why}"
     assert "\n" not in result.error
     assert [decision.decision.value for decision in result.gate_decisions][-1] == "abort"
 
@@ -68,7 +68,7 @@ def test_a_document_that_is_empty(content: str, tmp_path: Path) -> None:
 def test_a_document_from_before_that_was_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "context.md").write_text("# Of another task\n")
-    why = "spec/context.md was not written: it is the one from before this workflow"
+    why = "spec/context.md was not written: it is from before this workflow"
     refused(auto(tmp_path, of(CONTEXT, done())), "1 (context)", why)
 
 
@@ -85,7 +85,7 @@ def test_a_document_outside_the_project(tmp_path: Path) -> None:
     (root / "spec").mkdir(parents=True)
     outside.write_text("# Mine\n")
     (root / "spec" / "context.md").symlink_to(outside)
-    why = "spec/context.md is reached through a symbolic link; it must be a file of the project"
+    why = "spec/context.md is reached through a symbolic link; it must be a file in the project"
     refused(auto(root, of(CONTEXT, done())), "1 (context)", why)
 
 
@@ -97,7 +97,7 @@ def test_blockers_of_an_agent_before_its_document(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reply", [said("I cannot do that."), done("done")], ids=["prose", "signal"])
 def test_an_executor_that_changed_nothing(reply: LLMResponse, tmp_path: Path) -> None:
-    refused(auto(tmp_path, of(EXECUTES, reply)), "5 (summary)", "the executor changed no file of the project")
+    refused(auto(tmp_path, of(EXECUTES, reply)), "5 (summary)", "the executor changed no file in the project")
 
 
 def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
     write = uses(("Write", {"file_path": "src/app.py", "content": "app = 1\n"}))
     claims = done(files_changed=["src/app.py", "./src/", "old.py", "src/none.py", "/etc/passwd"])
     why = "; ".join(
-        f"the executor says that it changed {path!r}, and did not" for path in ("old.py", "src/none.py", "/etc/passwd")
+        f"the executor says it changed {path!r}, but did not" for path in ("old.py", "src/none.py", "/etc/passwd")
     )
     refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
 
@@ -124,7 +124,7 @@ def test_a_check_with_an_open_blocker(tmp_path: Path) -> None:
     case = auto(tmp_path, of(REVIEWS, done("still wrong", status="blockers", blockers=["it divides by zero"])))
     result = case.orchestrator.run(TASK)
     assert (result.status, result.exit_code) == ("aborted", 1)
-    assert "not approved, code-reviewer reports a blocker: it divides by zero" in (result.error or "")
+    assert "not approved: code-reviewer reports a blocker: it divides by zero" in (result.error or "")
 
 
 def test_a_check_whose_log_has_a_blocker_though_it_signals_success(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_goes_on_onc
     (tmp_path / "spec").write_text("no folder")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    why = "system2: aborted at gate 0 (scope): not approved, spec/scope.md cannot be read: Not a directory"
+    why = "system2: aborted at gate 0 (scope): not approved: spec/scope.md cannot be read: Not a directory"
     assert [line for line in done.stderr.splitlines() if line.startswith("system2: ")] == [why]
     (tmp_path / "spec").unlink()
     again = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)

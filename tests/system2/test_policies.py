@@ -94,7 +94,7 @@ def test_a_second_workflow_at_the_same_time_is_refused(tmp_path: Path) -> None:
     case = Case(tmp_path, gate_policy=gates)
 
     def again(gate: int) -> None:
-        with pytest.raises(UsageError, match="is at work") as error:
+        with pytest.raises(UsageError, match="is busy") as error:
             case.orchestrator.run(TASK)
         refused.append(error)
 

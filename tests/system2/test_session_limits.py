@@ -116,7 +116,7 @@ def test_a_person_is_warned_once_when_the_window_gets_full(tmp_path: Path) -> No
     assert bench.session().run(CONTRACT).halted is None
     warnings = [record["message"] for record in bench.records("note") if record["kind"] == "context_warning"]
     assert len(warnings) == 1
-    assert "takes about 88 % of 26,000 tokens" in warnings[0]
+    assert "uses about 88 % of 26,000 tokens" in warnings[0]
 
 
 def test_a_window_that_the_model_knows_to_be_smaller_counts(tmp_path: Path) -> None:

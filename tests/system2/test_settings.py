@@ -149,7 +149,7 @@ def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None
 def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
     settings, warned = load(tmp_path, under("cost_ceiling: 3"))
     assert settings == WorkflowSettings()
-    assert warned[0].endswith("has the unknown key 'cost_ceiling', which is ignored; did you mean 'cost_ceiling_usd'?")
+    assert warned[0].endswith("has an unknown key, 'cost_ceiling', which is ignored; did you mean 'cost_ceiling_usd'?")
 
 
 def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
@@ -164,5 +164,5 @@ def test_a_blocklist_that_cannot_be_used_is_never_lost(tmp_path: Path, blocklist
     (tmp_path / ".system2").mkdir()
     text = f"providers: {{bedrock: {{orchestrator: {{bash_blocklist: {blocklist}, safety_mode: loud}}}}}}\n"
     (tmp_path / CONFIG_FILE).write_text(text)
-    with pytest.raises(UsageError, match=r"bash_blocklist: .*; correct it or remove it"):
+    with pytest.raises(UsageError, match=r"bash_blocklist: .*; fix or remove it"):
         load_settings(tmp_path)

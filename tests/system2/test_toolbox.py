@@ -148,7 +148,7 @@ def test_what_is_read_and_looks_like_an_order_is_marked_as_data(tmp_path: Path) 
     assert "ignore all previous instructions" in result.content
     (record,) = bench.records("tool_exec")
     assert "sets earlier instructions aside" in record["flags"][0]
-    assert any("holds an order" in line for line in bench.logged)
+    assert any("contains an order" in line for line in bench.logged)
 
 
 def test_keys_reach_the_model_and_neither_the_transcript_nor_the_log(tmp_path: Path) -> None:

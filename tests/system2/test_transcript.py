@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_written_warns_and_listeners_hear_all(tmp_path: 
     transcript.write(notice())
     assert transcript.path is None
     assert len(warned) == 1
-    assert warned[0].startswith("the transcript is not written, the work goes on: ")
+    assert warned[0].startswith("cannot write the transcript; the work continues: ")
     assert [json.loads(line)["type"] for line in lines] == ["workflow_start", "note"]
 
 
@@ -119,7 +119,7 @@ def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_goes_on(
     assert bench.session().run(CONTRACT).completion is not None
     assert bench.session(name="executor").run(CONTRACT).completion is not None
     assert (tmp_path / "a").read_text() == "x"
-    warnings = [line for line in bench.logged if line.startswith("the transcript is not written")]
+    warnings = [line for line in bench.logged if line.startswith("cannot write the transcript")]
     assert len(warnings) == 2
     assert "No space left on device" in warnings[0]
     assert bench.transcript.path is None

@@ -60,11 +60,11 @@ def test_it_is_told_what_a_workflow_waits_for(tmp_path: Path) -> None:
     assert status_of(view_of(bench.lines)) == "status   running"
     assert status_of(view_of(bench.lines), is_live=False) == "status   interrupted"
     bench.transcript.write(GateAsked(gate=2, artifact="spec/requirements.md", summary="s"))
-    assert status_of(view_of(bench.lines)) == "status   waits at gate 2 (requirements)"
+    assert status_of(view_of(bench.lines)) == "status   waiting at gate 2 (requirements)"
     bench.transcript.write(
         QuestionEntry(agent="executor", kind="bash", text="make test", state="asked", choices=["refuse", "run"])
     )
-    assert status_of(view_of(bench.lines)) == "status   waits for an answer: make test"
+    assert status_of(view_of(bench.lines)) == "status   waiting for an answer: make test"
 
 
 def test_a_reached_ceiling_is_told_in_words(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_log_never_leaves_the_project_on_its_own_word(root: Path, place: str) 
     grant_trust(assess_workflow(root))
     settings, warned = settings_of(root)
     assert settings.log_destination == "stderr"
-    assert "leads out of it" in warned[-1]
+    assert "is outside the project" in warned[-1]
 
 
 def test_transcripts_never_leave_the_project_on_its_own_word(root: Path) -> None:

@@ -125,7 +125,7 @@ def test_the_checks_are_left_out_where_the_executor_changed_nothing(tmp_path: Pa
     case = Case(tmp_path, Watched(reply=idle))
     result = case.orchestrator.run(TASK)
     assert result.agents_invoked == [*FIRST_FIVE, "executor"]
-    assert "spec/post-execution-log.md holds no entry." in case.gates.asked[-1][2]
+    assert "spec/post-execution-log.md has no entry." in case.gates.asked[-1][2]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp
 
 
 def test_a_workflow_that_nobody_can_decide_about_does_not_begin(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nobody can decide at the gates"):
+    with pytest.raises(UsageError, match="no one can decide at the gates"):
         Orchestrator(tmp_path, model="simulated:default").run(TASK)
     assert list(tmp_path.iterdir()) == []
 
@@ -292,7 +292,7 @@ def test_a_project_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_simulated_workflow_is_no_usable_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailableError, match="'defalt' plays a workflow"):
+    with pytest.raises(ModelUnavailableError, match="'defalt' for workflows"):
         Case(tmp_path, "simulated:defalt").orchestrator.run(TASK)
 
 

@@ -38,7 +38,7 @@ _FORMS: dict[str, tuple[QuestionForm, ...]] = {
 }
 """The questions that an action answers."""
 _PLACEHOLDERS: dict[QuestionForm, str] = {
-    "gate": "what is to be done otherwise? enter sends it, esc goes back",
+    "gate": "what should change? enter sends it, esc goes back",
     "blocklisted": "type run and press enter; esc goes back",
 }
 

@@ -44,12 +44,14 @@ def split(text: str) -> tuple[str, str]:
     """
     opening = _OPENING.match(text)
     if opening is None:
-        raise FrontmatterError("does not begin with a frontmatter; put `name`, `description` and `tools` between `---`")
+        raise FrontmatterError(
+            "does not start with frontmatter; put `name`, `description` and `tools` between `---` lines"
+        )
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        raise FrontmatterError("has a frontmatter without an end; put a line `---` behind it")
+        raise FrontmatterError("has frontmatter without an end; add a line `---` after it")
     if closing.start() - opening.end() > MAX_CHARACTERS:
-        raise FrontmatterError(f"has a frontmatter of more than {MAX_CHARACTERS:,} characters; shorten it")
+        raise FrontmatterError(f"has frontmatter of more than {MAX_CHARACTERS:,} characters; shorten it")
     return text[opening.end() : closing.start()], text[closing.end() :]
 
 
@@ -70,13 +72,13 @@ def _composed(block: str) -> yaml.Node | None:
     except YamlError as error:
         # The opening `---` is the first line of the file.
         line = f" (line {error.line + 1})" if error.line is not None else ""
-        kind = "that cannot be used" if error.valid else "that is not valid YAML"
-        raise FrontmatterError(f"has a frontmatter {kind}{line}: {error}") from None
+        kind = "that is not valid" if error.valid else "that is not valid YAML"
+        raise FrontmatterError(f"has frontmatter {kind}{line}: {error}") from None
 
 
 def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:
     if not isinstance(node, yaml.MappingNode):
-        raise FrontmatterError("has a frontmatter without `key: value` lines; give `name`, `description` and `tools`")
+        raise FrontmatterError("has frontmatter without `key: value` lines; add `name`, `description` and `tools`")
     values: dict[str, yaml.Node] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.value not in _FIELDS:
@@ -95,7 +97,7 @@ def _text(key: str, node: yaml.Node | None) -> str | None:
     if node is None or _is_null(node):
         return None
     if not isinstance(node, yaml.ScalarNode) or node.tag not in _TEXT_TAGS:
-        raise FrontmatterError(f"has a {key!r} that is no text; write it as `{key}: some text`")
+        raise FrontmatterError(f"has a {key!r} that is not text; write it as `{key}: some text`")
     return str(node.value).strip() or None
 
 
@@ -109,7 +111,7 @@ def _list(key: str, node: yaml.Node | None) -> list[str] | None:
     texts: list[str] = []
     for item in nodes:
         if not isinstance(item, yaml.ScalarNode) or item.tag not in _TEXT_TAGS:
-            raise FrontmatterError(f"has {key!r} that are no names; write them as `{key}: Read, Grep` or as a list")
+            raise FrontmatterError(f"has {key!r} that are not names; write them as `{key}: Read, Grep` or as a list")
         texts.append(item.value)
     return tool_names(",".join(texts))
 

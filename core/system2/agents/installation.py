@@ -38,11 +38,11 @@ def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> Copied:
     for name in DELEGATION_MAP:
         target = folder / f"{name}.md"
         if not library.is_shipped(name):
-            left[name] = f"the project has it in {library.get(name).source_path.name!r}"
+            left[name] = f"the project already has it in {library.get(name).source_path.name!r}"
         elif _copy(SHIPPED / f"{name}.md", target):
             written.append(target)
         else:
-            left[name] = f"there is a file {target.name!r}"
+            left[name] = f"there is already a file {target.name!r}"
     return Copied(tuple(written), left)
 
 
@@ -52,7 +52,7 @@ def _folder(project_root: Path) -> Path:
         folder = sandbox.root / sandbox.relative(str(AGENTS_FOLDER))
         folder.mkdir(parents=True, exist_ok=True)
     except AeonError as error:
-        raise UsageError(f"no agents can be copied there: {error.message}") from None
+        raise UsageError(f"cannot copy agents there: {error.message}") from None
     except OSError as error:
         raise _unwritable(project_root / AGENTS_FOLDER, error) from None
     return folder

@@ -57,7 +57,7 @@ class AgentLibrary:
         """
         agent = parse_agent(path := self._path(name))
         if path.parent != SHIPPED and not self._may_use(agent):
-            raise UsageError(f"the agent file {str(path)!r} may run commands and is not trusted; see `aeon-tui trust`")
+            raise UsageError(f"the agent file {str(path)!r} can run commands and is not trusted; see `aeon-tui trust`")
         return agent
 
     def own(self) -> list[AgentDefinition]:
@@ -75,7 +75,7 @@ class AgentLibrary:
     def _path(self, name: str) -> Path:
         places = self._found()
         if name not in places:
-            raise UsageError(f"there is no agent {name!r}{nearest(name, tuple(sorted(places)))}")
+            raise UsageError(f"no agent {name!r}{nearest(name, tuple(sorted(places)))}")
         return places[name]
 
     def _found(self) -> dict[str, Path]:
@@ -91,11 +91,11 @@ class AgentLibrary:
             try:
                 agent = parse_agent(path)
             except AgentParseError as error:
-                self._warn(f"{error.message} (it is passed over)")
+                self._warn(f"{error.message} (skipped)")
                 continue
             name = agent.name
             if not self._may_use(agent):
-                self._warn(f"the agent file {str(path)!r} may run commands and is not trusted (it is passed over)")
+                self._warn(f"the agent file {str(path)!r} can run commands and is not trusted (skipped)")
                 continue
             self._as_found[path] = _digest(agent)
             if name not in places:
@@ -103,7 +103,7 @@ class AgentLibrary:
                 continue
             taken, other = (path, places[name]) if path.stem == name else (places[name], path)
             places[name] = taken
-            self._warn(f"the agent {name!r} is defined twice: {str(taken)!r} is taken, {str(other)!r} is passed over")
+            self._warn(f"the agent {name!r} is defined twice: using {str(taken)!r}, skipping {str(other)!r}")
         return places
 
     def _candidates(self, folder: Path) -> list[Path]:
@@ -114,14 +114,16 @@ class AgentLibrary:
         except FileNotFoundError:
             return []
         except (OSError, RuntimeError) as error:
-            self._warn(f"the agents in {str(folder)!r} cannot be listed: {_reason(error)}")
+            self._warn(f"cannot list the agents in {str(folder)!r}: {_reason(error)}")
             return []
         inside = []
         for path in paths:
             if _real(path).is_relative_to(root):
                 inside.append(path)
             else:
-                self._warn(f"the agent file {str(path)!r} leads out of the project (it is passed over); copy it there")
+                self._warn(
+                    f"the agent file {str(path)!r} is a link out of the project (skipped); copy it into the project"
+                )
         return inside
 
 
@@ -156,7 +158,7 @@ def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, lis
         raise AgentParseError(f"{where} has no {missing} in its frontmatter; add it between the `---` lines")
     if len(name) > MAX_NAME or not name.isprintable():
         raise AgentParseError(
-            f"{where} has a 'name' that is no printable line of at most {MAX_NAME} characters; change it"
+            f"{where} has a 'name' that is not one printable line of at most {MAX_NAME} characters; change it"
         )
     if not body.strip():
         raise AgentParseError(f"{where} has no prompt; write it below the frontmatter")

@@ -95,8 +95,8 @@ def _fits(value: Any, globs: tuple[str, ...]) -> bool:
 
 def _unknown(tool: str, base: str) -> str:
     if base in _DELEGATING:
-        return f"the tool {shown(tool)} is not given: agents start no others, the orchestrator delegates"
+        return f"the tool {shown(tool)} is not available: agents cannot start other agents, only the orchestrator can"
     near = close(base, tuple(name.lower() for name in TOOL_NAMES), 0.6)
     meant = next((name for name in TOOL_NAMES if name.lower() == near), None)
     hint = f"did you mean {meant!r}?" if meant else f"the known ones are {', '.join(TOOL_NAMES)}"
-    return f"the tool {shown(tool)} is unknown and is left out; {hint}"
+    return f"unknown tool {shown(tool)}, ignored; {hint}"

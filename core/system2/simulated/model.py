@@ -47,7 +47,7 @@ class SimulatedAgents(LLMAdapter):
         if name not in SIMULATED_WORKFLOWS:
             known = tuple(SIMULATED_WORKFLOWS)
             hint = nearest(name[:60], known)
-            raise ModelUnavailableError(f"no simulated model {name[:60]!r} plays a workflow{hint}")
+            raise ModelUnavailableError(f"no simulated model {name[:60]!r} for workflows{hint}")
         self.model = f"simulated:{name}"
         self._blocks = name == "blockers"
 

@@ -69,13 +69,16 @@ def test_tools_that_are_denied_are_not_among_the_tools(project: Project) -> None
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "does not begin with a frontmatter; put"),
+        (b"", "does not start with frontmatter; put"),
         (b"---\nname: a\ndescription: b\ntools: Read\n---\n \n", "has no prompt; write it"),
         (b"---\ndescription: b\ntools: Read\n---\nDo.", "has no 'name' in its frontmatter; add it"),
         (b"---\nname: a\n---\nDo.", "has no 'description', 'tools' in its frontmatter"),
         (b"---\nname: a: b\n---\nDo.", "not valid YAML"),
-        (b"---\nname: |\n  a\n  b\ndescription: c\ntools: Read\n---\nDo.", "'name' that is no printable line"),
-        (b"---\nname: " + b"a" * 101 + b"\ndescription: c\ntools: Read\n---\nDo.", "'name' that is no printable line"),
+        (b"---\nname: |\n  a\n  b\ndescription: c\ntools: Read\n---\nDo.", "'name' that is not one printable line"),
+        (
+            b"---\nname: " + b"a" * 101 + b"\ndescription: c\ntools: Read\n---\nDo.",
+            "'name' that is not one printable line",
+        ),
         (b"---\nname: \xff\n---\nDo.", "is not UTF-8 text: byte 10 is 0xff"),
         (b"---\nname: a\n---\n" + b"x" * MAX_BYTES, "larger than 512,000 bytes"),
     ],
@@ -127,7 +130,7 @@ def test_a_file_that_is_no_agent_is_passed_over_and_named_once(project: Project)
     assert project.library.names() == sorted([*DELEGATION_MAP, "good"])
     (warning,) = project.warnings
     assert repr(str(bad)) in warning
-    assert warning.endswith("(it is passed over)")
+    assert warning.endswith("(skipped)")
 
 
 @pytest.mark.parametrize("other", ["a.md", "z.md"])
@@ -135,7 +138,7 @@ def test_of_two_of_a_name_the_file_called_so_is_taken(project: Project, other: s
     passed_over, taken = project.add(other, "mine"), project.add("mine.md", "mine")
     assert project.library.get("mine").source_path == taken
     assert project.warnings == [
-        f"the agent 'mine' is defined twice: {str(taken)!r} is taken, {str(passed_over)!r} is passed over"
+        f"the agent 'mine' is defined twice: using {str(taken)!r}, skipping {str(passed_over)!r}"
     ]
 
 
@@ -159,7 +162,7 @@ def test_a_link_is_followed_inside_of_the_project_alone(project: Project, tmp_pa
     assert [
         str(project.folder / name) in warning for name, warning in zip(("b.md", "c.md"), project.warnings, strict=True)
     ] == [True] * 2
-    assert "leads out of the project" in project.warnings[0]
+    assert "is a link out of the project" in project.warnings[0]
 
 
 def test_a_folder_that_leads_out_of_the_project_gives_nothing(project: Project, tmp_path: Path) -> None:
@@ -174,11 +177,11 @@ def test_a_folder_that_is_a_file_is_named(project: Project) -> None:
     project.folder.rmdir()
     project.folder.write_text("")
     assert project.library.names() == sorted(DELEGATION_MAP)
-    assert project.warnings == [f"the agents in {str(project.folder)!r} cannot be listed: Not a directory"]
+    assert project.warnings == [f"cannot list the agents in {str(project.folder)!r}: Not a directory"]
 
 
 def test_an_unknown_name_is_told_the_nearest(project: Project) -> None:
-    with pytest.raises(UsageError, match="there is no agent 'excutor'; did you mean 'executor'"):
+    with pytest.raises(UsageError, match="no agent 'excutor'; did you mean 'executor'"):
         project.library.get("excutor")
 
 

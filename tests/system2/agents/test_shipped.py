@@ -98,7 +98,7 @@ def test_a_second_copy_leaves_everything_alone(tmp_path: Path) -> None:
     before = copied(tmp_path)
     done = copy_shipped(tmp_path, pytest.fail)
     assert done.written == ()
-    assert done.left == {name: f"the project has it in '{name}.md'" for name in DELEGATION_MAP}
+    assert done.left == {name: f"the project already has it in '{name}.md'" for name in DELEGATION_MAP}
     assert copied(tmp_path) == before
 
 
@@ -111,9 +111,9 @@ def test_what_the_project_has_is_left_alone(tmp_path: Path) -> None:
     warnings: list[str] = []
     done = copy_shipped(tmp_path, warnings.append)
     assert done.left == {
-        "executor": "the project has it in 'mine.md'",
-        "task-planner": "there is a file 'task-planner.md'",
-        "code-reviewer": "there is a file 'code-reviewer.md'",
+        "executor": "the project already has it in 'mine.md'",
+        "task-planner": "there is already a file 'task-planner.md'",
+        "code-reviewer": "there is already a file 'code-reviewer.md'",
     }
     assert len(done.written) == 10
     assert (folder / "task-planner.md").read_text() == "no agent"
@@ -127,7 +127,7 @@ def test_a_folder_that_leads_out_of_the_project_is_refused(tmp_path: Path) -> No
     project.mkdir()
     outside.mkdir()
     (project / ".claude").symlink_to(outside)
-    with pytest.raises(UsageError, match=r"no agents can be copied there: .*outside"):
+    with pytest.raises(UsageError, match=r"cannot copy agents there: .*outside"):
         copy_shipped(project, lambda _: None)
     assert list(outside.iterdir()) == []
 

@@ -33,16 +33,22 @@ def test_names_become_those_of_our_tools(tools: list[str], names: tuple[str, ...
     [
         (
             "WebFetch",
-            "the tool 'WebFetch' is unknown and is left out; the known ones are Read, Write, Edit, Grep, Glob, Bash",
+            "unknown tool 'WebFetch', ignored; the known ones are Read, Write, Edit, Grep, Glob, Bash",
         ),
-        ("Reed", "the tool 'Reed' is unknown and is left out; did you mean 'Read'?"),
+        ("Reed", "unknown tool 'Reed', ignored; did you mean 'Read'?"),
         (
             "mcp__x__y",
-            "the tool 'mcp__x__y' is unknown and is left out; the known ones are Read, Write, Edit, Grep, Glob, Bash",
+            "unknown tool 'mcp__x__y', ignored; the known ones are Read, Write, Edit, Grep, Glob, Bash",
         ),
-        ("Agent(a, b)", "the tool 'Agent(a, b)' is not given: agents start no others, the orchestrator delegates"),
-        ("Task", "the tool 'Task' is not given: agents start no others, the orchestrator delegates"),
-        ("delegate", "the tool 'delegate' is not given: agents start no others, the orchestrator delegates"),
+        (
+            "Agent(a, b)",
+            "the tool 'Agent(a, b)' is not available: agents cannot start other agents, only the orchestrator can",
+        ),
+        ("Task", "the tool 'Task' is not available: agents cannot start other agents, only the orchestrator can"),
+        (
+            "delegate",
+            "the tool 'delegate' is not available: agents cannot start other agents, only the orchestrator can",
+        ),
     ],
 )
 def test_what_cannot_be_given_is_warned_of(tool: str, warning: str) -> None:

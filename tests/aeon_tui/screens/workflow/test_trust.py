@@ -108,8 +108,8 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
         for words in (
             "a workflow in this folder may",
             "append the log to '../outside.log'",
-            "let commands reach the network",
-            "have the agent executor of the project run commands",
+            "let commands use the network",
+            "let the project's agent executor run commands",
             "    .claude/agents/executor.md",
             "agents that run no commands",
         ):
