@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
@@ -23,6 +24,16 @@ from aeon_widgets.text import fit
 
 Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty: the pane's own)."""
+
+
+_MARKUP = {
+    **VARIABLES,
+    "quote": "reverse",
+    "cursor": "on $aeon-cursor-blurred",
+    "cursor-focused": "bold on $aeon-cursor",
+}
+"""Textual's markup behind each style name. A component class for each would be styled again with every change of a
+class on the screen."""
 
 
 class _Line(NamedTuple):
@@ -36,24 +47,15 @@ class LinesView(ScrollView, can_focus=True):
     While `following`, the end stays in sight as lines are added; scrolling away ends that, End resumes it.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"aeon--{name}" for name in (*VARIABLES, "bold", "cursor", "quote")}
-
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     LinesView {
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
         background: $background;
         color: $aeon-text;
-        & > .aeon--bold { text-style: bold; }
-    & > .aeon--quote { text-style: reverse; }
-        & > .aeon--cursor { background: $aeon-cursor-blurred; }
-        &:focus > .aeon--cursor { background: $aeon-cursor; text-style: bold; }
+    }
     """
-        + "\n".join(f"& > .aeon--{name} {{ color: {variable}; }}" for name, variable in VARIABLES.items())
-        + "\n}"
-    )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "scroll_down", "Down", show=False, id="lines.down"),
@@ -169,7 +171,12 @@ class LinesView(ScrollView, can_focus=True):
         """Return the terminal style behind a style name; a name may hold several, separated by spaces."""
         if not name:
             return Style.null()
-        return self.get_component_rich_style(*(f"aeon--{part}" for part in name.split()), partial=True)
+        return VisualStyle.parse(" ".join(_MARKUP.get(part, part) for part in name.split())).rich_style
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Draw the cursor in its other colour."""
+        super().watch_has_focus(has_focus)
+        self.refresh()
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -184,7 +191,7 @@ class LinesView(ScrollView, can_focus=True):
         line = self._drawn[y] = self._line(self.scroll_offset.y + y, width)
         base = self._base if self._base is not None else self.rich_style
         if line.marked:
-            base += self.piece_style("cursor")
+            base += self.piece_style("cursor-focused" if self.has_focus else "cursor")
         return self._strip(line.pieces, width, base)
 
     def _line(self, index: int, width: int) -> _Line:
