@@ -159,7 +159,7 @@ class Layout:
         size = self._screen.size
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
-        seen = (size, rows, guided, self.turn, view.adaptive, len(view.issues), len(view.repairs))
+        seen = (size, rows, guided, self.turn, view.adaptive, view.result is None, len(view.issues), len(view.repairs))
         if seen != self._seen:
             self._seen = seen
             self._arrange(view, size, rows, guided=guided)
@@ -175,7 +175,7 @@ class Layout:
         self.pane(STEP).display = column or not there
         self._screen.query_one("#side").display = bool(there)
         self._screen.query_one(TTLGauge).short = three and rows < _ROOM_FOR_THREE
-        self._set_classes(
+        self._screen.update_classes(
             {
                 "-turns": not all_of_them and len(there) <= 1,
                 "-three": three,
@@ -184,17 +184,10 @@ class Layout:
                 "-tiny": size.height < _TINY + _GUIDE * guided,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,
+                "-ended": view.result is not None,
             }
         )
         self._tell(view, there, all_of_them=all_of_them)
-
-    def _set_classes(self, classes: dict[str, bool]) -> None:
-        """Set classes of the screen and style everything on it once, not for each class."""
-        before = self._screen.classes
-        for name, is_set in classes.items():
-            self._screen.set_class(is_set, name, update=False)
-        if self._screen.classes != before:
-            self._screen.update_node_styles()
 
     def _fitting(self, having: list[int], view: RunView, rows: int) -> list[int]:
         """Return the panes that a column of that height has room for; issues and repairs take turns first."""

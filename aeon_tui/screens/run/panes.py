@@ -120,7 +120,6 @@ class RunPanes(Screen[None]):
     def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
         """Show the view in the panes that records of these types concern; in all of them where none is named."""
         view = self.shown_view
-        self.set_class(view.result is not None, "-ended")
         self.layout_of_panes.arrange(view)
         self.query_one(PlanTree).live = goes_on
         for pane in self._view_panes:
