@@ -22,6 +22,7 @@ from typing_extensions import override
 from aeon_themes import fallback_variables, readable_variables
 from aeon_tui import messages
 from aeon_tui.navigation import COPY_OR_QUIT, Navigation
+from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.platform.stdio_capture import reserve_terminal
 from aeon_tui.platform.terminal import notification, sized, title, title_given_back
 from aeon_tui.platform.web import is_served, pipe_to_itself
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from aeon_core.config.values import AppSettings
     from aeon_core.judge.agreement import LabelledRuns
     from aeon_tui.run_files import RunFiles
-
-NOTICE_SECONDS = 20
 
 
 def todays_config() -> LoadedConfig:

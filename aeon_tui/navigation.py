@@ -12,6 +12,7 @@ from textual.binding import ActiveBinding, Binding
 from textual.command import CommandPalette
 from textual.screen import Screen
 
+from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.runner import Runner
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Navigation(App[None]):
 
     first_notice = ""
     """What is said at first."""
+    next_notice = ""
+    """What is said, once, with the next run that is shown: it concerns that run."""
     runner: Session | None = None
     """The run or workflow in this app, or the last one."""
     runners: list[Session]
@@ -115,6 +118,9 @@ class Navigation(App[None]):
             self.switch_screen(shown)
         else:
             self.push_screen(shown)
+        if self.next_notice:
+            self.notify(self.next_notice, timeout=NOTICE_SECONDS, markup=False)
+            self.next_notice = ""
 
     def show_browser(self) -> None:
         """Go back to the list of runs, or to the comparison that the run was opened from."""

@@ -192,7 +192,11 @@ class RunActions:
             self._tasks.run(partial(self._grant_trust, trust, then))
         elif answer == "continue":
             self.declined.add(trust.digest)
-            self._tasks.notify_here(without_trust(trust))
+            if quits:
+                self._tasks.notify_here(without_trust(trust))
+            else:
+                # The run that comes next takes the notifications of the screens before it away.
+                self.app.next_notice = without_trust(trust)
             then()
         elif quits:
             self.app.exit()

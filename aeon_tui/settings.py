@@ -15,13 +15,13 @@ from aeon_core.config.loading import user_config_file
 from aeon_core.config.values import THEME_VARIABLE, AppSettings
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
 
 Today = Callable[[], "LoadedConfig"]
 """Returns the configuration of all layers as it is now. Raises UsageError."""
-NOTICE_SECONDS = 20
 _NOTICES = 2
 """As many problems are shown at once."""
 

@@ -15,11 +15,11 @@ from aeon_core.paths import find_project_root
 from aeon_core.suggest import nearest
 from aeon_themes import PALETTES, Palette
 from aeon_themes.folders import theme_files, theme_folders
+from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOTICE_SECONDS = 20
 _NOTICES = 2
 """As many problems are shown; all of them are logged."""
 

@@ -12,6 +12,7 @@ from aeon_core.errors import AeonError
 
 TOLD_SECONDS = 10
 PROBLEM_SECONDS = 20
+NOTICE_SECONDS = 20
 
 
 class BackgroundTasks:
