@@ -304,6 +304,7 @@ def terminal(folder: Path, seconds: float) -> Iterator[Terminal]:
             os.close(program.master)
 
 
+@pytest.mark.exhaustive
 def test_closing_the_terminal_ends_the_process_and_the_run_is_journaled_as_aborted(tmp_path: Path) -> None:
     with terminal(tmp_path, 3) as program:
         program.until(program.began)
@@ -313,6 +314,7 @@ def test_closing_the_terminal_ends_the_process_and_the_run_is_journaled_as_abort
         assert (program.code, program.status()) == (129, "aborted")
 
 
+@pytest.mark.exhaustive
 def test_a_tool_that_outlasts_the_app_is_waited_for(tmp_path: Path) -> None:
     with terminal(tmp_path, 3_600) as program:
         program.until(program.began)

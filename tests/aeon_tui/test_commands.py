@@ -138,6 +138,7 @@ async def test_a_step_is_gone_to() -> None:
         assert (selected.kind, selected.name) == ("step", last)
 
 
+@pytest.mark.exhaustive
 async def test_a_run_is_gone_to_by_a_part_of_its_task_which_is_only_text(tmp_path: Path) -> None:
     write(tmp_path, started(task="[bold]pay[/] [$accent] the \x1b[31mbill"), ttl(1), run="20261120-080000-aaaaaa")
     write(tmp_path, started(task="list customers"), finished(answer="x"), run="20261120-090000-bbbbbb")

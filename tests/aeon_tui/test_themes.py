@@ -35,7 +35,7 @@ def hard_to_read(app: AeonApp, theme: str) -> list[tuple[float, str]]:
     return [(round(ratio, 2), text) for ratio, text in measured if ratio < least(theme)]
 
 
-@pytest.mark.parametrize("scene", sample(SCENES, 5), ids=lambda scene: scene.name)
+@pytest.mark.parametrize("scene", sample(SCENES, 2), ids=lambda scene: scene.name)
 async def test_what_stands_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
     found = {}
     for themes in [[theme] for theme in OURS + OTHERS] if scene.anew else [OURS + OTHERS]:
@@ -47,6 +47,7 @@ async def test_what_stands_on_a_screen_can_be_read_in_every_theme(scene: Scene) 
     assert {theme: pairs for theme, pairs in found.items() if pairs} == {}
 
 
+@pytest.mark.exhaustive
 async def test_a_run_can_be_read_in_every_theme_that_comes_with_textual() -> None:
     themes = [theme.name for theme in BUILTIN_THEMES.values() if not theme.ansi]
     assert len(themes) > 15

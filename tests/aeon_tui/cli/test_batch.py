@@ -146,6 +146,7 @@ def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
     assert len(list(RUNS.iterdir())) == 1
 
 
+@pytest.mark.exhaustive
 def test_what_failed_is_run_anew_when_asked_for(cli: Cli) -> None:
     tasks = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
     cli("batch", tasks, *SIMULATED)
@@ -196,6 +197,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
     wait_until_gone(worker)
 
 
+@pytest.mark.exhaustive
 def test_a_second_ctrl_c_kills_and_the_run_is_gone_on_with(cli: Cli) -> None:
     tasks, here = lingering()
     Path("slow.py").write_text(TOOLS.replace('"aeon-batch-stop" in', "threading and"))
@@ -213,6 +215,7 @@ def test_a_second_ctrl_c_kills_and_the_run_is_gone_on_with(cli: Cli) -> None:
     assert cli("batch", tasks, *SIMULATED).code == 0
 
 
+@pytest.mark.exhaustive
 def test_no_worker_outlives_a_killed_parent() -> None:
     tasks, here = lingering()
     with start(tasks) as process:
@@ -222,6 +225,7 @@ def test_no_worker_outlives_a_killed_parent() -> None:
         wait_until_gone(worker)
 
 
+@pytest.mark.exhaustive
 def test_what_a_tool_prints_does_not_get_into_the_json() -> None:
     Path("loud.py").write_text(TOOLS)
     with start(write({"id": "a", "task": "use shout on 'hi'", "tools": ["loud:shout"]}), "--json") as process:

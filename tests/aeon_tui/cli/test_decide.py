@@ -96,6 +96,7 @@ def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) 
     assert [each["text"] for each in json.loads(out)["convergence"]["requirements"]] == ["The product is given."]
 
 
+@pytest.mark.exhaustive
 def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
     process = run(tmp_path, "--approve", "pass")
     process.waits()

@@ -211,6 +211,7 @@ def test_ctrl_c_ends_the_waiting_in_one_line(tmp_path: Path) -> None:
     assert (watch.returncode, out, err) == (1, "", "aeon-tui: interrupted\n")
 
 
+@pytest.mark.exhaustive
 async def test_a_killed_run_is_watched_across_its_resume(tmp_path: Path) -> None:
     run, pipe = slow_run(tmp_path)
     app = AeonApp(RUNS)

@@ -157,6 +157,7 @@ def in_a_call(tmux: Tmux, silent: Silent) -> Pane:
     return pane
 
 
+@pytest.mark.exhaustive
 def test_quitting_in_a_model_call_leaves_the_terminal_as_it_was(tmux: Tmux, silent: Silent, tmp_path: Path) -> None:
     pane = in_a_call(tmux, silent)
     pane.keys("q")
@@ -180,6 +181,7 @@ def test_a_signal_in_a_model_call_leaves_the_terminal_as_it_was(
     check_left_as_it_was(pane)
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_terminal_is_closed_is_journaled_as_aborted(tmux: Tmux, silent: Silent, tmp_path: Path) -> None:
     in_a_call(tmux, silent)
     tmux("kill-session", "-t", "mine")
@@ -198,6 +200,7 @@ def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int])
     check_left_as_it_was(pane)
 
 
+@pytest.mark.exhaustive
 def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, tmp_path: Path) -> None:
     """The key help, Escape and `w` in quick succession, and then words that hold the key of every answer."""
     words = "are the records complete? accept and approve nothing"
@@ -228,6 +231,7 @@ def shout(text: str) -> str:
 """
 
 
+@pytest.mark.exhaustive
 def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".aeon").mkdir(parents=True)
@@ -268,6 +272,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     check_left_as_it_was(mine)
 
 
+@pytest.mark.exhaustive
 def test_escape_and_the_key_of_the_field_at_once_open_the_field(tmux: Tmux, tmp_path: Path) -> None:
     """A terminal delivers both as one key; what follows at once is words."""
     mine = tmux.pane("mine")
@@ -284,6 +289,7 @@ def test_escape_and_the_key_of_the_field_at_once_open_the_field(tmux: Tmux, tmp_
     mine.keys("C-q", "C-q")
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_writes_nothing_before_a_person_has_answered(tmux: Tmux, tmp_path: Path) -> None:
     project = tmp_path / "project"
     for folder in (".git", ".system2", ".claude/agents"):

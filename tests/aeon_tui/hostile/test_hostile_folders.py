@@ -169,7 +169,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", sample(FOLDERS, 5))
+@pytest.mark.parametrize("name", sample(FOLDERS, 2))
 def test_nothing_runs_nothing_leaves_and_nothing_hangs(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
@@ -196,7 +196,7 @@ def test_nothing_runs_nothing_leaves_and_nothing_hangs(
     assert problems == []
 
 
-@pytest.mark.parametrize("name", sample(MARKED, 3))
+@pytest.mark.parametrize("name", sample(MARKED, 1))
 def test_the_table_would_notice_for_what_is_trusted_does_happen(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ SHADOWED = (
 )
 
 
-@pytest.mark.parametrize("label", sample(SHADOWED, 2))
+@pytest.mark.parametrize("label", sample(SHADOWED, 1))
 def test_a_fresh_interpreter_imports_nothing_from_the_folder(place: Place, label: str) -> None:
     environ = prepared(place, "modules_of_the_working_directory")
     module, arguments = COMMANDS[label]
@@ -231,6 +231,7 @@ def test_a_fresh_interpreter_imports_nothing_from_the_folder(place: Place, label
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_worker_of_a_batch_looks_for_modules_where_its_commands_expect_them(place: Place) -> None:
     environ = prepared(place, "modules_of_the_working_directory")
     place.file(

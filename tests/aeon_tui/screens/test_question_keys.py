@@ -321,6 +321,7 @@ async def test_a_paste_decides_nothing_and_goes_into_the_field_where_that_is_ope
         assert person.panel.feedback == "a"
 
 
+@pytest.mark.exhaustive
 async def test_a_key_that_is_held_down_answers_one_question() -> None:
     async with at_run() as person:
         await person.read()

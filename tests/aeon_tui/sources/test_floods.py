@@ -62,6 +62,7 @@ def lines(view: RunView) -> list[tuple[int, str]]:
     return [(line.seq, line.text) for line in view.log]
 
 
+@pytest.mark.exhaustive
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=12), st.integers(1, 40))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_interleaving_of_writing_and_showing_loses_a_record(

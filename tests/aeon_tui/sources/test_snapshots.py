@@ -161,6 +161,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("runs") / "r1.jsonl", long_run(1_200))
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(journey=st.lists(st.integers(0, 1_199), min_size=2, max_size=8))
 def test_whatever_way_one_comes_a_moment_is_the_same(
@@ -202,6 +203,7 @@ def test_every_moment_of_a_recorded_run_is_a_fold_of_its_journal(name: str, tmp_
     assert_every_moment_is_a_fold(path)
 
 
+@pytest.mark.exhaustive
 def test_every_moment_of_a_fork_and_of_a_resumed_run_is_a_fold_of_its_journal(tmp_path: Path) -> None:
     parent, fork, resumed = (tmp_path / f"{name}.jsonl" for name in ("parent", "fork", "resumed"))
     record(parent, two_passes())

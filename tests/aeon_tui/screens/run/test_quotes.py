@@ -180,6 +180,7 @@ async def test_a_quote_that_leads_nowhere_is_said(evidence: str, told: str, monk
         assert run.tree.selected == before
 
 
+@pytest.mark.exhaustive
 async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> None:
     async with shown(given_up_run(), size=(80, 24)) as run:
         await run.press("8")

@@ -173,6 +173,7 @@ async def test_the_mark_says_which_moment_it_is_and_how_to_return(path: Path) ->
         assert (run.seq, run.line) == (None, "")
 
 
+@pytest.mark.exhaustive
 async def test_a_click_on_the_timeline_goes_to_that_pass_or_phase(path: Path) -> None:
     phases = {
         (each["pass"], each["phase"]): each["seq"]
