@@ -66,7 +66,7 @@ _FIXED = {
 }
 """Nobody can answer a prompt, page or edit, and colours are noise."""
 
-_NEEDED = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL", "TZ", "VIRTUAL_ENV"})
+_NEEDED = frozenset({"PATH", "HOME"})
 """Kept whatever their value looks like."""
 
 _SECRET_NAME = re.compile(
