@@ -9,11 +9,13 @@ import threading
 from binascii import crc32
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import botocore.session
 import pytest
 
 from aeon_core.errors import LLMError
@@ -32,6 +34,9 @@ STREAM_TYPE = "application/vnd.amazon.eventstream"
 USAGE = {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18}
 
 Make = Callable[..., BedrockModel]
+
+# Each session reads the same descriptions of all services: most of what these tests would take.
+botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 def set_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
