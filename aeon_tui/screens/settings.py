@@ -201,7 +201,7 @@ class SettingsScreen(FilterableListScreen):
         if problem is not None:
             from aeon_tui.screens.dialogs import ConfirmDialog
 
-            lines = [f"{problem}.", "Until it is mended no run can be started."]
+            lines = [problem, "Correct it to start a run."]
             dialog = ConfirmDialog("This cannot be used", lines, "Open it again", "Leave it")
             self.app.push_screen(dialog, partial(self._again, whose))
         else:

@@ -221,7 +221,7 @@ async def test_what_is_wrong_in_the_file_is_said_and_can_be_mended_at_once(
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         shown = " ".join(str(each.render()) for each in app.screen.query(".line"))
-        assert "unknown key 'tll'; did you mean 'ttl'?" in shown
+        assert "unknown key, 'tll'; did you mean 'ttl'?" in shown
         monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and value_of(app, "ttl") == "8")

@@ -86,7 +86,7 @@ async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None
         assert "describe the task first" in drawn(app)
         app.screen._request = WorkflowRequest(project, model="nobody:x")  # type: ignore[attr-defined]
         await pilot.press(*"build it", "enter")
-        await until(pilot, lambda: "of an unknown provider" in drawn(app))
+        await until(pilot, lambda: "unknown provider" in drawn(app))
         app.screen._request = WorkflowRequest(project, model="simulated:default")  # type: ignore[attr-defined]
         await pilot.press("enter")
         panel = await asked(pilot, "gate")
