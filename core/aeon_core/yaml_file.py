@@ -129,7 +129,7 @@ def _parsed(text: str, use: Callable[[Any], T]) -> T:
 
     if (directive := _DIRECTIVE.search(text)) is not None:
         line = len(re.findall("\r\n?|[\n\x85\u2028\u2029]", text[: directive.end()])) + 1
-        raise YamlError("directives such as %YAML and %TAG are not read; remove the line", line)
+        raise YamlError("directives such as %YAML and %TAG are not supported; remove the line", line)
     try:
         # The parser in C is some ten times faster, where it was built.
         parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
@@ -142,9 +142,9 @@ def _parsed(text: str, use: Callable[[Any], T]) -> T:
     except yaml.YAMLError as error:
         raise _syntax_error(error) from None
     except UnicodeError:
-        raise YamlError("it holds half a character (a lone surrogate); remove it", valid=False) from None
+        raise YamlError("it contains half a character (a lone surrogate); remove it", valid=False) from None
     except (ValueError, OverflowError):  # the parser in Python, where the other one has words
-        raise YamlError("it holds a number or an escape out of range; correct it", valid=False) from None
+        raise YamlError("it contains a number or an escape out of range; fix it", valid=False) from None
 
 
 def _composed(parser: Any, text: str, bounds: Bounds) -> yaml.Node | None:
@@ -158,7 +158,7 @@ def _composed(parser: Any, text: str, bounds: Bounds) -> yaml.Node | None:
     nodes = 0
     while (kind := type(event := parser.get_event())) not in (yaml.StreamEndEvent, yaml.DocumentEndEvent):
         if kind is yaml.AliasEvent or getattr(event, "anchor", None) is not None:
-            raise _fault(event, "anchors and aliases are not read; write the value out")
+            raise _fault(event, "anchors and aliases are not supported; write the value out")
         if kind is yaml.ScalarEvent:
             node = scalar(_scalar_tag(event), event.value, event.start_mark, event.end_mark, event.style)
         elif kind in starts:
@@ -215,7 +215,7 @@ def plain_value(node: yaml.Node) -> Any:
         return [plain_value(item) for item in node.value]
     if isinstance(node, yaml.ScalarNode) and kind in ("str", "null", "bool", "int", "float"):
         return _scalar(node, kind)
-    raise _fault(node, f"the tag {_tag(node)} is not read; a file holds plain data")
+    raise _fault(node, f"the tag {_tag(node)} is not supported; use plain data")
 
 
 def _scalar(node: yaml.ScalarNode, kind: str) -> Any:
@@ -228,7 +228,7 @@ def _scalar(node: yaml.ScalarNode, kind: str) -> Any:
     if kind in ("null", "bool"):
         return None if kind == "null" else text.lower() == "true"
     if len(text) > _LONGEST_NUMBER:
-        raise _fault(node, f"a number of {len(text):,} characters is too long; put it in quotes if it is text")
+        raise _fault(node, f"a number of {len(text):,} characters is too long; quote it if it is text")
     number = int(text) if kind == "int" else float(text)
     if number in (float("inf"), float("-inf")):
         raise _fault(node, f"{text} is too large a number")
@@ -242,7 +242,7 @@ def _mapping(node: yaml.MappingNode) -> dict[str, Any]:
             got = "a list" if key.id == "sequence" else "a mapping" if key.id == "mapping" else repr(key.value[:60])
             raise _fault(key, f"expected a text key, got {got}; quote it")
         if key.value == _MERGE and not key.style:
-            raise _fault(key, "merge keys (<<) are not read; write the keys out")
+            raise _fault(key, "merge keys (<<) are not supported; write the keys out")
         name = clean_text(key.value)
         if name in found:
             raise _fault(key, f"the key {_clipped(name)} occurs twice; keep one of them")
@@ -266,7 +266,7 @@ def _syntax_error(error: yaml.YAMLError) -> YamlError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     if "mapping values are not allowed" in problem or "cannot start any token" in problem:
-        problem = f"{problem}; put the text in quotes"
+        problem = f"{problem}; quote the text"
     elif problem.startswith("but ") and getattr(error, "context", None):
         problem = f"{error.context}, {problem}"  # type: ignore[attr-defined]
     reason = " ".join(str(problem).split())[:_MAX_REASON]

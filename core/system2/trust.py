@@ -160,13 +160,13 @@ def _sentence(key: str, value: Any) -> str:
     shown = json.dumps(shown_value(value), ensure_ascii=False)
     sentences = {
         "cost_ceiling_usd": f"spend up to ${value}",
-        "cost_warning_usd": f"warn you of the cost later, at ${value}",
+        "cost_warning_usd": f"warn you about the cost later, at ${value}",
         "log_destination": f"append the log to {value!r}",
         "safety_mode": f"ask about blocklisted commands instead of refusing them: safety_mode {value}",
         "bash_network": "let commands use the network",
-        "prices": "set the prices that costs and the ceiling are counted with",
+        "prices": "set the prices for costs and the ceiling",
         "transcript_dir": f"write transcripts to {value!r}",
-        "model": f"have another model do the work: {value}",
+        "model": f"use another model: {value}",
         "bedrock": f"use Bedrock as {shown}",
     }
     return sentences.get(key, f"set {key} to {shown}")

@@ -66,7 +66,7 @@ def test_yaml_and_json_are_read_as_plain_data(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        (ALIAS_BOMB, 1, "anchors and aliases are not read; write the value out"),
+        (ALIAS_BOMB, 1, "anchors and aliases are not supported; write the value out"),
         (MERGE_BOMB, 1, "anchors and aliases are not read"),
         ("a: 1\nb: *a\n", 2, "anchors and aliases are not read"),
         ("- &a [*a]\n", 1, "anchors and aliases are not read"),
@@ -82,12 +82,12 @@ def test_yaml_and_json_are_read_as_plain_data(text: str, value: Any) -> None:
         ("a: !own x\n", 1, "the tag '!own' is not read"),
         ("a: !!int x\n", 1, "'x' does not fit its tag '!!int'; remove the tag"),
         ("a: !!null x\n", 1, "'x' does not fit its tag '!!null'"),
-        ("%YAML 1.1\n---\na: 1\n", 1, "directives such as %YAML and %TAG are not read; remove the line"),
+        ("%YAML 1.1\n---\na: 1\n", 1, "directives such as %YAML and %TAG are not supported; remove the line"),
         ("# x\n%TAG ! tag:a,2000:\n--- !b c\n", 2, "directives such as %YAML and %TAG are not read"),
         ("a: 1\n---\nb: 1\n", 2, "a second document follows; keep one of them"),
         ("--- a\n" * 10_000, 2, "a second document follows"),
         ("a\n...\nb\n", 2, "a second document follows"),
-        ("a: " + "1" * 5_000, 1, "a number of 5,000 characters is too long; put it in quotes if it is text"),
+        ("a: " + "1" * 5_000, 1, "a number of 5,000 characters is too long; quote it if it is text"),
         ("a: 0." + "1" * 5_000, 1, "a number of 5,002 characters is too long"),
         ("a: 1e999\n", 1, "1e999 is too large a number"),
         ("[" * 101 + "]" * 101, 1, "nested deeper than 100 levels; flatten it"),
@@ -140,7 +140,7 @@ def test_a_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfa: 1\n")
     assert load_yaml(path, "the file") == {"a": 1}
     for content, message in (
-        (b"a: &a 1", "the file, line 1: anchors and aliases are not read; write the value out"),
+        (b"a: &a 1", "the file, line 1: anchors and aliases are not supported; write the value out"),
         (b"a: [", "the file, line 2 is not valid YAML: did not find expected node content"),
         (b"a: \xff", "the file is not UTF-8 text: byte 3 is 0xff; save it as UTF-8"),
         (b"a" * 1_000_001, "the file is larger than 1,000,000 bytes; shorten it"),

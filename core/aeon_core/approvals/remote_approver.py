@@ -62,7 +62,7 @@ class RemoteApprover:
             self._show(request)
         with Inbox(self._journal, request) as inbox:
             if inbox.problem:
-                self._say(f"no decision can come from another terminal: {inbox.problem}")
+                self._say(f"cannot take decisions from another terminal: {inbox.problem}")
                 return _nobody()
             how = how_to_decide(self._run, request.point)
             self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
@@ -77,7 +77,7 @@ class RemoteApprover:
                 self._say(f"decided in another terminal: {decision.decision}")
                 return decision
             if (left := deadline - self._clock()) <= 0:
-                self._say(f"nobody decided within {self._seconds:g} s")
+                self._say(f"no decision within {self._seconds:g} s")
                 return None
             self._pause(min(left, POLL_SECONDS))
         return ApprovalDecision(decision="abort")

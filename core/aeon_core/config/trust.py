@@ -33,7 +33,7 @@ MAX_CONSENTS = 8
 """So many consents are kept for a project: branches differ, and going back to one asks nothing."""
 _MAX_SNAPSHOT = 400_000
 _MAX_CHANGES = 400
-_WAYS_OUT = "`aeon-tui trust` shows it and asks; --trust-project allows it for this call alone"
+_WAYS_OUT = "review it with `aeon-tui trust`, or allow it once with --trust-project"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def assess_values(
     borrowed = project_modules(own.get("tools", ()), root)
     if borrowed:
         files = _module_files(borrowed, root)
-        text = f"run {_named(files, root)} of the project for the tools {', '.join(borrowed)} of your own settings"
+        text = f"run the project's {_named(files, root)} for the tools {', '.join(borrowed)} in your own settings"
         items.append(TrustItem("tools", clean_text(text), files))
     if not items:
         return ProjectTrust(root), split
@@ -194,7 +194,7 @@ def check_unchanged(digests: Mapping[str, str]) -> None:
     """Raise UsageError where a file is not any more the one that was consented to."""
     for path, digest in digests.items():
         if file_digest(Path(path)) != digest:
-            raise UsageError(f"{path!r} has changed since it was trusted; `aeon-tui trust` shows the difference")
+            raise UsageError(f"{path!r} has changed since you trusted it; see the difference with `aeon-tui trust`")
 
 
 def is_inside(path: Path, root: Path) -> bool:
@@ -341,28 +341,28 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
 def _sentence(key: str, value: Any, root: Path) -> str:
     away = "" if not isinstance(value, Path) or is_inside(value, root) else ", outside the project"
     sentences = {
-        "model": f"have another model do the work: {_listed(value)}",
+        "model": f"use another model: {_listed(value)}",
         "base_url": f"send every request to a model, with your key, to {value}",
         "project_root": f"work in the folder {str(value)!r}",
-        "criteria": f"read the criteria of convergence from {str(value)!r}{away}",
-        "requirements": f"read the requirements of a finished answer from {str(value)!r}{away}",
-        "judge_model": f"have another model judge: {value}",
-        "approve": f"ask you about less: {_listed(value)}",
+        "criteria": f"read the convergence criteria from {str(value)!r}{away}",
+        "requirements": f"read the requirements for the answer from {str(value)!r}{away}",
+        "judge_model": f"use another model as judge: {value}",
+        "approve": f"ask you about fewer things: {_listed(value)}",
         "wait": f"wait {value} s for a decision from another terminal",
-        "on_unknown": "repeat an unsafe call of a tool although its outcome is unknown",
+        "on_unknown": "repeat an unsafe tool call whose outcome is unknown",
         "durability": f"sync the journal less often: {value}",
-        "runs_dir": f"keep its runs in {str(value)!r}{away}",
-        "max_tokens": f"have replies of up to {value} tokens",
+        "runs_dir": f"store its runs in {str(value)!r}{away}",
+        "max_tokens": f"allow replies of up to {value} tokens",
         "timeout": f"wait {value} s for a silent model",
-        "prompts_dir": f"replace the prompts by those in {str(value)!r}{away}",
+        "prompts_dir": f"replace the prompts with those in {str(value)!r}{away}",
         "budget": f"spend up to ${value}",
-        "budget_warning": f"warn you of the cost later, at ${value}",
-        "prices": "set the prices that costs and the budget are counted with",
+        "budget_warning": f"warn you about the cost later, at ${value}",
+        "prices": "set the prices for costs and the budget",
         "context_window": f"set the size of the model's context window to {value} tokens",
         "shell": f"change how commands are run: {json.dumps(shown_value(value), ensure_ascii=False)}",
         "bedrock": f"use Bedrock as {json.dumps(shown_value(value), ensure_ascii=False)}",
         "otel": "send traces and metrics to OpenTelemetry",
-        "otel_content": "send what is asked and answered to OpenTelemetry",
+        "otel_content": "send requests and replies to OpenTelemetry",
     }
     return sentences.get(key, f"set {key} to {shown_value(value)}")
 
@@ -371,7 +371,7 @@ def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
     texts = {
         "files": "let the model read, search and change the project's files",
         "shell": "let the model run commands",
-        "mcp": "start the MCP servers that the configuration names",
+        "mcp": "start the configured MCP servers",
     }
     items = []
     for spec in dict.fromkeys(specs):
@@ -379,20 +379,20 @@ def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
             items.append(TrustItem("tools", texts[spec]))
             continue
         files = _module_files([spec], root)
-        what = f"run {_named(files, root)} of the project" if files else "run code of an installed package"
+        what = f"run the project's {_named(files, root)}" if files else "run code of an installed package"
         items.append(TrustItem("tools", clean_text(f"{what} for the tools {spec}"), files))
     return items
 
 
 def _server_item(name: str, server: Any, root: Path) -> TrustItem:
     borrowed = sorted({value for value in [*server.env.values(), *server.headers.values()] if "${" in value})
-    own = f", giving it {', '.join(borrowed)} of your environment" if borrowed else ""
+    own = f", passing it {', '.join(borrowed)} from your environment" if borrowed else ""
     if server.url is not None:
         return TrustItem(f"mcp_servers.{name}", clean_text(f"call the MCP server {name!r} at {server.url}{own}"))
     files = _program_files([server.command, *server.args], root / (server.cwd or ""), root)
     command = " ".join([server.command, *server.args])
     if server.trust_annotations:
-        own += ", believing what it says of its tools"
+        own += ", trusting what it says about its tools"
     return TrustItem(f"mcp_servers.{name}", clean_text(f"start the program `{command}`{own}"), files)
 
 

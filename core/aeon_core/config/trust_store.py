@@ -88,7 +88,7 @@ def remove_entries(root: Path, environ: Mapping[str, str]) -> bool:
             try:
                 file.unlink(missing_ok=True)
             except OSError as error:
-                raise UsageError(f"the consent {str(file)!r} cannot be removed: {error.strerror}") from None
+                raise UsageError(f"cannot delete the trust record {str(file)!r}: {error.strerror}") from None
     return had
 
 
@@ -98,8 +98,8 @@ def update_entry(
     """Change what is kept for the project, atomically. Raises UsageError where it cannot be kept."""
     if (file := _file(root, environ, kind)) is None:
         raise UsageError(
-            f"the user's state directory {str(_folder(environ))!r} lies in the project {str(root)!r}, so no consent "
-            "can be kept there; use --trust-project, or set XDG_STATE_HOME"
+            f"your state directory {str(_folder(environ))!r} is inside the project {str(root)!r}, so trust cannot be "
+            "stored there; use --trust-project, or set XDG_STATE_HOME"
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -110,7 +110,7 @@ def update_entry(
             change(entry)
             _replace(file, json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     except OSError as error:
-        raise UsageError(f"the consent cannot be kept in {str(file.parent)!r}: {error.strerror}") from None
+        raise UsageError(f"cannot store trust in {str(file.parent)!r}: {error.strerror}") from None
 
 
 def project_key(root: Path) -> str:

@@ -110,9 +110,9 @@ class ProjectFinder(importlib.abc.MetaPathFinder):
         data = file_bytes(Path(path))
         expected = self._digests.get(os.path.realpath(path))
         if expected is None:
-            raise ImportError(f"{path!r} is imported in a way that could not be foreseen, so nobody has trusted it")
+            raise ImportError(f"{path!r} is imported in a way that could not be foreseen, so you have not trusted it")
         if data is None or hashlib.sha256(data).hexdigest() != expected:
-            raise ImportError(f"{path!r} has changed since it was trusted; run `aeon-tui trust` again")
+            raise ImportError(f"{path!r} has changed since you trusted it; run `aeon-tui trust` again")
         return data
 
 

@@ -62,7 +62,7 @@ def load_installed_tools(registry: ToolRegistry) -> None:
 def _register(spec: str, value: Any, registry: ToolRegistry) -> None:
     tools = list(value) if isinstance(value, (list, tuple, ToolRegistry)) else [value]
     if not tools:
-        raise _error(spec, "it holds no tools")
+        raise _error(spec, "it has no tools")
     for tool in tools:
         try:
             registry.register(tool() if inspect.isclass(tool) else tool)
@@ -106,7 +106,7 @@ def _module(spec: str, name: str, project_root: Path) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            reason = f"there is no module {error.name!r} in {str(project_root)!r} or among the installed packages"
+            reason = f"no module {error.name!r} in {str(project_root)!r} or among the installed packages"
             raise _error(spec, reason) from None
         raise _error(spec, f"importing {name!r} raised {_reason(error)}") from None
     except (Exception, SystemExit) as error:
@@ -120,7 +120,7 @@ def _refuse_another_of_that_name(spec: str, name: str, project_root: Path) -> No
     if name not in sys.modules or found is None or found.origin is None:
         return
     if loaded is None or Path(loaded).resolve() != Path(found.origin).resolve():
-        raise _error(spec, f"another module {name!r} is imported already; rename {found.origin!r}")
+        raise _error(spec, f"another module {name!r} is already imported; rename {found.origin!r}")
 
 
 def _attribute(spec: str, module: ModuleType, attribute: str) -> Any:

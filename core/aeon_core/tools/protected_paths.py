@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 PROTECTED = {
-    ".aeon": "configures Aeon's next runs",
+    ".aeon": "configures future Aeon runs",
     ".system2": "configures the System2 workflow",
     ".claude": "configures agents",
-    ".venv": "holds programs that are run later",
+    ".venv": "contains programs that run later",
     ".envrc": "is run by direnv",
-    ".vscode": "says what the editor runs",
-    ".pre-commit-config.yaml": "says what runs before a commit",
-    ".git": "says what git runs",
+    ".vscode": "configures what the editor runs",
+    ".pre-commit-config.yaml": "configures what runs before a commit",
+    ".git": "configures what git runs",
 }
 """The names, at any depth of a project, and what hangs on each. Of `.git`, commands may change all but `_GIT_PARTS`."""
 

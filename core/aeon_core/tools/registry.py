@@ -50,7 +50,7 @@ class ToolRegistry:
         entry = _entry(_as_tool(tool))
         if entry.name in self._entries:
             raise ToolError(
-                f"a tool named {entry.name!r} is registered already; unregister it first or choose another name",
+                f"a tool named {entry.name!r} is already registered; unregister it first, or choose another name",
                 tool_name=entry.name,
             )
         self._entries = {**self._entries, entry.name: entry}

@@ -65,9 +65,9 @@ class Root:
         try:
             status = os.stat(real)  # noqa: PTH116
         except OSError as error:
-            raise SandboxError(f"project root {shown(given)}: {error.strerror}; give an existing folder") from None
+            raise SandboxError(f"project root {shown(given)}: {error.strerror}; use an existing folder") from None
         if not stat.S_ISDIR(status.st_mode):
-            raise SandboxError(f"project root {shown(given)} is not a folder; give an existing folder")
+            raise SandboxError(f"project root {shown(given)} is not a folder; use an existing folder")
         return cls(real, status.st_uid, (_significant(given), _significant(real)), (status.st_dev, status.st_ino))
 
     def open(self) -> int:
@@ -79,7 +79,7 @@ class Root:
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) != self._identity:
             os.close(fd)
-            raise SandboxError(f"project root {shown(self.path)} was replaced meanwhile; start the run again")
+            raise SandboxError(f"project root {shown(self.path)} was replaced during the run; start the run again")
         return fd
 
     def descend(self, folders: list[str]) -> int:
@@ -161,7 +161,7 @@ class Place:
 
     def _refuse_link(self, status: os.stat_result) -> None:
         if fault := link_fault(status, self.root.owner):
-            raise SandboxError(f"{shown(self.path)} is refused: {fault}; make a copy of the file in its place")
+            raise SandboxError(f"{shown(self.path)} was refused: {fault}; replace it with a copy of the file")
 
     def make_parents(self) -> None:
         """Make the missing folders above the file and go down to the last of them. Raises OSError."""

@@ -91,7 +91,7 @@ def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationR
 
 def lint_refusal(reason: str) -> SemanticValidationReport:
     """Return the report on a file that is JSON or YAML, and holds what plain data cannot: one issue, high."""
-    repair = "Write the plan as plain data: each key text and once in its object, values in place of anchors and tags."
+    repair = "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
     return _report_of(reason, [Finding("consistency", "high", None, f"plan: {reason}", repair)])
 
 

@@ -111,7 +111,7 @@ def _answer(artifacts: Artifacts) -> Iterator[ResultFinding]:
 def _unplanned(artifacts: Artifacts) -> Iterator[ResultFinding]:
     known = {step.step_id for step in artifacts.plan.walk()}
     for step_id in sorted({*artifacts.results, *artifacts.failures} - known):
-        described = f"there is a result of step {step_id!r}, which the plan does not have"
+        described = f"there is a result for step {step_id!r}, which is not in the plan"
         yield _found("consistency", None, described, "Add the step to the plan, or drop its result.", "plan")
 
 
@@ -122,11 +122,11 @@ def _dependencies(artifacts: Artifacts) -> Iterator[ResultFinding]:
         for needed in step.depends_on or ():
             named, flag = f"step {step.step_id!r} depends on {needed!r}", "plan"
             if needed not in order:
-                why = "which the plan does not have"
+                why = "which is not in the plan"
             elif order[needed] >= order[step.step_id]:
                 why = "which does not end before it"
             elif step.status == "complete" and needed in lost:
-                why, flag = "which has no result, and yet is complete", "step"
+                why, flag = "which is complete but has no result", "step"
             else:
                 continue
             repair = f"Correct depends_on of {step.step_id!r}."
@@ -148,7 +148,7 @@ def _memory(artifacts: Artifacts) -> Iterator[ResultFinding]:
         if step.status != "complete" or output is None or step.step_id not in artifacts.memory:
             continue
         if artifacts.memory[step.step_id] not in _forms(output):
-            described = f"memory holds another value for step {step.step_id!r} than the step gave"
+            described = f"memory has a different value for step {step.step_id!r} than the step returned"
             repair = "Store the step's output again."
             yield _found("consistency", step.step_id, described, repair, "memory", artifact="memory")
 

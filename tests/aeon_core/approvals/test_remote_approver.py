@@ -69,7 +69,7 @@ def test_when_the_time_is_over_it_is_as_if_nobody_could_be_asked(asking: Asking)
     decision = waiting(asking.path, time, said, 0.25)(asking.ask("tool"))
     assert decision == ApprovalDecision(decision="reject", feedback=NOBODY)
     assert time.now == pytest.approx(0.25)
-    assert said[-1] == "nobody decided within 0.25 s"
+    assert said[-1] == "no decision within 0.25 s"
     assert said[0].startswith("waiting 0.25 s for a decision about the call of 'erase': ")
 
 
@@ -87,7 +87,7 @@ def test_where_no_inbox_can_be_made_nothing_is_waited_for(asking: Asking) -> Non
     inbox_of(asking.path).mkdir()
     assert waiting(asking.path, time, said)(asking.ask("tool")).feedback == NOBODY
     assert time.pauses == []
-    assert said[0].startswith("no decision can come from another terminal: ")
+    assert said[0].startswith("cannot take decisions from another terminal: ")
 
 
 @pytest.mark.parametrize(("approve", "erased"), [(["tool"], ["mine.txt"]), (["none"], [])])

@@ -263,7 +263,7 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("x: " + "[" * 5_000, "nested deeper than 100 levels"),
         ("x: '" + "y" * 1_000_001, "is larger than"),
         ("a: \x00", "is not valid YAML"),
-        ("ttl: &a 1", "line 1: anchors and aliases are not read; write the value out"),
+        ("ttl: &a 1", "line 1: anchors and aliases are not supported; write the value out"),
         ("ttl: 1\nttl: 2", "line 2: the key 'ttl' occurs twice; keep one of them"),
         ("ttl: " + "1" * 5_000, "line 1: a number of 5,000 characters is too long"),
     ],

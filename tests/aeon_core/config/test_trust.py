@@ -260,7 +260,7 @@ def test_a_module_that_nobody_could_foresee_is_refused(folder: Folder) -> None:
     folder.grant()
     done = run_python(LOAD.format(root=str(folder.root), between=""), **folder.environ)
     assert "REFUSED" in done.stdout
-    assert "nobody has trusted it" in done.stdout
+    assert "you have not trusted it" in done.stdout
     assert "RAN" not in done.stdout + done.stderr
 
 
@@ -336,7 +336,7 @@ def test_no_consent_is_kept_in_or_believed_from_the_project(folder: Folder) -> N
     Path(folder.environ["XDG_STATE_HOME"]).rename(inside)
     folder.environ["XDG_STATE_HOME"] = str(inside)
     assert folder.trust.state == "untrusted"
-    with pytest.raises(UsageError, match="no consent can be kept there"):
+    with pytest.raises(UsageError, match="trust cannot be stored there"):
         folder.grant()
 
 

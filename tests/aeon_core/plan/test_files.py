@@ -27,7 +27,7 @@ steps:
 """
 NEITHER = "FILE is neither JSON nor YAML: "
 NO_PLAN = "FILE is not a valid plan: "
-TAG = "the tag '!!{}' is not read; a file holds plain data"
+TAG = "the tag '!!{}' is not supported; use plain data"
 
 
 def write(folder: Path, text: str | bytes, name: str = "plan.yml") -> Path:
@@ -79,7 +79,11 @@ def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
         ('{"goal": 1, "goal": 2}', "p.json", NO_PLAN + "the key 'goal' occurs twice in one object"),
         ("goal: g\ngoal: h\n", "p.yml", NO_PLAN + "line 2, column 1: the key 'goal' occurs twice; keep one of them"),
         ("goal: [g\n", "p.yml", NEITHER + "line 2, column 1: did not find expected ',' or ']'"),
-        ("a: &x 1\n", "p.yml", NO_PLAN + "line 1, column 4: anchors and aliases are not read; write the value out"),
+        (
+            "a: &x 1\n",
+            "p.yml",
+            NO_PLAN + "line 1, column 4: anchors and aliases are not supported; write the value out",
+        ),
         (
             "a: !!python/object/apply:os.system [ls]\n",
             "p.yml",

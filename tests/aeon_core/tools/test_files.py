@@ -240,7 +240,7 @@ def test_rules_see_where_a_path_really_leads(
 
 
 def test_a_project_root_that_does_not_exist_has_no_tools(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="give an existing folder"):
+    with pytest.raises(SandboxError, match="use an existing folder"):
         file_tools(tmp_path / "nowhere")
 
 

@@ -47,7 +47,9 @@ def secret(home: Path, name: str, mode: int = 0o644) -> Path:
 @pytest.mark.parametrize("tool", CALLS)
 def test_a_link_to_a_file_with_keys_is_refused(home: Path, name: str, tool: str) -> None:
     os.link(secret(home, name), home / "project/link")
-    with pytest.raises(ToolError, match="it is a hard link to a file with settings or keys in your home; make a copy"):
+    with pytest.raises(
+        ToolError, match="it is a hard link to a file with settings or keys in your home; replace it with a copy"
+    ):
         tools(home)[tool].invoke(**CALLS[tool])
     assert (home / name).read_text() == "SECRET"
 

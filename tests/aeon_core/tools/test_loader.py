@@ -120,13 +120,13 @@ def test_what_a_module_prints_stays_off_stdout(project: Path, capsys: pytest.Cap
         ("aeon_test_tools:", "expected files, shell, mcp or module:attribute"),
         (".aeon_test_tools:echo", "expected files, shell, mcp or module:attribute"),
         ("aeon_test_tools.py:echo:x", "expected files, shell, mcp or module:attribute"),
-        ("aeon_test_absent:echo", "there is no module 'aeon_test_absent' in"),
-        ("aeon_test_tools.inner:echo", "there is no module 'aeon_test_tools.inner' in"),
+        ("aeon_test_absent:echo", "no module 'aeon_test_absent' in"),
+        ("aeon_test_tools.inner:echo", "no module 'aeon_test_tools.inner' in"),
         ("aeon_test_tools:absent", "module 'aeon_test_tools' has no 'absent'"),
         ("aeon_test_tools:number", "a tool of type 'int' has no 'name'"),
         ("aeon_test_tools:wrong", "a tool of type 'int' has no 'name'"),
-        ("aeon_test_tools:nothing", "it holds no tools"),
-        ("aeon_test_tools:doubled", "tools 'aeon_test_tools:doubled': a tool named 'echo' is registered already"),
+        ("aeon_test_tools:nothing", "it has no tools"),
+        ("aeon_test_tools:doubled", "tools 'aeon_test_tools:doubled': a tool named 'echo' is already registered"),
         ("aeon_test_tools:Needy", "making the tool raised TypeError"),
         ("aeon_test_tools:Exiting", "making the tool raised SystemExit: 3"),
         ("aeon_test_raises:x", "importing 'aeon_test_raises' raised RuntimeError: two lines [redacted:"),
@@ -160,13 +160,13 @@ def test_every_failure_is_one_line_that_names_the_spec(project: Path, spec: str,
 
 
 def test_a_name_taken_by_a_default_tool_is_refused(project: Path) -> None:
-    with pytest.raises(UsageError, match="a tool named 'echo' is registered already"):
+    with pytest.raises(UsageError, match="a tool named 'echo' is already registered"):
         load_tools("aeon_test_tools:echo", default_registry(), project)
 
 
 def test_a_module_that_python_would_pass_over_is_refused(project: Path) -> None:
     (project / "json.py").write_text("from aeon_core.tools.default_tools import EchoTool as tool\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="another module 'json' is imported already; rename"):
+    with pytest.raises(UsageError, match="another module 'json' is already imported; rename"):
         load(project, "json:tool")
 
 

@@ -178,8 +178,8 @@ def test_without_isolation_a_sandboxed_server_is_not_started(tmp_path: Path, mon
     with pytest.raises(UsageError) as caught:
         McpTools({"own": server}, project_root=tmp_path).connect()
     assert caught.value.message == (
-        "MCP server 'own' cannot be used: its 'sandbox' is true, but no isolation works here (bwrap is not installed); "
-        "install bubblewrap, or remove 'sandbox' to run it with all your rights"
+        "cannot use the MCP server 'own': its 'sandbox' is true, but no isolation works here (bwrap is not "
+        "installed); install bubblewrap, or remove 'sandbox' to run it with your full rights"
     )
     assert not made.exists()
 
@@ -198,5 +198,5 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, settings: dict[str, Any]
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"its command './nothing' was not found; install it or correct 'command'"):
+    with pytest.raises(UsageError, match=r"its command './nothing' was not found; install it or fix 'command'"):
         McpTools({"own": {"command": "./nothing", "sandbox": True}}, project_root=tmp_path).connect()

@@ -114,7 +114,7 @@ def refusal(root: Path, **settings: Any) -> str:
     with pytest.raises(UsageError) as caught:
         McpTools({"web": settings}, project_root=root).connect()
     assert_nothing_is_left()
-    return caught.value.message.removeprefix("MCP server 'web' cannot be used: ")
+    return caught.value.message.removeprefix("cannot use the MCP server 'web': ")
 
 
 def test_an_older_server_is_spoken_to_and_its_session_ended(
@@ -149,10 +149,10 @@ def test_a_session_that_is_forgotten_again_and_again_fails_the_call(tmp_path: Pa
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (401, "it refused with HTTP status 401; correct its 'headers'"),
-        (403, "it refused with HTTP status 403; correct its 'headers'"),
-        (404, "it refused with HTTP status 404; correct its 'url'"),
-        (500, "it refused with HTTP status 500; correct its 'url'"),
+        (401, "it refused with HTTP status 401; fix its 'headers'"),
+        (403, "it refused with HTTP status 403; fix its 'headers'"),
+        (404, "it refused with HTTP status 404; fix its 'url'"),
+        (500, "it refused with HTTP status 500; fix its 'url'"),
     ],
 )
 def test_a_server_that_refuses_at_the_start_is_an_error_that_says_so(
@@ -215,7 +215,7 @@ def test_a_large_answer_in_a_stream_arrives(tmp_path: Path, old: OldServer) -> N
 def test_a_stream_that_breaks_off_fails_the_call_with_its_effect_unknown(tmp_path: Path, old: OldServer) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         old.fault = lambda method: (200, "text/event-stream", ": nothing\n\n") if method == "tools/call" else None
-        with pytest.raises(ToolError, match=r"answered 'do' with an error: .*; whether it took effect is not known$"):
+        with pytest.raises(ToolError, match=r"answered 'do' with an error: .*; whether it took effect is unknown$"):
             tools["mcp__web__do"].invoke()
         old.fault = lambda method: None
         assert tools["mcp__web__do"].invoke() == {"text": "done"}
@@ -224,11 +224,11 @@ def test_a_stream_that_breaks_off_fails_the_call_with_its_effect_unknown(tmp_pat
 def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_back(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     with http_server(notes) as (url, process), connected(tmp_path, web={"url": url}) as tools:
-        with pytest.raises(ToolError, match="'web' ended during 'die'; whether it took effect is not known"):
+        with pytest.raises(ToolError, match="'web' ended during 'die'; whether it took effect is unknown"):
             tools["mcp__web__die"].invoke()
         process.wait()
         for _ in range(2):
-            with pytest.raises(ToolError, match="'web' had ended and cannot be used again: it cannot be reached"):
+            with pytest.raises(ToolError, match="'web' has ended and cannot be restarted: it cannot be reached"):
                 tools["mcp__web__add"].invoke(a=1, b=1)
         port = url.split(":")[2].split("/")[0]
         with http_server(notes, port):

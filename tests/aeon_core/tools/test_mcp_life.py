@@ -30,7 +30,7 @@ from tests.aeon_core.tools.mcp_help import (
 from tests.fakes import ScriptedModel, add, steps
 from tests.waiting import wait_until
 
-ENDED = "it ended before it had told its tools; correct its 'command', 'args' or 'env'"
+ENDED = "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
 SECRET = "sk-" + "ant-" + "x" * 30
 
 
@@ -73,7 +73,7 @@ def test_a_server_that_dies_fails_its_call_and_is_named_with_its_last_words(tmp_
         with pytest.raises(ToolError) as caught:
             tools["mcp__test__die"].invoke()
         assert caught.value.message == (
-            "MCP server 'test' ended during 'die'; whether it took effect is not known (its last words: dying, as told)"
+            "MCP server 'test' ended during 'die'; whether it took effect is unknown (its last words: dying, as told)"
         )
 
 
@@ -97,7 +97,7 @@ def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_
 
         thread = threading.Thread(target=kill)
         thread.start()
-        with pytest.raises(ToolError, match="'test' ended during 'slow'; whether it took effect is not known"):
+        with pytest.raises(ToolError, match="'test' ended during 'slow'; whether it took effect is unknown"):
             tools["mcp__test__slow"].invoke()
         thread.join()
         assert notes.read_text().count("began slow") == 1
@@ -113,7 +113,7 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
         with pytest.raises(ToolError):
             tools["mcp__test__die"].invoke()
         for _ in range(2):
-            with pytest.raises(ToolError, match="'test' had ended and cannot be used again: its command"):
+            with pytest.raises(ToolError, match="'test' has ended and cannot be restarted: its command"):
                 tools["mcp__test__add"].invoke(a=1, b=1)
 
 
@@ -122,10 +122,10 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
     [
         (
             {"command": "no-such-program"},
-            "its command 'no-such-program' was not found; install it or correct 'command'",
+            "its command 'no-such-program' was not found; install it or fix 'command'",
         ),
-        ({"command": "/"}, "its command '/' cannot be started: Permission denied; correct 'command'"),
-        ({"command": "true", "cwd": "nowhere"}, "its 'cwd' '{root}/nowhere' is not a folder; correct it"),
+        ({"command": "/"}, "its command '/' cannot be started: Permission denied; fix 'command'"),
+        ({"command": "true", "cwd": "nowhere"}, "its 'cwd' '{root}/nowhere' is not a folder; fix it"),
         ({"command": "true"}, ENDED),
         (
             program(
@@ -135,7 +135,10 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
         ),
         (
             program("print('Ready.', flush=True); input(); input(); input()", start_timeout=0.7),
-            "it did not tell its tools within 0.7 s; see 'start_timeout'; it writes what is no MCP: 'Ready.'",
+            (
+                "it did not list its tools within 0.7 s; see 'start_timeout'; it writes something that is not MCP: "
+                "'Ready.'"
+            ),
         ),
         (
             program(
@@ -150,7 +153,7 @@ def test_a_program_that_is_no_server_is_refused_in_one_line(
     tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     message = refusal(tmp_path, bad=settings)
-    assert message.startswith(f"MCP server 'bad' cannot be used: {reason.replace('{root}', str(tmp_path))}")
+    assert message.startswith(f"cannot use the MCP server 'bad': {reason.replace('{root}', str(tmp_path))}")
 
 
 def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
@@ -184,7 +187,7 @@ def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
     with connected(tmp_path, test=stdio("garbage", tools=["add"])) as tools:
         assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
     said = [record.getMessage() for record in caplog.records if record.name == "aeon" and "no MCP" in record.message]
-    assert said == ["MCP server 'test' wrote what is no MCP, ignored: 'Welcome! this is no JSON'"]
+    assert said == ["MCP server 'test' wrote something that is not MCP, ignored: 'Welcome! this is no JSON'"]
 
 
 def test_nothing_of_a_server_reaches_the_screen(tmp_path: Path) -> None:

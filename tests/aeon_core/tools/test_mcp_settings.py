@@ -118,11 +118,11 @@ def test_values_without_a_variable_stay_as_they_are(values: dict[str, str]) -> N
         ),
         ("headers", {"T": "a ${N-O}"}, "'headers' of 's' in 'mcp_servers': 'T' holds a '${' that names no variable"),
         ("env", {"T": "${OPEN"}, "'env' of 's' in 'mcp_servers': 'T' holds a '${' that names no variable"),
-        ("env", {"A=B": "x"}, "'env' of 's' in 'mcp_servers': 'A=B' cannot be used; expected a name without '='"),
-        ("env", {"A": "x\0"}, "'env' of 's' in 'mcp_servers': 'A' cannot be used; expected a name without '='"),
-        ("headers", {"A B": "x"}, "'headers' of 's' in 'mcp_servers': 'A B' cannot be used; expected a header's name"),
-        ("headers", {"A": "x\r\nB: y"}, "'headers' of 's' in 'mcp_servers': 'A' cannot be used; expected a header's"),
-        ("headers", {"A": "${BAD}"}, "'headers' of 's' in 'mcp_servers': 'A' cannot be used; expected a header's name"),
+        ("env", {"A=B": "x"}, "'env' of 's' in 'mcp_servers': 'A=B' is not valid; expected a name without '='"),
+        ("env", {"A": "x\0"}, "'env' of 's' in 'mcp_servers': 'A' is not valid; expected a name without '='"),
+        ("headers", {"A B": "x"}, "'headers' of 's' in 'mcp_servers': 'A B' is not valid; expected a header's name"),
+        ("headers", {"A": "x\r\nB: y"}, "'headers' of 's' in 'mcp_servers': 'A' is not valid; expected a header's"),
+        ("headers", {"A": "${BAD}"}, "'headers' of 's' in 'mcp_servers': 'A' is not valid; expected a header's name"),
     ],
 )
 def test_what_cannot_be_replaced_or_sent_is_named_without_its_value(

@@ -163,7 +163,7 @@ def test_structured_content_goes_before_text(structured: Any, declared: bool, ex
 def test_structured_content_that_is_too_large_gives_way_to_text_unless_a_schema_wants_it() -> None:
     structured = {"x": "y" * MAX_TEXT}
     assert result(text("short"), structured=structured) == {"text": "short"}
-    with pytest.raises(TooLarge, match=r"its result has 1,000,009 characters, expected at most 1,000,000"):
+    with pytest.raises(TooLarge, match=r"its result has 1,000,009 characters, at most 1,000,000"):
         result(structured=structured, declared=True)
 
 

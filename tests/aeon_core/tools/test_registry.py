@@ -154,7 +154,7 @@ def test_a_tool_without_one_of_the_five_members_is_refused() -> None:
 def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
     registry = default_registry()
     first = registry.get("echo")
-    with pytest.raises(ToolError, match="a tool named 'echo' is registered already"):
+    with pytest.raises(ToolError, match="a tool named 'echo' is already registered"):
         registry.register(duck(name="echo"))
     assert registry.get("echo") is first
 

@@ -216,7 +216,7 @@ def test_what_is_no_file_is_refused_with_the_reason(root: Path, path: str, messa
 
 
 def test_a_root_that_is_no_folder_is_refused(root: Path) -> None:
-    with pytest.raises(SandboxError, match=r"missing'.*give an existing folder"):
+    with pytest.raises(SandboxError, match=r"missing'.*use an existing folder"):
         Sandbox(root / "missing")
     with pytest.raises(SandboxError, match=r"README.md' is not a folder"):
         Sandbox(root / "README.md")

@@ -72,19 +72,19 @@ def test_a_result_that_is_whole_has_no_finding() -> None:
         ({"answer": " \n"}, "there is no answer", "answer", None),
         (
             {"results": {**RESULTS, "s9": {"gulls": 4}}},
-            "there is a result of step 's9', which the plan does not have",
+            "there is a result for step 's9', which is not in the plan",
             "plan",
             None,
         ),
         (
             {"failures": {"s9": ["late"]}},
-            "there is a result of step 's9', which the plan does not have",
+            "there is a result for step 's9', which is not in the plan",
             "plan",
             None,
         ),
         (
             {"plan": plan(None, {"depends_on": ["s7"]})},
-            "step 's2' depends on 's7', which the plan does not have",
+            "step 's2' depends on 's7', which is not in the plan",
             "plan",
             "s2",
         ),
@@ -102,7 +102,7 @@ def test_a_result_that_is_whole_has_no_finding() -> None:
         ),
         (
             {"memory": {"s2": {"buoys": 111}}},
-            "memory holds another value for step 's2' than the step gave",
+            "memory has a different value for step 's2' than the step returned",
             "memory",
             "s2",
         ),
@@ -121,7 +121,7 @@ def test_a_step_that_built_on_a_failed_one_and_is_complete_breaks_the_step_flag(
     made = plan({"status": "failed"}, {"depends_on": ["s1"]})
     first, second = check_result(artifacts(plan=made, results={"s2": {"buoys": 112}}))
     assert first.finding.description.startswith("step 's1' failed")
-    assert second.finding.description == "step 's2' depends on 's1', which has no result, and yet is complete"
+    assert second.finding.description == "step 's2' depends on 's1', which is complete but has no result"
     assert second.flag == "step"
 
 

@@ -99,7 +99,7 @@ def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
         ([{"id": "ok", "task": ADD}], (), 2, "line 2: duplicate id 'ok', first on line 1"),
         ([{"id": "a", "task": ADD, "model": "nobody:m"}], (), 2, "line 2: the model 'nobody:m' has an unknown"),
         ([{"id": "a", "task": ADD, "model": "openai:m"}], (), 3, "line 2: "),
-        ([{"id": "a", "task": ADD, "tools": ["gone:it"]}], (), 2, "line 2: tools 'gone:it': there is no module"),
+        ([{"id": "a", "task": ADD, "tools": ["gone:it"]}], (), 2, "line 2: tools 'gone:it': no module"),
         ([{"id": "a", "task": ADD, "criteria": "gone.yml"}], (), 2, "gone.yml"),
         ([], ("--jobs", "0"), 2, "--jobs must be a whole number from 1 to 1000; got '0'"),
         ([], ("--jobs", "two"), 2, "got 'two'"),

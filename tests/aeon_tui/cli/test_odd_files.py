@@ -50,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("words", NAMED, ids=lambda words: words[0] if words[0] != "run" else words[4])
 def test_a_pipe_that_is_named_is_refused(words: tuple[str, ...]) -> None:
     os.mkfifo("odd")
-    assert "it is a pipe, expected a regular file" in refusal(*words)
+    assert "it is a pipe, not a regular file" in refusal(*words)
 
 
 @pytest.mark.parametrize("words", [NAMED[0], NAMED[3]], ids=["show", "lint"])
@@ -64,7 +64,7 @@ def test_a_project_whose_configuration_is_a_pipe_or_a_bomb_hangs_nothing(project
     assert "it is a pipe" in refusal("runs")
     (project / ".aeon/config.yml").unlink()
     (project / ".aeon/config.yml").write_text(BOMB)
-    assert "line 1: anchors and aliases are not read; write the value out" in refusal("runs")
+    assert "line 1: anchors and aliases are not supported; write the value out" in refusal("runs")
 
 
 def test_a_runs_directory_of_pipes_and_devices_is_an_empty_list(project: Path) -> None:

@@ -239,7 +239,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     (project / "stock.py").write_text(CODE)
     mine, ran = tmux.pane("mine"), project / "has_run"
     command = ("run", "--model", "simulated:default", "--project-root", str(project), "add 1 and 2")
-    question = ("Trust this folder?", "run stock.py of the project", "t Trust this folder")
+    question = ("Trust this folder?", "run the project's stock.py", "t Trust this folder")
 
     def ask(*texts: str) -> None:
         mine.start("run", *command)

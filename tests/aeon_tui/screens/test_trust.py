@@ -31,7 +31,7 @@ ROOT = Path("/home/ann/invoices")
 ASKED = ProjectTrust(
     ROOT,
     (
-        TrustItem("tools", "run tools/stock.py of the project for the tools tools.stock", (ROOT / "tools/stock.py",)),
+        TrustItem("tools", "run the project's tools/stock.py for the tools tools.stock", (ROOT / "tools/stock.py",)),
         TrustItem("base_url", "send every request to a model, with your key, to http://10.0.0.7/v1"),
         TrustItem("mcp_servers.docs", "start the program `python3 server.py`", (ROOT / "server.py",)),
         TrustItem("policy.allow", "allow calls without asking: Bash(git *), Write(**)"),

@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / ".claude").write_text("a file")
     with pytest.raises(UsageError, match=r"\.claude"):
         copy_shipped(tmp_path, lambda _: None)
-    with pytest.raises(UsageError, match="No such file or directory; give an existing folder"):
+    with pytest.raises(UsageError, match="No such file or directory; use an existing folder"):
         copy_shipped(tmp_path / "none", lambda _: None)
 
 

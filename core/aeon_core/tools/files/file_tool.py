@@ -39,7 +39,7 @@ class FileTool(Tool):
         except ToolError:
             return None
         if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
-            return Verdict("ask", f"{str(place)!r} {what}: every change of it needs approval")
+            return Verdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -173,7 +173,7 @@ class Server:
         try:
             return await self._connect()
         except Unusable as why:
-            raise UsageError(f"MCP server {self.name!r} cannot be used: {why}", server=self.name) from None
+            raise UsageError(f"cannot use the MCP server {self.name!r}: {why}", server=self.name) from None
 
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
         """Return the result of one call. Raises ToolError; a server that ended before is started again, once."""
@@ -187,7 +187,7 @@ class Server:
             except SessionLost as error:
                 raise self._error(tool, f"answered {tool.shown_name!r} with an error: {error}") from None
         if answer.is_error:
-            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it does not say why"
+            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
             raise self._error(tool, f"reports that {tool.shown_name!r} failed: {said}")
         try:
             return result_of(answer, declared=tool.declared)
@@ -213,7 +213,7 @@ class Server:
         except Ended as error:
             how = "was closed" if self._closed else "ended"
             why = f" ({error})" if str(error) else ""
-            raise self._error(tool, f"{how} during {name!r}; whether it took effect is not known{why}") from None
+            raise self._error(tool, f"{how} during {name!r}; whether it took effect is unknown{why}") from None
 
     async def _live(self, tool: McpTool) -> Link:
         async with self._lock:
@@ -224,7 +224,7 @@ class Server:
                 try:
                     await self._connect()
                 except Unusable as why:
-                    raise self._error(tool, f"had ended and cannot be used again: {why}") from None
+                    raise self._error(tool, f"has ended and cannot be restarted: {why}") from None
             return self._link
 
     async def _connect(self) -> list[Listed]:

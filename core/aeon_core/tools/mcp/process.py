@@ -45,7 +45,7 @@ def folder(server: McpServer, project_root: Path) -> Path:
     """Return where a server's program runs. Raises Unusable where that is no folder."""
     place = project_root / (server.cwd or Path()).expanduser()
     if not place.is_dir():
-        raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; correct it")
+        raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
     return place
 
 
@@ -67,13 +67,13 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
         yield Program(server.command, server.args, env, cwd)
         return
     if shutil.which(_from(cwd, server.command), path=env.get("PATH", os.defpath)) is None:
-        raise Unusable(f"its command {words(server.command)!r} was not found; install it or correct 'command'")
+        raise Unusable(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
     root = project_root.resolve()
     isolation = probe(root, ShellSettings(network=server.network))
     if isolation.name == "none":
         raise Unusable(
-            f"its 'sandbox' is true, but no isolation works here ({isolation.why}); install bubblewrap, or remove "
-            "'sandbox' to run it with all your rights"
+            f"its 'sandbox' is true, but no isolation works here ({isolation.why}); "
+            "install bubblewrap, or remove 'sandbox' to run it with your full rights"
         )
     with tempfile.TemporaryDirectory(prefix="aeon-mcp-", ignore_cleanup_errors=True) as scratch:
         hidden, shown = hidden_and_shown(root, os.environ)

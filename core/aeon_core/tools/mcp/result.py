@@ -125,16 +125,16 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
         return str(error)
     if status is not None:
         key = "headers" if status in (401, 403) else "url"
-        return f"it refused with HTTP status {status}; correct its {key!r}"
+        return f"it refused with HTTP status {status}; fix its {key!r}"
     if isinstance(error, TimeoutError):
-        return f"it did not tell its tools within {server.start_timeout:g} s; see 'start_timeout'"
+        return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'"
     if server.command is not None and isinstance(error, OSError):
         return _not_started(server.command, error)
     code = getattr(error, "code", None)
     if server.command is not None and code == CONNECTION_CLOSED:
-        return "it ended before it had told its tools; correct its 'command', 'args' or 'env'"
+        return "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
     if server.url is not None and code is None:
-        return f"it cannot be reached: {said.of(error)}; is it running, and is its 'url' right?"
+        return f"cannot reach it: {said.of(error)}; is it running, and is its 'url' right?"
     return f"it does not speak MCP as expected: {said.of(error)}"
 
 
@@ -147,8 +147,8 @@ def innermost(error: BaseException) -> BaseException:
 
 def _not_started(command: str, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"its command {words(command)!r} was not found; install it or correct 'command'"
-    return f"its command {words(command)!r} cannot be started: {error.strerror}; correct 'command'"
+        return f"its command {words(command)!r} was not found; install it or fix 'command'"
+    return f"its command {words(command)!r} cannot be started: {error.strerror}; fix 'command'"
 
 
 MAX_TEXT = 1_000_000
@@ -184,7 +184,7 @@ def result_of(answer: Answer, *, declared: bool) -> Any:
         if size <= MAX_TEXT:
             return structured if declared or isinstance(structured, dict) else {"result": structured}
         if declared:
-            raise TooLarge(f"its result has {size:,} characters, expected at most {MAX_TEXT:,}; ask for less")
+            raise TooLarge(f"its result has {size:,} characters, at most {MAX_TEXT:,} are allowed; ask for less")
     result: dict[str, Any] = {"text": text_of(answer.blocks)}
     others = [summary for block in answer.blocks if (summary := _summary(block))]
     if others:

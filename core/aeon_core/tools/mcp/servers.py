@@ -166,7 +166,7 @@ class _Link:
         except Exception as error:
             await self.close()
             why = why_unusable(self._settings, error, self._status, self._words)
-            noise = f"; it writes what is no MCP: {self._noise}" if self._noise else ""
+            noise = f"; it writes something that is not MCP: {self._noise}" if self._noise else ""
             said = f"; its last words: {self._errors.last}" if self._errors.last else ""
             raise Unusable(f"{why}{noise}{said}") from None
 
@@ -186,11 +186,11 @@ class _Link:
                 await self.close()
                 raise Ended(self._last_words()) from None
             if not isinstance(error, MCPError):
-                raise Refused(f"it cannot be used: {said}") from None
+                raise Refused(f"cannot use it: {said}") from None
             if self._status is not None:
                 kind = SessionLost if self._status == 404 else Refused
                 raise kind(f"HTTP status {self._status}, {said}") from None
-            unknown = "; whether it took effect is not known" if error.code == CONNECTION_CLOSED else ""
+            unknown = "; whether it took effect is unknown" if error.code == CONNECTION_CLOSED else ""
             raise Refused(f"{said}{unknown}") from None
 
     async def close(self) -> None:
@@ -265,7 +265,7 @@ class _Link:
         level = logging.DEBUG if self._noise else logging.WARNING
         details = getattr(message, "errors", None)
         self._noise = repr(self._words(str(details()[0].get("input", "") if callable(details) else message), 100))
-        logger.log(level, "MCP server %r wrote what is no MCP, ignored: %s", self._name, self._noise)
+        logger.log(level, "MCP server %r wrote something that is not MCP, ignored: %s", self._name, self._noise)
 
     @contextlib.asynccontextmanager
     async def _process(self) -> AsyncIterator[TransportStreams]:

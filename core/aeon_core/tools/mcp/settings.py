@@ -118,7 +118,7 @@ def _replacement(where: str, known: Mapping[str, str], match: re.Match[str]) -> 
     if not match.group(2) or not _VARIABLE_NAME.fullmatch(variable):
         raise UsageError(f"{where} holds a '${{' that names no variable; write ${{NAME}}, or $${{ for a plain ${{")
     if variable not in known:
-        raise UsageError(f"{where} needs the environment variable {variable!r}, which is not set; set it")
+        raise UsageError(f"{where} needs the environment variable {variable!r}, which is not set")
     return known[variable]
 
 
@@ -131,14 +131,14 @@ def _check_entry(where: str, key: str, entry: str, text: str) -> None:
         fits = bool(entry) and not {"=", "\0"} & set(entry) and "\0" not in text
         expected = "a name without '=' and text without NUL"
     if not fits:
-        raise UsageError(f"{where} cannot be used; expected {expected}")
+        raise UsageError(f"{where} is not valid; expected {expected}")
 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
         raise UsageError(
-            f"'mcp_servers' has a server named {shown(name)}; expected letters, digits, - and single _, "
-            f"at most {_MAX_NAME} characters"
+            f"'mcp_servers' has a server named {shown(name)}; "
+            f"use letters, digits, - and single _, at most {_MAX_NAME} characters"
         )
     return name
 
@@ -155,7 +155,7 @@ def _server(name: str, settings: Any) -> McpServer:
     else:
         return _consistent(name, server)
     if key not in _EXPECTED:
-        raise UsageError(f"{name!r} in 'mcp_servers' has the unknown key {key!r}{nearest(key, tuple(_EXPECTED))}")
+        raise UsageError(f"{name!r} in 'mcp_servers' has an unknown key, {key!r}{nearest(key, tuple(_EXPECTED))}")
     got = "" if key in _SECRET_KEYS else f"; got {shown(settings[key])}"
     raise UsageError(f"{key!r} of {name!r} in 'mcp_servers' must be {_EXPECTED[key]}{got}")
 
@@ -164,14 +164,14 @@ def _consistent(name: str, server: McpServer) -> McpServer:
     where = f"{name!r} in 'mcp_servers'"
     if (server.command is None) == (server.url is None):
         found = "neither" if server.url is None else "both"
-        raise UsageError(f"{where} has {found} of 'command' and 'url'; give one: a program to start, or an address")
+        raise UsageError(f"{where} has {found} of 'command' and 'url'; set one: a program to start, or an address")
     if server.url is not None and not is_server_url(server.url):
         raise UsageError(f"'url' of {where} must be {_EXPECTED['url']}; got {shown(server.url)}")
     wrong = _PROCESS_KEYS if server.command is None else ("headers",)
     for key in wrong:
         if getattr(server, key):
             other = "command" if server.command is None else "url"
-            raise UsageError(f"{key!r} of {where} goes with {other!r}, which is not given; remove it")
+            raise UsageError(f"{key!r} of {where} needs {other!r}, which is not set; remove it")
     if server.network and not server.sandbox:
-        raise UsageError(f"'network' of {where} goes with 'sandbox: true', which is not given; remove it or add that")
+        raise UsageError(f"'network' of {where} needs 'sandbox: true'; add that, or remove it")
     return server

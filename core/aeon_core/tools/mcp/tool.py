@@ -101,7 +101,7 @@ def _chosen(server: str, settings: McpServer, names: list[str]) -> list[str]:
         if not any(fnmatchcase(name, pattern) for name in names):
             has = ", ".join(map(repr, names)) or "none"
             raise UsageError(
-                f"'tools' of {server!r} in 'mcp_servers' names {pattern!r}, which the server does not have; "
+                f"'tools' of {server!r} in 'mcp_servers' lists {pattern!r}, which the server does not have; "
                 f"it has {words(has)}"
             )
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in settings.tools)]
@@ -111,7 +111,7 @@ def _description(listed: Listed, server: str) -> str:
     said = escape_controls(str(listed.get("description") or ""), keep="\n\t").strip()
     if not said:
         name = words(listed["name"], _MAX_SHOWN_NAME)
-        return f"The tool {name!r} of the MCP server {server!r}, which says nothing of it."
+        return f"The tool {name!r} of the MCP server {server!r}, which gives no description."
     return said if len(said) <= _MAX_DESCRIPTION else f"{said[:_MAX_DESCRIPTION]}…"
 
 

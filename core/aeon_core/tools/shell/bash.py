@@ -109,7 +109,7 @@ class BashTool(Tool):
         if match is not None and self._settings.safety_mode == "strict":
             raise self._error(self._blocked(match).reason)
         if not self._root.is_dir():
-            raise self._error(f"the project root {str(self._root)!r} is not a folder; create it or choose another one")
+            raise self._error(f"the project root {str(self._root)!r} is not a folder; create it or choose another")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = Output(self._folders.outputs)
         protected = self._protected()
@@ -187,25 +187,25 @@ class BashTool(Tool):
             with self._lock:
                 self._running.discard(cancelled)
         if ended.by == "cancel":
-            raise self._error("the command was ended, since the tool was closed")
+            raise self._error("the command was stopped because the tool was closed")
         return ended
 
     def _blocked(self, match: Match) -> Verdict:
         what = f"{match.command!r} matches the blocklist's pattern {match.pattern!r} ({match.why})"
         if self._settings.safety_mode == "strict":
-            return Verdict("deny", f"{what}; safety_mode 'permissive' would ask instead of refusing")
+            return Verdict("deny", f"{what}; with safety_mode 'permissive' you are asked instead")
         return Verdict("ask", what)
 
     def _notices(self, ended: Ended, seconds: float, output: Output) -> list[str]:
         notices = []
         if ended.by == "timeout":
-            notices.append(f"the command was ended after {seconds:g} seconds; a longer 'timeout' can be asked for")
+            notices.append(f"the command was stopped after {seconds:g} seconds; a longer 'timeout' is possible")
         if ended.by == "output":
-            notices.append(f"the command was ended, since it wrote more than {WHOLE_LIMIT // 1_000_000} MB")
+            notices.append(f"the command was stopped because it wrote more than {WHOLE_LIMIT // 1_000_000} MB")
         if output.problem:
             notices.append(output.problem)
         if ended.exit_code and not self.isolation.network and _NO_NETWORK.search(output.text("stderr")):
-            notices.append("commands run without network here; a person can open it in the settings of the shell")
+            notices.append("commands have no network here; a person can allow it in the shell settings")
         return notices
 
     def _refusals(self, ended: Ended, command: str, output: Output, protected: ProtectedPaths) -> Iterator[str]:
@@ -223,8 +223,8 @@ class BashTool(Tool):
 
     def _changed(self, path: Path) -> str:
         name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
-        reason = change_reason(self._root, PurePosixPath(name)) or "is acted upon by other programs"
-        return f"the command changed {name!r}, which {reason}: look at it before it is used"
+        reason = change_reason(self._root, PurePosixPath(name)) or "is used by other programs"
+        return f"the command changed {name!r}, which {reason}: check it before it is used"
 
     def _error(self, message: str) -> ToolError:
         return ToolError(message, tool_name=self.name)

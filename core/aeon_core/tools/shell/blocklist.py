@@ -67,7 +67,7 @@ def check_patterns(extra: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             compiled.append(re.compile(pattern))
         except (re.error, TypeError, OverflowError, RecursionError) as error:
             raise UsageError(
-                f"blocklist: {pattern!r} is not a regular expression ({error}); correct it or remove it"
+                f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
             ) from None
     return tuple(compiled)
 
@@ -80,7 +80,7 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
     """
     for pattern in check_patterns(extra):
         if pattern.search(text):
-            return Match(pattern.pattern, _cut(text), "it matches a pattern of the configuration")
+            return Match(pattern.pattern, _cut(text), "it matches a pattern in the configuration")
     return next((match for reading in readings(text) if (match := _in_reading(reading, text))), None)
 
 
@@ -95,11 +95,13 @@ def _in_reading(reading: Reading, text: str) -> Match | None:
     for unread in dict.fromkeys(reading.unread):
         name = _in_text(unread)
         if name:
-            return Match(name, _cut(unread), f"it cannot be read as shell commands, and holds {name!r}")
+            return Match(name, _cut(unread), f"it cannot be parsed as shell commands, and contains {name!r}")
     hidden = next((command for command in reading.commands if command.words and command.is_open(0)), None)
     name = _in_text(text, without=_AS_WORDS) if hidden else None
     if hidden and name:
-        return Match(name, _cut(hidden.text), f"{hidden.words[0]!r} cannot be told, and the line holds {name!r}")
+        return Match(
+            name, _cut(hidden.text), f"{hidden.words[0]!r} is unknown until it runs, and the line contains {name!r}"
+        )
     return None
 
 

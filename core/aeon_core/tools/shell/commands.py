@@ -465,17 +465,17 @@ def unknown_program(text: str) -> str | None:
     for reading in readings(text):
         for command in reading.commands:
             if command.words and not command.literal[0]:
-                return f"{_cut(command.words[0])!r} becomes a command only when the line runs"
+                return f"{_cut(command.words[0])!r} only becomes a command when the line runs"
             if name := next((name for name in _set_names(command) if _DECIDES.fullmatch(name)), None):
-                return f"it sets {name}, which decides what the other words run"
+                return f"it sets {name}, which changes what the other words run"
             if command.program in _REDEFINING and any(
                 re.search(_REDEFINING[command.program], word) for word in command.arguments
             ):
                 return f"{_cut(command.text)!r} gives a command another meaning"
         if unread := next((text for text in reading.unread if not reading.exact and _EXPANDS.search(text)), None):
-            return f"what {_cut(unread)!r} would run cannot be told"
+            return f"what {_cut(unread)!r} would run is unknown"
     found = _LOOP.search(text)
-    return f"it sets {found[1]}, which decides what the other words run" if found else None
+    return f"it sets {found[1]}, which changes what the other words run" if found else None
 
 
 def _set_names(command: SimpleCommand) -> Iterator[str]:

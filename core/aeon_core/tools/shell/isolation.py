@@ -29,8 +29,8 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _TEMPORARY = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # what others have there is hidden
 _NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver")
 _OPEN = (
-    "; NOT stopped: changes of .git/hooks, .git/config, .venv, .aeon and what else of the project is run later, "
-    "sockets of local services, permissions and times of files elsewhere; install bubblewrap to stop these"
+    "; NOT blocked: changes to .git/hooks, .git/config, .venv, .aeon and other project files that run later, sockets "
+    "of local services, permissions and times of files elsewhere; install bubblewrap to block these"
 )
 _PROBE_SECONDS = 20.0
 _PROBE = """
@@ -61,10 +61,10 @@ class Isolation:
     def describe(self) -> str:
         """Return one line for people: what commands can and cannot do."""
         network = "network open" if self.network else "no network"
-        home = "your home {} but for toolchains"
+        home = "your home {} except toolchains"
         if self.name == "bubblewrap":
             return (
-                "bubblewrap: writes only inside the project, and not to what is run later (.git/hooks, .venv, …), "
+                "bubblewrap: writes only inside the project, but not to what runs later (.git/hooks, .venv, …), "
                 f"{network}, {home.format('hidden')}, other processes hidden, {self._calls()}"
             )
         if self.name == "namespaces":
@@ -72,7 +72,7 @@ class Isolation:
         if self.name == "landlock":
             network = "network open" if self.network else "no TCP (other network traffic passes)"
             return f"Landlock: writes only inside the project, {network}, {home.format('unreadable')}{_OPEN}"
-        return f"no isolation ({self.why}): commands can do all that you can, every one needs approval"
+        return f"no isolation ({self.why}): commands can do everything you can, so each one needs approval"
 
     def _calls(self) -> str:
         if self.seccomp is None:
@@ -84,12 +84,12 @@ class Isolation:
     def warning(self) -> str:
         """One line for the start of a run about what is not held; empty under bubblewrap."""
         if self.name == "none":
-            return f"Commands cannot be isolated here ({self.why}): every one needs approval."
+            return f"Commands cannot be isolated here ({self.why}), so each one needs approval."
         if self.protects:
             return ""
         return (
-            "Commands can change .git/hooks, .git/config, .venv, .aeon and what else of the project is run later, "
-            f"and reach sockets of local services: {self.why}. Install bubblewrap to stop that."
+            "Commands can change .git/hooks, .git/config, .venv, .aeon and other project files that run later, and "
+            f"reach sockets of local services: {self.why}. Install bubblewrap to block that."
         )
 
     @property
@@ -143,7 +143,7 @@ def _probed(root: Path, network: bool) -> Isolation:
     if root == Path("/"):
         return Isolation("none", True, "the project root is the whole file system")
     if sys.platform != "linux":
-        return Isolation("none", True, f"it needs Linux, this is {sys.platform}")
+        return Isolation("none", True, f"it needs Linux, but this is {sys.platform}")
     reasons: list[str] = []
     rungs: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
     for name in rungs:

@@ -83,7 +83,7 @@ class Output:
         try:
             self._descriptor, name = tempfile.mkstemp(prefix="output-", suffix=".log", dir=self._folder())
         except OSError as error:
-            self.problem = f"the whole output could not be kept: {error.strerror}"
+            self.problem = f"could not save the whole output: {error.strerror}"
             return
         self.path = Path(name)
         for chunk in early:
@@ -308,7 +308,7 @@ def _exit_code(process: subprocess.Popen[bytes], by: EndedBy, reported: bytes | 
     if reported is not None and (known := _reported(reported)) is not None:
         return known
     if reported is not None and code > 0:
-        raise ToolError(f"the command was not run, its isolation failed: {output.text('stderr').strip()[-500:]}")
+        raise ToolError(f"the command was not run because its isolation failed: {output.text('stderr').strip()[-500:]}")
     return code if code >= 0 else 128 - code
 
 

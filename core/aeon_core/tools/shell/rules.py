@@ -155,12 +155,12 @@ def _suspected(command: SimpleCommand) -> Finding | None:
     word = command.words[0]
     shown = repr(word if len(word) <= _SHOWN else word[:_SHOWN] + "…")
     if _from_elsewhere(word):
-        return _fetching(word), f"what is run, {shown}, is fetched or decoded while the line runs"
+        return _fetching(word), f"{shown} is fetched or decoded while the line runs, then run"
     found = _first(_judged(_as(command, name)) for name in _GUESSES)
     known = next((index for index in range(len(command.words)) if not command.is_open(index)), None)
     if not found and known is not None:
         found = destruction(replace(command, words=command.words[known:], literal=command.literal[known:]))
-    return found and (found[0], f"{shown} cannot be told, and with what follows it may be that {found[1]}")
+    return found and (found[0], f"{shown} is unknown until it runs, and with what follows it may be that {found[1]}")
 
 
 def _from_elsewhere(word: str) -> bool:
@@ -182,9 +182,9 @@ def _remove(command: SimpleCommand) -> Finding | None:
         if not ((recursive and (force or everything)) or (open_options and everything)):
             continue
         if place.startswith(("/", "~")):
-            return f"rm -rf {place[0]}", f"rm removes {target!r} and all that is in it"
+            return f"rm -rf {place[0]}", f"rm removes {target!r} and everything in it"
         if everything or target.startswith(".") or place.startswith(".."):
-            return "rm -rf .", f"rm removes {target!r} and all that is in it"
+            return "rm -rf .", f"rm removes {target!r} and everything in it"
     return None
 
 
@@ -204,7 +204,7 @@ def _find(command: SimpleCommand) -> Finding | None:
     narrowed = any(_NARROWS.fullmatch(test) for test in tests)
     for start in starts:
         if start in {"/", "~", "/*", "~/*"} or (start in _EVERYTHING and not narrowed):
-            return f"rm -rf {start[0] if start[0] in '/~' else '.'}", f"find removes all that it finds in {start!r}"
+            return f"rm -rf {start[0] if start[0] in '/~' else '.'}", f"find removes everything it finds in {start!r}"
     return None
 
 
@@ -231,13 +231,13 @@ def _disk(command: SimpleCommand) -> Finding | None:
 
 def _filesystem(command: SimpleCommand) -> Finding | None:
     if re.fullmatch(r"mkfs(?:\..*)?|mke2fs|newfs\w*", command.program):
-        return "mkfs", f"{command.program} makes a new file system over what is there"
+        return "mkfs", f"{command.program} overwrites what is there with a new file system"
     return None
 
 
 def _copy(command: SimpleCommand) -> Finding | None:
     if command.program in {"dd", "dcfldd", "dc3dd"} and any(word.startswith("if=") for word in command.arguments):
-        return "dd if=", "dd copies raw data over whatever its output names"
+        return "dd if=", "dd overwrites its output with raw data"
     return None
 
 
@@ -247,7 +247,7 @@ def _rights(command: SimpleCommand) -> Finding | None:
     options, operands = _options(command)
     modes = operands[:1] + [option for option in options if "=" not in option]
     if _has(options, "R", "--recursive") and any(_ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")):
-        return "chmod -R 777", "chmod lets everybody change everything below a folder"
+        return "chmod -R 777", "chmod lets everyone change everything below a folder"
     return None
 
 
@@ -261,13 +261,13 @@ def _piped(command: SimpleCommand) -> Finding | None:
     given += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     for word in given:
         if _from_elsewhere(word):
-            return _fetching(word), f"{program} runs what is fetched or decoded by {word!r}"
+            return _fetching(word), f"{program} runs what {word!r} fetches or decodes"
     if not (shell or reads_stdin(command) or command.arguments[:1] == ("/dev/stdin",)):
         return None
     for source in command.piped_from:
         fetches = source.program in FETCHERS
         if fetches or (reads_stdin(command) and (source.program in DECODERS or (source.words and source.is_open(0)))):
-            return _fetching(source.program), f"{program} runs what {source.program} gives it, which nobody has read"
+            return _fetching(source.program), f"{program} runs the output of {source.program}, which nobody has read"
     return None
 
 
@@ -283,7 +283,7 @@ def _sql(command: SimpleCommand) -> Finding | None:
     program = command.program
     bare = _BARE_SQL.match(" ".join(command.words))
     if bare:
-        return next(name for name, pattern in _SQL.items() if pattern.search(bare[0])), "it is a statement of SQL"
+        return next(name for name, pattern in _SQL.items() if pattern.search(bare[0])), "it is an SQL statement"
     if program not in CLIENTS:
         return None
     if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):

@@ -45,7 +45,7 @@ class ShellSettings(BaseModel):
                 re.compile(pattern)
             except (re.error, OverflowError, RecursionError) as error:
                 raise UsageError(
-                    f"blocklist: {pattern!r} is not a regular expression ({error}); correct it or remove it"
+                    f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
                 ) from None
         return patterns
 

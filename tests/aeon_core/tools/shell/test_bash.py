@@ -70,7 +70,7 @@ def test_the_settings_bound_the_time_out(tmp_path: Path) -> None:
 def test_a_time_out_is_a_result_that_says_so(tool: BashTool) -> None:
     result = tool.invoke("echo begun; sleep 20", timeout=1.5)
     assert (result["stdout"], result["exit_code"], result["timed_out"]) == ("begun\n", 124, True)
-    assert result["notices"] == ["the command was ended after 1.5 seconds; a longer 'timeout' can be asked for"]
+    assert result["notices"] == ["the command was stopped after 1.5 seconds; a longer 'timeout' is possible"]
 
 
 def test_a_long_output_is_cut_and_kept_whole_in_a_private_file(tmp_path: Path) -> None:
@@ -162,12 +162,12 @@ def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -
     if isolation.fault_of(SHUT, tmp_path):
         pytest.skip("Landlock does not hold on this machine")
     result = tool.invoke("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6")
-    assert result["notices"] == ["commands run without network here; a person can open it in the settings of the shell"]
+    assert result["notices"] == ["commands have no network here; a person can allow it in the shell settings"]
     assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
 
 
 def test_a_command_that_would_configure_aeon_is_told_of(tool: BashTool) -> None:
-    told = "the command changed '.aeon', which configures Aeon's next runs: look at it before it is used"
+    told = "the command changed '.aeon', which configures future Aeon runs: check it before it is used"
     assert tool.invoke("mkdir .aeon")["notices"] == [told]
     assert tool.invoke("touch .aeon/config.yml")["notices"] == [told]
     assert "notices" not in tool.invoke("mkdir .aeon/runs; touch .aeon/runs/x; cat .aeon/config.yml")
@@ -193,7 +193,7 @@ def test_closing_ends_a_running_command_and_a_later_one_runs(tool: BashTool, tmp
         tool.close()
 
     threading.Thread(target=close, daemon=True).start()
-    with pytest.raises(ToolError, match="the command was ended, since the tool was closed"):
+    with pytest.raises(ToolError, match="the command was stopped because the tool was closed"):
         tool.invoke("touch begun; sleep 600")
     assert tool.invoke("echo again")["stdout"] == "again\n"
 

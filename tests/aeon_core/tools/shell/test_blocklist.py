@@ -154,7 +154,7 @@ def test_the_patterns_are_those_of_the_specification_in_its_order() -> None:
 
 def test_a_match_tells_the_command_that_would_run_and_why() -> None:
     assert judge("cd x && sudo sh -c 'rm -rf \"/srv\"; ls'") == Match(
-        "rm -rf /", "rm -rf /srv", "rm removes '/srv' and all that is in it"
+        "rm -rf /", "rm -rf /srv", "rm removes '/srv' and everything in it"
     )
 
 
@@ -204,7 +204,7 @@ def test_a_program_that_cannot_be_told_matches_what_else_the_line_holds() -> Non
 
 def test_a_users_patterns_are_searched_in_the_whole_text() -> None:
     match = judge("echo terraform destroy", [r"kubectl\s+delete", r"terraform\s+destroy"])
-    assert match == Match(r"terraform\s+destroy", "echo terraform destroy", "it matches a pattern of the configuration")
+    assert match == Match(r"terraform\s+destroy", "echo terraform destroy", "it matches a pattern in the configuration")
     assert judge("echo Terraform destroy", [r"terraform\s+destroy"]) is None
     assert judge("rm -rf /", ["x"]) is not None
 
@@ -214,7 +214,7 @@ def test_a_pattern_that_is_no_regular_expression_is_named(pattern: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_patterns(["ok", pattern])
     assert str(caught.value).startswith(f"blocklist: {pattern!r} is not a regular expression (")
-    assert str(caught.value).endswith("; correct it or remove it")
+    assert str(caught.value).endswith("; fix or remove it")
     assert "\n" not in str(caught.value)
 
 

@@ -167,11 +167,11 @@ def test_what_is_claimed_is_what_is_held(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Unix sockets, ptrace and mounts blocked" in Isolation("bubblewrap", False).describe()
     for rung in ("namespaces", "landlock"):
         told = Isolation(rung, False, "bubblewrap: it is not installed")
-        assert "NOT stopped: changes of .git/hooks" in told.describe()
+        assert "NOT blocked: changes to .git/hooks" in told.describe()
         assert "install bubblewrap" in told.describe()
         assert told.warning.startswith("Commands can change .git/hooks")
     assert Isolation("bubblewrap", False).warning == ""
-    assert "every one needs approval" in Isolation("none", True, "x").warning
+    assert "each one needs approval" in Isolation("none", True, "x").warning
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "h", "6", "1", "riscv64")))
     filter_program.cache_clear()
     assert "Unix sockets, ptrace and mounts open (no filter for riscv64)" in Isolation("bubblewrap", False).describe()

@@ -162,13 +162,16 @@ def test_without_any_the_reasons_are_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert (found.name, found.network) == ("none", True)
     assert found.describe() == (
         "no isolation (bubblewrap: no luck; namespaces: no luck; landlock: no luck): "
-        "commands can do all that you can, every one needs approval"
+        "commands can do everything you can, so each one needs approval"
     )
 
 
 @pytest.mark.parametrize(
     ("platform", "root", "why"),
-    [("darwin", ".", "it needs Linux, this is darwin"), ("linux", "/", "the project root is the whole file system")],
+    [
+        ("darwin", ".", "it needs Linux, but this is darwin"),
+        ("linux", "/", "the project root is the whole file system"),
+    ],
 )
 def test_some_places_have_none(monkeypatch: pytest.MonkeyPatch, platform: str, root: str, why: str) -> None:
     monkeypatch.setattr(module.sys, "platform", platform)

@@ -209,7 +209,7 @@ def test_a_program_that_is_missing_behind_the_launcher_is_an_error(tmp_path: Pat
     missing = Job(
         lambda status, seccomp: isolation.command(["/no/such"], limits, status, seccomp), True, tmp_path, {}, 30
     )
-    with pytest.raises(ToolError, match="the command was not run, its isolation failed: FileNotFoundError"):
+    with pytest.raises(ToolError, match="the command was not run because its isolation failed: FileNotFoundError"):
         run(missing, output)
 
 
@@ -240,5 +240,5 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     output = Output(lambda: tmp_path / "missing", shown=10)
     output.add("stdout", b"x" * 100)
     assert output.path is None
-    assert output.problem == "the whole output could not be kept: No such file or directory"
+    assert output.problem == "could not save the whole output: No such file or directory"
     assert "[TRUNCATED] 90 bytes left out\n" in output.text("stdout")
