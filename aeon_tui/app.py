@@ -238,10 +238,10 @@ class AeonApp(Navigation):
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the palette has beside the actions that have keys."""
-        yield SystemCommand("Theme", "Change the colours, now and the next time", self.action_change_theme)
-        yield SystemCommand("Demo", "Start the guided run on the simulated model: no key", self.action_demo)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+        yield SystemCommand("Demo", "Start the guided run on the simulated model, no key", self.action_demo)
         yield SystemCommand("Trust this folder", "What its settings ask for", self.actions.trust_folder)
-        yield SystemCommand("Revoke trust", "Take back what this folder was allowed", self.actions.revoke_trust)
+        yield SystemCommand("Revoke trust", "Stop trusting this folder", self.actions.revoke_trust)
         yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
 
     @override

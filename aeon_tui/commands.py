@@ -149,7 +149,7 @@ def run_commands(app: Navigation, runs: Sequence[RunSummary]) -> Iterator[Comman
 def theme_commands(app: Navigation, before: str = "Theme: ") -> Iterator[Command]:
     """Yield the themes, Aeon's first."""
     for name in sorted(app.available_themes, key=lambda name: (not name.startswith("aeon-"), name)):
-        about = "The theme now" if name == app.theme else "Use it now, and the next time"
+        about = "Current theme" if name == app.theme else "Use this theme"
         yield Command(f"{before}{one_line(name)}", about, partial(app.user_settings.keep_theme, name), not before)
 
 

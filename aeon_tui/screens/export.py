@@ -109,7 +109,7 @@ class ExportDialog(ModalScreen[Path | None]):
     def _answer(self, line: str) -> None:
         name = line.strip()
         if form_of(Path(name)) is None:
-            self._say(f"the file is {escape_controls(name[:40])!r}, expected a name that ends in .md, .html or .json")
+            self._say(f"the file is {escape_controls(name[:40])!r}; its name must end in .md, .html or .json")
             return
         try:
             file = self._folder / expanded(name, "the file")

@@ -48,7 +48,7 @@ def parent_of(path: Path) -> Parent:
     config = forked_config(path)
     summary = summarise(path)
     if summary is None:
-        raise UsageError(f"the journal {str(path)!r} cannot be read; `aeon-tui show` says where it is damaged")
+        raise UsageError(f"cannot read the journal {str(path)!r}; see the damage with `aeon-tui show`")
     return Parent(path, summary.model, config.ttl, summary.passes)
 
 
@@ -118,14 +118,14 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
     def _answer(self) -> ForkAnswer:
         model = self.query_one("#model", Input).value.strip()
         if not model:
-            raise UsageError("the model is empty, expected PROVIDER:NAME")
+            raise UsageError("the model is empty; expected PROVIDER:NAME")
         return ForkAnswer(self._number("pass", "pass", 1), model, self._number("ttl", "TTL", 0))
 
     def _number(self, field: str, name: str, least: int) -> int:
         text = self.query_one(f"#{field}", Input).value.strip()
         if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
             self.query_one(f"#{field}", Input).focus()
-            raise UsageError(f"the {name} is {text[:40]!r}, expected a whole number, {least} or more")
+            raise UsageError(f"the {name} is {text[:40]!r}; expected a whole number, {least} or more")
         return int(text)
 
     def action_cancel(self) -> None:
@@ -135,4 +135,4 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
 
 def _hint(of: Parent) -> str:
     ended = {0: "No pass has ended yet", 1: "One pass has ended"}.get(of.passes, f"{of.passes} passes have ended")
-    return f"{ended}. A new run starts where that pass started; this one stays as it is."
+    return f"{ended}. A new run starts where that pass started; this run does not change."

@@ -64,7 +64,7 @@ class TextField(Input):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "app.focus_next", "Next field", show=False, id="field.next"),
-        Binding("up", "app.focus_previous", "Field before", show=False, id="field.previous"),
+        Binding("up", "app.focus_previous", "Previous field", show=False, id="field.previous"),
     ]
 
     def __init__(self, placeholder: str, id: str) -> None:  # noqa: A002  # Textual's name
@@ -91,7 +91,7 @@ class Tick(Checkbox):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space,enter", "toggle_button", "Tick", key_display="space", id="tick.toggle"),
         Binding("right,down", "app.focus_next", "Next field", show=False, id="field.next"),
-        Binding("left,up", "app.focus_previous", "Field before", show=False, id="field.previous"),
+        Binding("left,up", "app.focus_previous", "Previous field", show=False, id="field.previous"),
     ]
 
     def __init__(self, name: str, id: str) -> None:  # noqa: A002
@@ -140,7 +140,7 @@ class ModelList(RowsView):
     def update_choices(self, choices: Sequence[ModelChoice]) -> None:
         """Show these."""
         self.choices = choices
-        self.where_empty = ("no model could be looked for",)
+        self.where_empty = ("cannot look for models",)
         self.styles.height = min(MODELS, max(1, len(choices)))
         self.set_line_count(len(choices))
 

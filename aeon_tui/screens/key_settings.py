@@ -51,7 +51,7 @@ class KeyList(KeptRows[KeyRow]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", key_display="⏎", id="lines.choose")]
 
     reading = "looking for actions …"
-    nothing = "no action has these words"
+    nothing = "no action matches"
 
     @override
     def name_of(self, row: KeyRow) -> str:
@@ -94,7 +94,7 @@ class PressDialog(ModalScreen[str | None]):
         self._what = what
 
     def compose(self) -> ComposeResult:
-        box = Static("Press the key that it is to have.\nEscape, or a click, changes nothing.", markup=False)
+        box = Static("Press the new key.\nEscape or a click cancels.", markup=False)
         box.border_title = Content(self._what)
         yield box
 
@@ -112,7 +112,7 @@ class KeySettingsScreen(FilterableListScreen):
 
     HELP_TITLE = "Change keys"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r,delete,backspace", "reset", "Its own key", key_display="r", id="keys.reset"),
+        Binding("r,delete,backspace", "reset", "Default key", key_display="r", id="keys.reset"),
         Binding("slash", "filter", "Filter", key_display="/", id="keys.filter"),
         Binding("escape", "back", "Back", id="keys.back"),
     ]
@@ -169,8 +169,8 @@ class KeySettingsScreen(FilterableListScreen):
             self._give(row.id, key)
             return
         other = next(each for each in self._all if each.id == taken[1])
-        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"Swapped, that is on {row.shown}."]
-        ask = ConfirmDialog("The key is taken", lines, "Swap", "Leave them")
+        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"If swapped, that is on {row.shown}."]
+        ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")
         self.app.push_screen(ask, partial(self._swap, row, key, other))
 
     def _swap(self, row: KeyRow, key: str, other: KeyRow, yes: bool | None) -> None:
@@ -194,7 +194,7 @@ class KeySettingsScreen(FilterableListScreen):
         given = {each.id: ",".join(each.keys) if each.changed else "" for each in self._all}
         taken = clash(row.id, own_keys()[row.id], given)
         if taken is not None:
-            self.notify(f"{shown_key(taken[0])} is {taken[1]} now; reset that one first.", markup=False)
+            self.notify(f"{shown_key(taken[0])} is now {taken[1]}; reset that one first.", markup=False)
         else:
             self._give(row.id, None)
 

@@ -32,10 +32,10 @@ SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 LEGEND: list[Block] = [
     ("accent bold", "Signs"),
     *((status, f"  {icon}  {status}") for status, icon in STATUS_ICONS.items()),
-    (STOPPED, f"  {ROW_ICONS[STOPPED]}  {STOPPED}: the run ended before it was done"),
+    (STOPPED, f"  {ROW_ICONS[STOPPED]}  {STOPPED}: the run ended before it finished"),
     ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
-    ("medium", f"  {FALLBACK}  fallback: reasoned about the step, as no tool could be found"),
-    ("medium", f"  {WARNED}  the validator objects; a reply could not be read"),
+    ("medium", f"  {FALLBACK}  fallback: no tool found, so the model reasoned about it"),
+    ("medium", f"  {WARNED}  the validator objects, or a reply could not be read"),
     ("accent", f"  {REFINED}2 the step was refined twice"),
     *(
         (severity, f"  {icon}2 the step has two issues, {severity} severity at worst")
@@ -43,10 +43,10 @@ LEGEND: list[Block] = [
     ),
     ("", ""),
     ("accent bold", "Passes"),
-    ("", "  1 … ✖ 0.40 0.60: pass 1 is not converged; its completeness and coherence"),
+    ("", "  1 … ✖ 0.40 0.60: pass 1 did not converge; its completeness and coherence"),
     ("", ""),
     ("accent bold", "TTL"),
-    ("", "  cycles: processed model replies a run may use"),
+    ("", "  cycles: the model replies that a run may use"),
 ]
 
 

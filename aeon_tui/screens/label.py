@@ -20,8 +20,8 @@ from aeon_core.journal.records import Verdict
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.virtual_list import Piece, RowsView
 
-_VERDICTS: dict[Verdict, str] = {"good": "it does what was asked for", "bad": "it does not, or it is wrong"}
-_HINT = "Kept in the run's journal; the last label counts. Settings show how often the judge agreed with you."
+_VERDICTS: dict[Verdict, str] = {"good": "it does what was asked", "bad": "it does not, or it is wrong"}
+_HINT = "Saved in the run's journal; the last label counts. The settings show how often the judge agreed with you."
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class LabelDialog(ModalScreen[LabelAnswer | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"Label {escape_controls(self._run_id[:40])}")
-            box.border_subtitle = "enter keeps it · g/b choose · tab why · esc cancels"
+            box.border_subtitle = "enter saves · g/b choose · tab why · esc cancels"
             yield VerdictRows(self._before.verdict)
-            yield Input(escape_controls(self._before.why), placeholder="why (may be empty)", compact=True, id="why")
+            yield Input(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)
 
     def on_mount(self) -> None:

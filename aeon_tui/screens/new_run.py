@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 TOOLS = ("files", "shell", "mcp")
 HINTS = {
-    "model": "PROVIDER:NAME; several with commas, each for when the one before fails",
-    "criteria": "a YAML file with criteria of convergence; empty: the built-in ones",
+    "model": "PROVIDER:NAME; add fallbacks after commas",
+    "criteria": "YAML file with convergence criteria; empty: the built-in ones",
 }
-BESIDE = {"ttl": "cycles it may use at most", "budget": "US dollars it may cost; empty: no ceiling"}
+BESIDE = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; empty: none"}
 PROBLEM_SECONDS = 20
-KEPT = "It is kept: n brings it back, until the app ends. Press esc again to leave it."
+KEPT = "Your text is kept until you quit: n brings it back. Press esc again to leave."
 
 
 class TaskArea(TextArea):
@@ -50,7 +50,7 @@ class TaskArea(TextArea):
     """
 
     def __init__(self) -> None:
-        hint = "What is to be done? Say what a good result is, too."
+        hint = "What should be done? Say what a good result is, too."
         super().__init__(
             id="task", compact=True, placeholder=hint, highlight_cursor_line=False, theme="css", max_checkpoints=200
         )
@@ -75,7 +75,7 @@ class NewRunScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),
         Binding("tab", "app.focus_next", "Next field", id="new.next"),
-        Binding("shift+tab", "app.focus_previous", "Field before", show=False, id="new.previous"),
+        Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="new.previous"),
         Binding("escape,q", "leave", "Leave", key_display="esc", id="new.leave"),
         Binding("f1,question_mark", "app.keys", "Keys", key_display="F1", id="app.keys"),
     ]
@@ -104,7 +104,7 @@ class NewRunScreen(Screen[None]):
             for key in ("ttl", "budget", "criteria"):
                 yield Field(TEXTS[key], TextField(HINTS.get(key, ""), key), hint=BESIDE.get(key, ""))
                 yield Problem(f"problem-{key}")
-            yield Field("Passes", Tick("a single one: no evaluation, no refinement", "single"))
+            yield Field("Passes", Tick("only one: no evaluation, no refinement", "single"))
         yield Static("", id="said", markup=False)
         yield KeyFooter()
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from aeon_tui.screens.model_choices import ModelChoice
 
 WELCOME = (
-    "Aeon plans a task, executes it step by step, checks what came out, and refines it until it is good. "
-    "Each run is listed here, live and past."
+    "Aeon plans a task, runs it step by step, checks the result, and refines it until it is good. "
+    "Every run is listed here, live and past."
 )
 LOOK_SECONDS = 0.2
 DEMO = "on the simulated model: no key, no network"
@@ -57,7 +57,7 @@ class Onboarding(VerticalScroll, can_focus=True):
             yield Static(DEMO)
         with Horizontal(id="new"):
             yield Button("n New run", id="start-new", compact=True)
-            yield Static("of your own task")
+            yield Static("with your own task")
         yield Static("", id="models")
 
     def on_mount(self) -> None:
@@ -99,7 +99,7 @@ def models_text(choices: Sequence[ModelChoice]) -> Content:
     """Return which models can be used, and for each other provider the one step that makes it usable."""
     configured = [choice for choice in choices if choice.about == "configured"]
     others = [choice for choice in choices if not choice.name.startswith("simulated:") and choice not in configured]
-    head = "Your model" if configured else "No model is configured. Name one with AEON_MODEL or in the settings (,)"
+    head = "Your model" if configured else "No model is configured. Set one with AEON_MODEL or in the settings (,)"
     lines = [Content.styled(head, "bold"), *map(_line, configured)]
     if others:
         lines += [

@@ -12,7 +12,7 @@ from aeon_widgets.decision_panel import DecisionPanel, not_taken
 from aeon_widgets.key_guard import KeyGuard
 
 PANE_KEY = "6"
-TOO_LATE = "It was decided elsewhere meanwhile; what you wrote was not used."
+TOO_LATE = "It was decided elsewhere; what you wrote was not used."
 
 PanelT = TypeVar("PanelT", bound=DecisionPanel)
 

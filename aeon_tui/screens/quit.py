@@ -22,8 +22,8 @@ class QuitDialog(ConfirmDialog):
     ]
 
     def __init__(self) -> None:
-        lines = ["The run that goes on here is aborted.", "What it has done is kept; resume (R) goes on with it later."]
-        super().__init__("Quit in the middle of the run?", lines, "Abort and quit", no="Stay")
+        lines = ["The run in this app is aborted.", "What it has done is kept; resume it later with R."]
+        super().__init__("Quit while the run is active?", lines, "Abort and quit", no="Stay")
 
     def action_quit_now(self) -> None:
         """Quit; nobody types these keys by the way."""

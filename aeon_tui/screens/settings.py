@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_tui.screens.settings_text import Setting
 
-NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves this page"
+NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves the app"
 PROBLEM_SECONDS = 30
 _KEY = 16
 Whose = Literal["own", "project"]
@@ -42,7 +42,7 @@ class SettingsList(KeptRows["Setting"]):
     """Settings, one a line; the changed ones stand out."""
 
     HELP_TITLE = "Settings"
-    nothing = "no setting has these words"
+    nothing = "no setting matches"
 
     @override
     def name_of(self, row: Setting) -> str:
@@ -76,7 +76,7 @@ class SettingsScreen(FilterableListScreen):
         Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
         Binding("t", "app.change_theme", "Theme", id="settings.theme"),
-        Binding("T", "trust", "Trust", tooltip="Of this folder: give it, or take it back", id="settings.trust"),
+        Binding("T", "trust", "Trust", tooltip="Trust this folder, or revoke it", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
         Binding("escape", "back", "Back", id="settings.back"),
     ]
@@ -138,8 +138,8 @@ class SettingsScreen(FilterableListScreen):
 
     def _show_problem(self, problem: str) -> None:
         if self.is_attached:
-            self.query_one("#head", Static).update("Settings  cannot be used")
-            self.query_one(TextView).show([("high", f"✖ {problem}"), ("", "e or E opens the file to mend it.")])
+            self.query_one("#head", Static).update("Settings  not valid")
+            self.query_one(TextView).show([("high", f"✖ {problem}"), ("", "Press e or E to open and fix the file.")])
 
     @override
     def show_rows(self) -> None:
@@ -176,7 +176,7 @@ class SettingsScreen(FilterableListScreen):
             return
         from aeon_tui.screens.dialogs import ConfirmDialog
 
-        lines = [str(self._loaded.trust.root), "Its settings that need consent apply no more; you are asked again."]
+        lines = [str(self._loaded.trust.root), "Settings that need trust no longer apply; you are asked again."]
         dialog = ConfirmDialog("No longer trust this folder?", lines, "Revoke trust")
         self.app.push_screen(dialog, self._revoke_trust)
 
@@ -202,7 +202,7 @@ class SettingsScreen(FilterableListScreen):
             from aeon_tui.screens.dialogs import ConfirmDialog
 
             lines = [problem, "Correct it to start a run."]
-            dialog = ConfirmDialog("This cannot be used", lines, "Open it again", "Leave it")
+            dialog = ConfirmDialog("This file is not valid", lines, "Open it again", "Leave it")
             self.app.push_screen(dialog, partial(self._again, whose))
         else:
             self._read()

@@ -29,7 +29,7 @@ _SCROLLING = frozenset(
 )
 _HARMLESS = {
     "run": "limits, colours, keys, and rules that forbid or ask",
-    "workflow": "lower limits, more forbidden commands, and agents that run no commands",
+    "workflow": "lower limits, more blocked commands, and agents that run no commands",
 }
 _DIFF_STYLES = {"+": "complete", "-": "high", "@": "accent"}
 
@@ -153,7 +153,7 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
         if self._guard.is_open:
             self.dismiss(answer)
         else:
-            self._notice = "not taken yet · wait a moment, then try again"
+            self._notice = "too soon · wait a moment, then try again"
             self._draw_subtitle()
 
     @on(Button.Pressed, "#leave")
@@ -196,7 +196,7 @@ def trust_blocks(trust: ProjectTrust) -> list[Block]:
         *blocks,
         ("", ""),
         ("muted", "Trust it only if you know who wrote these files. You are asked again when they change."),
-        ("muted", f"Without it only its harmless settings apply: {_HARMLESS[trust.part]}."),
+        ("muted", f"If not trusted, only its harmless settings apply: {_HARMLESS[trust.part]}."),
     ]
 
 

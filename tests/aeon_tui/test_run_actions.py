@@ -284,8 +284,8 @@ UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
 def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
     assert title("unknown", UNKNOWN) == "pay was cut off. Call it again?"
     assert [text for _, text in approval_blocks("unknown", UNKNOWN)] == [
-        "The process ended in this call: whether it took effect is unknown. Look before you decide.",
-        "approve calls it again, so that it may take effect twice; reject lets its step fail",
+        "The process ended during this call: whether it took effect is unknown. Check before you decide.",
+        "approve calls it again, so it may take effect twice; reject fails the step",
         "amount: 12.5",
     ]
 

@@ -208,7 +208,7 @@ def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
 
 
 def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
-    assert list(convergence_parts(RunView())) == [("muted", "No pass was assessed yet.")]
+    assert list(convergence_parts(RunView())) == [("muted", "No pass assessed yet.")]
 
 
 def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> None:

@@ -127,7 +127,7 @@ def test_an_expired_run_names_what_is_not_done() -> None:
     metadata = {"reason_codes": ["ttl_expired"], "pass_number": 1, "incomplete_steps": ["s2", "s3"]}
     blocks = outcome_blocks(result("ttl_expired", ttl_expired_metadata=metadata))
     assert [style for style, _ in blocks] == ["medium", "medium"]
-    assert blocks[1][1] == "⚠ not run to the end: s2, s3"
+    assert blocks[1][1] == "⚠ not completed: s2, s3"
 
 
 def test_a_failed_step_is_named_unless_the_error_said_it_already() -> None:
@@ -155,7 +155,7 @@ def test_a_step_says_how_it_was_executed_and_why_it_failed() -> None:
     step = StepView("s1", "add", status="failed", mode="fallback", errors=["boom"], validator_errors=["no tool"])
     assert output_blocks(step) == [
         ("bold", "add"),
-        ("muted", "~ fallback: reasoned about the description, as no tool could be found"),
+        ("muted", "~ fallback: no tool found, so the model reasoned about it"),
         ("medium", "⚠ no tool"),
         ("high", "✖ boom"),
         ("", ""),
@@ -222,7 +222,7 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
 def test_an_unsafe_call_that_was_cut_off_is_said_to_be_unknown() -> None:
     step = StepView("s1", "pay", status="running", tool="pay")
     step.tool_calls = [ToolCallView("t", 1, "s1", "pay", {}, "unsafe", 1, "")]
-    unknown = ("muted", "The run ended in this call: whether it took effect is unknown.")
+    unknown = ("muted", "The run ended during this call: whether it took effect is unknown.")
     assert tool_blocks(step, live=False)[-1] == output_blocks(step, live=False)[-1] == unknown
     assert output_blocks(step)[-1] == ("muted", "Running pay …")
     step.tool_calls[-1].effect = "idempotent"

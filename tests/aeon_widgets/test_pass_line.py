@@ -75,7 +75,7 @@ def test_where_all_phases_are_over_they_give_way_to_the_names_of_the_scores(widt
 
 def test_a_phase_of_a_run_that_is_over_does_not_run() -> None:
     assert text(view_of((1, "plan", False)), 60, live=False) == "1 ◼ plan"
-    assert text(RunView(), 60) == "no pass has begun"
+    assert text(RunView(), 60) == "no pass has started"
 
 
 def called(*calls: tuple[str, int, str | None]) -> RunView:

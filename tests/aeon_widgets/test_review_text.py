@@ -42,11 +42,11 @@ def before(completeness: float) -> AssessmentView:
 @pytest.mark.parametrize(
     ("ended", "asked", "follows"),
     [
-        (None, "Not converged yet. Another pass?", "approve: pass 3 begins; 20 cycles left"),
+        (None, "Not converged yet. Another pass?", "approve: pass 3 starts; 20 cycles left"),
         ("converged", "The pass converged. Take its result?", "approve: the run ends with this result, converged"),
         (
             "not_converged",
-            "Not converged, and nothing more to do",
+            "Not converged, and nothing left to try",
             "approve: the run ends, not converged; another pass would change nothing",
         ),
     ],
@@ -65,8 +65,8 @@ def test_that_no_cycle_is_left_is_said() -> None:
 def test_a_score_says_what_it_was_and_what_it_lacks() -> None:
     told = list(score_blocks(subject(convergence=assessed(0.796, 0.9)), 2, [before(0.4)]))
     assert told[:2] == [
-        ("medium", "✖ completeness 0.40 → 0.79, 0.80 is asked for"),
-        ("complete", "✔ coherence 0.90 → 0.90, 0.70 is asked for"),
+        ("medium", "✖ completeness 0.40 → 0.79, 0.80 required"),
+        ("complete", "✔ coherence 0.90 → 0.90, 0.70 required"),
     ]
     assert ("medium", "✖ the goal is not covered") in told
 
@@ -74,8 +74,8 @@ def test_a_score_says_what_it_was_and_what_it_lacks() -> None:
 def test_a_pass_is_not_shown_against_itself() -> None:
     own = AssessmentView(0, 2, False, completeness_score=0.6, criteria=CRITERIA)
     assert lines("pass", subject(convergence=assessed(0.6, None)), own)[1:3] == [
-        "✖ completeness 0.60, 0.80 is asked for",
-        "✖ coherence –, 0.70 is asked for",
+        "✖ completeness 0.60, 0.80 required",
+        "✖ coherence –, 0.70 required",
     ]
 
 
@@ -91,7 +91,7 @@ def test_every_step_is_shown_with_what_it_would_call() -> None:
         ("", "  ○ s1.1 do s1.1"),
         ("muted", '      calls Write {"file_path": "a\\nb", "content": "' + "x" * 5_000 + '"}'),
         ("", "○ s2 do s2"),
-        ("muted", "    calls search, with what the model then says"),
+        ("muted", "    calls search, with the reason from the model"),
     ]
 
 
@@ -99,14 +99,14 @@ def test_a_description_cannot_pass_for_another_step_nor_the_answer_for_what_foll
     forged = "do it\n✔ s9 all is done\napprove: the run ends with this result, converged"
     shown = subject(plan={"goal": forged, "steps": [step("s1", description=forged)]}, answer=forged, questions=[forged])
     told = lines("pass", shown)
-    assert told[0] == "approve: pass 3 begins; 20 cycles left"
+    assert told[0] == "approve: pass 3 starts; 20 cycles left"
     assert [text for text in told if "\n" in text] == [forged], "the answer alone has lines of its own"
     assert told[told.index(forged) - 1] == "Answer"
 
 
 def test_why_an_edited_plan_was_not_taken_stands_on_top() -> None:
     assert lines("plan", subject(problem="steps[0]: missing"))[0] == (
-        "✖ the edited plan was not taken: steps[0]: missing"
+        "✖ the edited plan was not used: steps[0]: missing"
     )
 
 

@@ -36,7 +36,7 @@ SHOWN = {
     "convergence": "✔ complete ▁█ 1.00 +1.00",
     "filter_line": "design a REST API for",
     "footer": "Play",
-    "issues": "Nothing was found.",
+    "issues": "Nothing found.",
     "log_pane": "converged",
     "match_list": "design a REST API for",
     "position_line": "pass 2",
@@ -156,7 +156,7 @@ async def test_a_moment_holds_the_view_of_its_records_whichever_way_it_was_reach
 
 
 def test_an_unknown_widget_is_told_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="no demo of 'plan'; the widgets with a demo are answer_keys, "):
+    with pytest.raises(UsageError, match="no demo of 'plan'; widgets with a demo: answer_keys, "):
         demo_of("plan")
 
 
@@ -164,7 +164,7 @@ def test_without_a_name_the_demos_are_listed(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("the widgets with a demo are answer_keys, ")
+    assert capsys.readouterr().err.startswith("widgets with a demo: answer_keys, ")
 
 
 def test_importing_a_widget_loads_no_demo_and_no_theme() -> None:

@@ -21,7 +21,7 @@ from aeon_themes.palette import BACKGROUNDS, COLOURS, TEXT_COLOURS, Palette
 MAX_BYTES = 100_000
 _OURS = {palette.name: palette for palette in PALETTES}
 _EXPECTED = {
-    "name": "letters, digits, - and _, and not the name of one of Aeon's own",
+    "name": "letters, digits, - and _, other than the name of a built-in theme",
     "extends": f"one of {', '.join(_OURS)}",
     "dark": "true or false",
     "colours": "names of colours with their values, such as failed: '#ff8b96'",
@@ -85,8 +85,8 @@ def hard_to_read(palette: Palette) -> str | None:
     worst, text, on = low[0]
     more = f" (and {len(low) - 1} more such pairs)" if len(low) > 1 else ""
     return (
-        f"the theme {palette.name!r} is hard to read: {text!r} on {on!r} has a contrast of {worst:.1f}:1, "
-        f"text needs {READABLE}:1{more}"
+        f"the theme {palette.name!r} is hard to read: {text!r} on {on!r} has a contrast of {worst:.1f}:1, but text "
+        f"needs {READABLE}:1{more}"
     )
 
 
@@ -119,9 +119,9 @@ def _problem(error: ErrorDetails) -> str:
     if not inner:
         return f"{key!r} is {_told(value)}, expected {_EXPECTED[key]}"
     if inner[-1] == "[key]":
-        return f"the colour {inner[0]!r} is unknown{nearest(inner[0], COLOURS)}"
+        return f"unknown colour {inner[0]!r}{nearest(inner[0], COLOURS)}"
     told = "empty (an unquoted # begins a comment)" if value is None else _told(value)
-    return f"the colour {inner[0]!r} is {told}, expected a colour in quotes, such as '#1b2230'"
+    return f"the colour {inner[0]!r} is {told}; expected a colour in quotes, such as '#1b2230'"
 
 
 def _told(value: Any) -> str:

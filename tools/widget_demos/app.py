@@ -137,5 +137,5 @@ def demo_of(name: str) -> Demo:
     if name in DEMOS:
         return DEMOS[name]
     there = ", ".join(sorted(DEMOS))
-    wrong = f"there is no demo of {name!r}; " if name else ""
-    raise UsageError(f"{wrong}the widgets with a demo are {there}: try `./dev widget {next(iter(DEMOS))}`")
+    wrong = f"no demo of {name!r}; " if name else ""
+    raise UsageError(f"{wrong}widgets with a demo: {there}; try `./dev widget {next(iter(DEMOS))}`")

@@ -157,7 +157,7 @@ def _scrubber(widget: Scrubber, moment: Moment) -> None:
 def _match_list(widget: MatchList, moment: Moment) -> None:
     last = moment.view.last_seq
     found = [each for each in search_journal(RECORDING, LOOKED_FOR) if each.seq is not None and each.seq <= last]
-    widget.update_matches(found, LOOKED_FOR, "no record holds it yet")
+    widget.update_matches(found, LOOKED_FOR, "no record matches yet")
 
 
 def _compare_view(widget: CompareView, moment: Moment) -> None:

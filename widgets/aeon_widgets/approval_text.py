@@ -29,7 +29,7 @@ def title(point: str, subject: Mapping[str, Any]) -> str:
         return f"May {subject.get('tool_name', 'a tool')} be called?"
     if point == "unknown":
         return f"{subject.get('tool_name', 'A tool')} was cut off. Call it again?"
-    return "The next call might exceed the budget. May it be raised?" if point == "budget" else f"Decide: {point}"
+    return "The next call might exceed the budget. Raise it?" if point == "budget" else f"Decide: {point}"
 
 
 def approval_blocks(
@@ -83,14 +83,14 @@ def _brief(text: Any) -> str:
 
 
 _UNKNOWN = (
-    "The process ended in this call: whether it took effect is unknown. Look before you decide.",
-    "approve calls it again, so that it may take effect twice; reject lets its step fail",
+    "The process ended during this call: whether it took effect is unknown. Check before you decide.",
+    "approve calls it again, so it may take effect twice; reject fails the step",
 )
 
 
 _MONEY = {
     "spent_usd": "spent",
-    "held_usd": "held for calls without a known cost",
+    "held_usd": "held for calls of unknown cost",
     "reserved_usd": "the next call may cost up to",
     "limit_usd": "budget",
     "proposed_usd": "approve raises it to",
@@ -104,7 +104,7 @@ def _money_blocks(subject: Mapping[str, Any]) -> Iterable[Block]:
         usd = subject.get(key)
         if isinstance(usd, int | float) and (usd or key != "held_usd"):
             yield "bold" if key == "proposed_usd" else "", f"{words:<36} {money(usd)}"
-    yield "muted", "edit sets another budget; reject ends the run here, with what is done so far"
+    yield "muted", "edit sets another budget; reject ends the run here with what is done so far"
 
 
 def _difference(old: str, new: str) -> Iterable[Block]:

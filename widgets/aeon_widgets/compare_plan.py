@@ -71,7 +71,7 @@ def _field(name: str, left: Any, right: Any, indent: str) -> Iterator[CompareRow
     yield CompareRow("≠", label.rstrip(), label.rstrip())
     rows = _shortened([replace(row, begins=False) for row in text_rows(one, other, indent + _INDENT)], indent)
     if not any(row.differs for row in rows):
-        told = f"{indent}{_INDENT}differs in what is not shown here"
+        told = f"{indent}{_INDENT}differs in details not shown here"
         rows = [CompareRow("≠", told, told)]
     yield from rows
 

@@ -137,7 +137,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     icon, _ = run_style(view.status)
     tokens = [view.usage.get(name, 0) for name in ("input_tokens", "output_tokens")]
     done = sum(step.status == "complete" for step in view.steps.values())
-    price = "no known price" if view.cost_usd is None else money(view.cost_usd)
+    price = "price unknown" if view.cost_usd is None else money(view.cost_usd)
     yield "task", one_line(view.task)
     yield "model", f"{one_line(view.model, 80)}{' (SIMULATED)' if view.simulated else ''}"
     yield "status", f"{icon} {one_line(view.status, 40).replace('_', ' ')}"

@@ -158,7 +158,7 @@ def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
     last = view.assessment
     if last is None:
         if view.profile is None:
-            yield "muted", "No pass was assessed yet."
+            yield "muted", "No pass assessed yet."
         else:
             yield from requirement_blocks(view.requirements)
         return

@@ -100,7 +100,7 @@ class DecisionPanel(Pane):
         if self._placeholder:
             yield Input(placeholder=self._placeholder, compact=True)
         yield AnswerKeys(self._answers, classes="keys")
-        yield Static(f"{self.pane_key or 'tab'} leads back here, to decide", classes="away", markup=False)
+        yield Static(f"{self.pane_key or 'tab'} comes back here to decide", classes="away", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(ApprovalText).start(self._blocks, follow=False)
@@ -137,7 +137,7 @@ class DecisionPanel(Pane):
             if is_typing:
                 return True
             self.guard.swallow(event.time)
-            self._show_notice("pasted text not taken" + (" · w opens a field for it" if field is not None else ""))
+            self._show_notice("pasted text ignored" + (" · press w to enter text" if field is not None else ""))
             return False
         if self.opens_field(event.key) or self.opens_field(key_after_escape(event)):
             self.guard.admits(event.key, event.time, harmless=True)
@@ -167,7 +167,7 @@ class DecisionPanel(Pane):
         if self.answered:
             return
         if not self.guard.is_open:
-            self._show_notice("not taken yet · wait a moment, then try again")
+            self._show_notice("too soon · wait a moment, then try again")
             return
         self.answered = True
         self.post_message(message)
@@ -245,7 +245,7 @@ class DecisionPanel(Pane):
 def not_taken(event: Key) -> str:
     """Return what a person is told of a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
-    return f"{name!r} not taken yet · pause, then press it again"
+    return f"{name!r} was too soon · pause, then press it again"
 
 
 def _scrolls(key: str, binding: Binding | None) -> bool:

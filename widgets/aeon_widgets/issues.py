@@ -89,11 +89,11 @@ class IssuesPane(RowsView, Pane):
 
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:
-            return ["None of that severity and type.", "s and y show others."]
+            return ["None of that severity and type.", "Press s or y for others."]
         if not self._view.reports:
-            return ["Nothing was validated yet."]
+            return ["Nothing validated yet."]
         earlier = not self._all_passes and ever
-        return ["Nothing was found.", *(["a shows what was found before."] if earlier else [])]
+        return ["Nothing found.", *(["Press a for earlier ones."] if earlier else [])]
 
     def _last_report(self, ever: int) -> str:
         if not self._view.reports:

@@ -116,7 +116,7 @@ class LogPane(LinesView, Pane):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         if index < self._notices:
             if self._not_read:
-                return [(f" … {count(self._not_read, 'earlier record')} still being read", "muted")]
+                return [(f" … {count(self._not_read, 'earlier record')} still loading", "muted")]
             run_id = one_line(self._view.run_id, 80)
             return [(f" … {count(self._dropped, 'earlier line')}: `aeon-tui show {run_id}`", "muted")]
         line = self._log[index - self._notices]

@@ -22,9 +22,9 @@ TITLES = {
     "not_converged": "Not converged",
 }
 ADVICE = {
-    "ttl_expired": "The TTL was spent before the work was done; a higher TTL would let it go on.",
-    "not_converged": "The run ended without a result that was accepted.",
-    "aborted": "The run was aborted before its end.",
+    "ttl_expired": "The TTL ran out before the work was done; raise it to continue.",
+    "not_converged": "The run ended without an accepted result.",
+    "aborted": "The run was aborted.",
     "cost_ceiling": "The cost ceiling was reached.",
 }
 
@@ -100,5 +100,5 @@ def _step_blocks(result: RunResult) -> list[Block]:
             blocks.append(("failed", f"✖ {one_line(step.step_id, 40)} failed: {one_line(why, 300)}"))
     if result.ttl_expired_metadata is not None and result.ttl_expired_metadata.incomplete_steps:
         steps = ", ".join(one_line(step, 40) for step in result.ttl_expired_metadata.incomplete_steps[:20])
-        blocks.append(("medium", f"⚠ not run to the end: {steps}"))
+        blocks.append(("medium", f"⚠ not completed: {steps}"))
     return blocks

@@ -104,7 +104,7 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
     for phase in view.phases:
         by_pass.setdefault(phase.pass_number, []).append(phase)
     if not by_pass:
-        return _cut([Part("no pass has begun", "muted")], width)
+        return _cut([Part("no pass has started", "muted")], width)
     known = {each.pass_number: each for each in view.assessments}
     plain = _told(by_pass, known, live)
     named, over = _told(by_pass, known, live, named=max(known, default=0)), _over(by_pass)

@@ -21,7 +21,7 @@ Subject = Mapping[str, Any]
 _INDENT = "  "
 _TITLES = {
     "converged": "The pass converged. Take its result?",
-    "not_converged": "Not converged, and nothing more to do",
+    "not_converged": "Not converged, and nothing left to try",
 }
 
 
@@ -40,7 +40,7 @@ def plan_blocks(subject: Subject, pass_number: int) -> Iterator[Block]:
     yield "medium", f"approve: pass {pass_number} runs it; {cycles_left(subject)}"
     yield from issue_count_blocks(subject)
     if requirements := strs_of(subject.get("requirements")):
-        how = "; e changes them, for the last time" if pass_number == 1 else ""
+        how = "; e edits them, for the last time" if pass_number == 1 else ""
         yield "accent", f"A finished answer must satisfy{how}"
         yield from (("", f"□ {one_line(each, MAX_SHOWN)}") for each in requirements)
         yield GAP
@@ -82,7 +82,7 @@ def _not_judged(subject: Subject) -> str:
 def problem_blocks(subject: Subject) -> Iterator[Block]:
     """Yield why an edited plan could not be taken, where that is so."""
     if problem := str_of(subject.get("problem")):
-        yield "high", f"✖ the edited plan was not taken: {one_line(problem, MAX_SHOWN)}"
+        yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
 
 
 def follows(subject: Subject, pass_number: int) -> str:
@@ -94,7 +94,7 @@ def follows(subject: Subject, pass_number: int) -> str:
         return "approve: the run ends with this result, converged"
     if ended is not None:
         return "approve: the run ends, not converged; another pass would change nothing"
-    return f"approve: pass {pass_number + 1} begins; {cycles_left(subject)}"
+    return f"approve: pass {pass_number + 1} starts; {cycles_left(subject)}"
 
 
 def cycles_left(subject: Subject) -> str:
@@ -136,7 +136,7 @@ def _score(name: str, reached: float | None, before: float | None, criteria: Map
     asked = number_of(criteria.get(name))
     enough = asked is None or (reached is not None and reached >= asked)
     trend = f"{score(before)} → {score(reached)}" if before is not None else score(reached)
-    wanted = "" if asked is None else f", {score(asked)} is asked for"
+    wanted = "" if asked is None else f", {score(asked)} required"
     sign = "" if asked is None else "✔ " if enough else "✖ "
     return "complete" if asked is not None and enough else "" if enough else "medium", f"{sign}{name} {trend}{wanted}"
 
@@ -168,7 +168,7 @@ def _steps(steps: Iterable[dict[str, Any]], indent: str) -> Iterator[Block]:
 def _arguments(step: Mapping[str, Any]) -> str:
     arguments = step.get("arguments")
     if arguments is None:
-        return ", with what the model then says"
+        return ", with the reason from the model"
     return f" {json.dumps(arguments, ensure_ascii=False)}"
 
 

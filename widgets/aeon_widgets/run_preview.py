@@ -24,7 +24,7 @@ STEPS_SHOWN, FORKS_SHOWN, PASSES_SHOWN, DAMAGE_SHOWN = 100, 5, 12, 3
 _LABEL = 10
 _POINTS = {
     "plan": "the plan",
-    "pass": "what the pass came to",
+    "pass": "the result of the pass",
     "tool": "a tool call",
     "unknown": "a call of unknown outcome",
     "budget": "more budget",
@@ -65,7 +65,7 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
     """Return the status and why it is so."""
     if is_waiting(run):
         what = _POINTS.get(run.waits_for, one_line(run.waits_for, 40))
-        yield "medium", f"{WAITING_ICON} waits for a decision about {what}; open it to decide"
+        yield "medium", f"{WAITING_ICON} waiting for a decision about {what}; open it to decide"
         return
     icon, style = run_style(run.status)
     yield style, f"{icon} {one_line(run.status, 40).replace('_', ' ')}"
@@ -79,7 +79,7 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
         else:
             yield from (("medium", f"  {reason}") for reason in told)
     elif run.status == "interrupted":
-        yield "muted", "  its process ended before the run did; R resumes it"
+        yield "muted", "  its process ended before the run did; press R to resume"
 
 
 def _damage(view: RunView) -> Iterator[Block]:
@@ -104,7 +104,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
         yield _fact("issues", f"{len(view.issues)}{f', {high} of severity high' if high else ''}")
     live = run.status == LIVE
     until = now.isoformat() if live else view.last_ts
-    yield _fact("passes", f"{run.passes} ended{', one goes on' if live else ''}")
+    yield _fact("passes", f"{run.passes} ended{', one running' if live else ''}")
     yield _fact("took" if not live else "elapsed", duration(seconds_after(run.started, until)))
     yield _fact("cost", cost(run.cost_usd))
     named = (run.model or "").startswith(SIMULATED)
@@ -113,7 +113,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
     yield _fact("run", one_line(run.run_id, 80))
     yield from _kin(run, kin)
     if view.whole_from:
-        yield _fact("read", "the end of a long journal; enter opens it")
+        yield _fact("read", "the end of a long journal; press enter to open it")
 
 
 def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:

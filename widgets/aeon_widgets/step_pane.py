@@ -206,17 +206,17 @@ class StepPane(Vertical, Pane):
 
     def _blocks(self, step: StepView | None) -> list[Block]:
         if self._opened.lean:
-            return [("muted", "Being read from the journal …")]
+            return [("muted", "Reading the journal …")]
         blocks: list[Block] = []
         if self._opened.earlier and self.tab in (1, 2, 3):
-            blocks = [("muted", f"… {self._opened.earlier:,} more before these: `/` finds them"), GAP]
+            blocks = [("muted", f"… {self._opened.earlier:,} more before these: find them with `/`"), GAP]
         if step is not None:
             blocks += self._step_blocks(step)
         elif self._key is not None:
             blocks += self._calls_blocks(self._key)
         else:
             blocks.append(("muted", "Nothing has happened yet."))
-        return [*blocks, GAP, ("muted", "What came earlier is still being read …")] if self._view.whole_from else blocks
+        return [*blocks, GAP, ("muted", "Still loading what came earlier …")] if self._view.whole_from else blocks
 
     def _calls_blocks(self, key: RowKey) -> list[Block]:
         if self.tab == 0:
@@ -227,7 +227,7 @@ class StepPane(Vertical, Pane):
         if self.tab == 1:
             return prompt_blocks(self._opened.calls, self._live)
         if self.tab == 2:
-            return [("muted", "No tool belongs to this.")]
+            return [("muted", "This has no tool.")]
         if self.tab == 4:
             return calls_change_blocks(self._view, self._opened.calls)
         return repair_blocks(self._opened.repairs)

@@ -13,7 +13,7 @@ from aeon_widgets.text_view import Block
 
 GAP: Block = ("", "")
 CUT_OFF = "The run ended before this was done."
-UNKNOWN = "The run ended in this call: whether it took effect is unknown."
+UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 
 def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
@@ -38,7 +38,7 @@ def _how(step: StepView) -> str:
     if step.mode == "tool" or (step.mode is None and step.tool):
         parts.append(f"tool {one_line(step.tool or '?', 80)}")
     elif step.mode == "fallback":
-        parts.append("~ fallback: reasoned about the description, as no tool could be found")
+        parts.append("~ fallback: no tool found, so the model reasoned about it")
     elif step.mode == "llm" or step.agent:
         parts.append("reasoning by the model")
     if step.repaired:
@@ -158,7 +158,7 @@ def _reply_blocks(call: CallView) -> list[Block]:
     if response.get("text"):
         blocks.append(("", _text(response["text"])))
     for asked in response.get("tool_calls") or []:
-        blocks += [("muted", "asks for a tool"), ("", pretty(asked))]
+        blocks += [("muted", "requests a tool"), ("", pretty(asked))]
     return blocks
 
 

@@ -159,7 +159,7 @@ def used(view: RunView) -> list[tuple[str, str, str]]:
     tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
     cost, style = spent(view)
     if view.cost_usd is None:
-        cost, style = "no known price", ""
+        cost, style = "price unknown", ""
     elif not cost:
         free = "$0 (simulated)" if view.simulated else "$0"
         cost = money(view.cost_usd) if view.cost_usd else free

@@ -27,7 +27,7 @@ KEYS: dict[QuestionForm, str] = {
     "gate": "a approve · w reject, say why · ctrl+x abort",
     "command": "a run it · d refuse · ctrl+x abort",
     "blocklisted": "w type 'run' to run it · d refuse · ctrl+x abort",
-    "choice": "↑↓ choose · enter takes the choice · ctrl+x abort",
+    "choice": "↑↓ choose · enter confirms · ctrl+x abort",
 }
 _FORMS: dict[str, tuple[QuestionForm, ...]] = {
     "approve": ("gate",),
@@ -191,8 +191,8 @@ class WorkflowPanel(DecisionPanel):
             if words == RUN:
                 self._answer(RUN)
             else:
-                self.notify("Type run, that word alone; or d refuses.", severity="warning", markup=False)
+                self.notify("Type only the word run, or press d to refuse.", severity="warning", markup=False)
         elif words:
             self._answer("reject", words)
         else:
-            self.notify("A rejection needs words: the agent goes on with them.", severity="warning", markup=False)
+            self.notify("A rejection needs a reason: the agent works with it.", severity="warning", markup=False)

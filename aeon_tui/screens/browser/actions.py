@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 _OF_A_RUN = ("mark", "compare", "export", "delete", "copy_id", "copy_path")
 RUN_KEYS: list[BindingType] = [
     *PAST_RUN_KEYS,
-    Binding("m", "mark", "Mark", show=False, tooltip="Mark it, to compare another with it", id="browser.mark"),
-    Binding(
-        "C", "compare", "Compare", show=False, tooltip="With the marked run, or one to choose", id="browser.compare"
-    ),
+    Binding("m", "mark", "Mark", show=False, tooltip="Mark it to compare with another", id="browser.mark"),
+    Binding("C", "compare", "Compare", show=False, tooltip="With the marked run, or choose one", id="browser.compare"),
     Binding("x", "export", "Export", show=False, tooltip="Write its report to a file", id="browser.export"),
     Binding("D,delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
     Binding("y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),

@@ -83,7 +83,7 @@ class RunSearch:
 
     def told(self) -> str:
         """Return in words how far it is."""
-        runs = f"{len(self.found):,} of {self.total:,} hold it"
+        runs = f"{len(self.found):,} of {self.total:,} match"
         unreadable = f", {self.unreadable:,} cannot be read" if self.unreadable else ""
         if self.ended:
             return f"{runs}{unreadable}{f'; stopped after {self.searched:,}' if self.stopped else ''}"

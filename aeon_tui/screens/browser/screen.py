@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 REFRESH_SECONDS, TICK_SECONDS = 3.0, 1.0
 WIDE = 100
 """From this width on the preview stands beside the list, unless it was closed; below it, it opens under the list."""
-NO_WORDS = "no run has these words; enter searches the full text of all runs"
-NO_MATCH = "no run passes this filter; escape shows all"
+NO_WORDS = "no run matches; press enter to search the full text of all runs"
+NO_MATCH = "no run matches this filter; press escape to show all"
 ORDERS = ("", "cost", "scores")
 
 
@@ -232,7 +232,7 @@ class BrowserScreen(FilteredScreen):
         for each in found:
             if (run := runs.by_id.get(each.run_id)) is not None:
                 lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.type, seq=each.seq)]
-        where_empty = "no run holds this text" if search.ended else "searching …"
+        where_empty = "no run contains this text" if search.ended else "searching …"
         self._update_list(lines, search.text, where_empty, keep=True)
         self.query_one(BrowserTitle).update_count(search.told())
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sources.base import RecordSource
 
-NO_EDITOR = "no editor can be opened here; reject it and say what you want (w), or fork the run later"
+NO_EDITOR = "no editor can be opened here; reject it with a reason (w), or fork the run later"
 
 
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
@@ -101,7 +101,7 @@ class ApprovalController(PanelController[ApprovalPanel]):
 
         # The dialog gets the keys now; the first one after it may be for the question again.
         panel.wait_on()
-        lines = ["What it has done is kept; resume (R) goes on with it later."]
+        lines = ["What it has done is kept; resume it later with R."]
         self._screen.app.push_screen(ConfirmDialog("Abort the run?", lines, "Abort"), answered)
 
     def edit(self, panel: ApprovalPanel) -> None:

@@ -19,7 +19,7 @@ from aeon_widgets.text_view import Block
 
 FIRST_PLAN = 0
 KEYS = "( ) from another pass · < > to another pass · D back to the step"
-READING: list[Block] = [("muted", "Being read from the journal …")]
+READING: list[Block] = [("muted", "Reading the journal …")]
 
 
 class Passes(Protocol):

@@ -49,7 +49,7 @@ class QuoteFinder:
             if any(find_quote(text, quote) for text in _texts(whole)):
                 return lambda: self._show(place.key, quote)
         named = next((name for name, text in others.items() if find_quote(text, quote)), None)
-        said = f"These are words of {named}." if named else "These words are in no answer, output or step."
+        said = f"These words are from {named}." if named else "No answer, output or step contains these words."
         return lambda: self._tell(said)
 
 

@@ -317,6 +317,6 @@ class RunScreen(TimeTravel):
         elif self.maximized is not None:
             self.minimize()
         elif self._runner is not None and self._runner.running:
-            self.notify("The run goes on here; q asks whether to abort it and quit.", markup=False)
+            self.notify("The run continues here; q asks whether to abort it and quit.", markup=False)
         else:
             self.app.post_message(ShowRuns())

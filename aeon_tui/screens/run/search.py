@@ -69,7 +69,7 @@ class SearchScreen(Screen[None]):
     def on_mount(self) -> None:
         if not self.query("#found"):
             return  # the app is ending before the screen was made
-        self._say("enter searches every record of the run, long texts included")
+        self._say("enter searches every record of the run, including long texts")
         self.set_focus(self.query_one(FilterLine))
         self.set_interval(POLL_SECONDS, self._show_found)
 
@@ -157,11 +157,11 @@ def _result(search: RecordSearch) -> str:
     if search.error is not None:
         return one_line(search.error.message)
     number = len(search.found)
-    found = f"{count(number, 'record')} {'holds' if number == 1 else 'hold'} it" if number else "no record holds it"
+    found = f"{count(number, 'record')} {'holds' if number == 1 else 'hold'} it" if number else "no record matches"
     if not search.ended:
         return f"searching … {number:,} found · escape cancels"
     if search.full:
-        return f"the first {MOST:,} records that hold it"
+        return f"the first {MOST:,} matching records"
     return f"{found} so far; the search was cancelled" if search.cancelled else found
 
 

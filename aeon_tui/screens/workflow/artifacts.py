@@ -33,4 +33,4 @@ def artifact_text(root: Path, name: str) -> str:
         inside = path.resolve().is_relative_to(root.resolve())
     except (OSError, ValueError, RuntimeError):
         inside = False
-    return read_artifact(path) if inside else "(it is not in the project)"
+    return read_artifact(path) if inside else "(not in the project)"

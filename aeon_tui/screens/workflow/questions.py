@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from system2.policies import Question
 
 TITLES = {
-    "injection": "What was said may be an injected order",
+    "injection": "A message may contain an injected order",
     "cost_ceiling": "The cost ceiling is reached",
     "context_overflow": "The context window is full",
     "api_error": "The model cannot be reached",
     "protected_file": "A protected file would be changed",
-    "agent_halted": "An agent stopped before it was done",
+    "agent_halted": "An agent stopped before it finished",
 }
 CHOICES = {
-    ("injection", "stop"): "the agent is halted",
-    ("injection", "continue"): "it is no order: go on with it",
-    ("cost_ceiling", "stop"): "the workflow ends here, and can be gone on with",
-    ("cost_ceiling", "continue"): "go on, and ask again after as much again",
-    ("context_overflow", "abort"): "the agent is halted",
-    ("context_overflow", "summarize"): "go on with a summary of the conversation",
-    ("api_error", "abort"): "the workflow ends here, and can be gone on with",
+    ("injection", "stop"): "stop the agent",
+    ("injection", "continue"): "it is harmless: continue",
+    ("cost_ceiling", "stop"): "end the workflow here; it can be resumed",
+    ("cost_ceiling", "continue"): "continue, and ask again after the same amount",
+    ("context_overflow", "abort"): "stop the agent",
+    ("context_overflow", "summarize"): "continue with a summary of the conversation",
+    ("api_error", "abort"): "end the workflow here; it can be resumed",
     ("api_error", "retry"): "try the call again",
-    ("protected_file", "refuse"): "the agent is told that it may not",
+    ("protected_file", "refuse"): "tell the agent that it may not",
     ("protected_file", "allow"): "change the file",
-    ("agent_halted", "abort"): "the workflow ends here, and can be gone on with",
-    ("agent_halted", "retry"): "have it begin anew",
-    ("agent_halted", "skip"): "go on without the rest of its work",
+    ("agent_halted", "abort"): "end the workflow here; it can be resumed",
+    ("agent_halted", "retry"): "let it start over",
+    ("agent_halted", "skip"): "continue without the rest of its work",
 }
 
 
@@ -62,7 +62,7 @@ def _command(asked: PendingQuestion, agent: str) -> WorkflowQuestion:
     form: QuestionForm = "blocklisted" if asked.is_blocklisted else "command"
     blocks: list[Block] = []
     if asked.is_blocklisted:
-        blocks.append(("high", "✖ this command is on the list of destructive ones"))
+        blocks.append(("high", "✖ this command is on the list of destructive commands"))
     blocks.append(("", asked.text))
     title = f"Bash: {agent or 'an agent'} wants to run a command"
     return WorkflowQuestion(asked.number, form, title, tuple(blocks))

@@ -150,7 +150,7 @@ class WorkflowScreen(WorkflowPanes):
         if damage := len(self._source.damage):
             return f"⚠ {count(damage, 'problem')} in the transcript"
         if self._runner is None and self.goes_on and self.status.startswith("waiting"):
-            return "view only: decided where it runs"
+            return "view only: decide where it runs"
         if self._runner is not None and self._runner.warnings:
             return f"⚠ {count(len(self._runner.warnings), 'warning')}"
         return ""
@@ -178,7 +178,7 @@ class WorkflowScreen(WorkflowPanes):
         for entry in agent.entries[taken:]:
             items += items_of(entry)
         self._taken[key] = len(agent.entries)
-        return items or [ConversationItem("○", "muted", "this agent has not begun")]
+        return items or [ConversationItem("○", "muted", "this agent has not started")]
 
     def _warned(self) -> list[ConversationItem]:
         warnings = self._runner.warnings if self._runner is not None else []
@@ -186,7 +186,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _how_to_go_on(self) -> str:
         if self._is_resumable:
-            return "R goes on with it, after the last gate that was approved"
+            return "press R to continue after the last approved gate"
         return ""
 
     @property
@@ -284,7 +284,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def action_abort(self) -> None:
         """Ask, and end the workflow; it can be gone on with."""
-        dialog = ConfirmDialog("Abort the workflow?", ["What was approved stays; R goes on with it later."], "Abort")
+        dialog = ConfirmDialog("Abort the workflow?", ["What was approved is kept; resume it later with R."], "Abort")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
 
     def _abort(self) -> None:
@@ -301,6 +301,6 @@ class WorkflowScreen(WorkflowPanes):
         if self.maximized is not None:
             self.minimize()
         elif self._runner is not None and self._runner.running:
-            self.notify("The workflow goes on here; q aborts it and quits.", markup=False)
+            self.notify("The workflow continues here; q aborts it and quits.", markup=False)
         else:
             self.app.post_message(ShowRuns())

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 WHAT = (
-    "Thirteen agents take a task from its scope to a reviewed change. They write documents into spec/, one after the "
-    "other; you decide at six gates whether the work goes on. Commands are asked about before they run."
+    "Thirteen agents take a task from its scope to a reviewed change. "
+    "They write documents into spec/, one after the other; you decide at six gates whether it continues. "
+    "You are asked before a command runs."
 )
 
 
@@ -58,7 +59,7 @@ class WorkflowTaskScreen(Screen[None]):
         with Vertical() as box:
             box.border_title = "New workflow"
             yield Static(WHAT, markup=False)
-            yield Input(placeholder="What is to be done? enter begins", compact=True)
+            yield Input(placeholder="What should be done? enter starts", compact=True)
             yield Static("", id="problem", markup=False)
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:

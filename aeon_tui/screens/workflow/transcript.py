@@ -145,7 +145,7 @@ def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
     """Return what is told of a gate: the summary that was shown at it, and every decision."""
     gate = state.view.gates[number]
     if gate.state == "ahead" and not gate.decisions:
-        return [ConversationItem("◇", "pending", f"{gate.artifact} is decided on here; nothing was asked yet")]
+        return [ConversationItem("◇", "pending", f"{gate.artifact} is decided here; there is no question yet")]
     items = [ConversationItem("◇", "accent", f"summary · {gate.artifact}", (("", gate.summary),), True)]
     for said in gate.decisions:
         icon, style, word = DECIDED.get(said.decision.value, DECIDED_ABORT)

@@ -140,21 +140,21 @@ def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     reviewed(monkeypatch, "a\n")
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
     assert lines[0] == "Not converged yet. Another pass?"
-    assert "✖ completeness 0.41 → 0.60, 0.80 is asked for" in lines
-    assert "✔ coherence 0.50 → 0.90, 0.80 is asked for" in lines
+    assert "✖ completeness 0.41 → 0.60, 0.80 required" in lines
+    assert "✔ coherence 0.50 → 0.90, 0.80 required" in lines
     assert "line 0" in lines
     assert "line 19" not in lines
     assert "… 9 more lines; see all with `aeon-tui show`" in lines
     assert "issue: high · specificity · s2: too vague → split it" in lines
     assert "question: For whom?" in lines
-    assert "approve: pass 3 begins; 20 cycles left" in lines
+    assert "approve: pass 3 starts; 20 cycles left" in lines
     assert QUESTIONS["pass"].strip() in lines[-1]
 
 
 def test_a_plan_is_told_with_its_calls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n", "plan", problem="steps[0]: no goal")
     shown = capsys.readouterr().err
-    assert "✖ the edited plan was not taken: steps[0]: no goal" in shown
+    assert "✖ the edited plan was not used: steps[0]: no goal" in shown
     assert 'calls calculator {"a": "5\\n6"}' in shown
     assert "line 0" not in shown
 

@@ -65,10 +65,10 @@ async def test_escape_forks_nothing() -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        (("0",), "the pass is '0', expected a whole number, 1 or more"),
-        (("backspace",), "the pass is '', expected a whole number, 1 or more"),
-        (("tab", "backspace"), "the model is empty, expected PROVIDER:NAME"),
-        (("tab", "tab", "minus"), "the TTL is '-', expected a whole number, 0 or more"),
+        (("0",), "the pass is '0'; expected a whole number, 1 or more"),
+        (("backspace",), "the pass is ''; expected a whole number, 1 or more"),
+        (("tab", "backspace"), "the model is empty; expected PROVIDER:NAME"),
+        (("tab", "tab", "minus"), "the TTL is '-'; expected a whole number, 0 or more"),
     ],
 )
 async def test_what_is_wrong_in_a_field_is_said_in_the_dialog(keys: tuple[str, ...], problem: str) -> None:
@@ -85,5 +85,5 @@ async def test_a_number_of_thousands_of_digits_that_was_pasted_is_refused() -> N
         await pilot.press("enter")
         await pilot.pause()
         told = str(fork.dialog.query_one("#problem", Static).content)
-        assert told == f"✖ the pass is '{'9' * 40}', expected a whole number, 1 or more"
+        assert told == f"✖ the pass is '{'9' * 40}'; expected a whole number, 1 or more"
         assert fork.answers == []

@@ -142,7 +142,7 @@ async def test_keys_of_the_first_half_second_allow_nothing() -> None:
         await person.type("t", "enter", "c", "y", "space", every=0.4)
         assert person.answer is None
         assert isinstance(person.app.screen, TrustScreen)
-        assert "'space' not taken yet" in drawn(person.app)
+        assert "'space' was too soon" in drawn(person.app)
         await person.type("t", every=0.6)
         assert person.answer == "trust"
 
@@ -184,7 +184,7 @@ async def test_answers_are_clickable_once_they_could_be_read() -> None:
         person.app.screen.query_one("#trust", Button).active_effect_duration = 0
         await person.pilot.click("#trust")
         assert person.answer is None
-        assert "not taken yet" in drawn(person.app)
+        assert "too soon" in drawn(person.app)
         person.now += 2
         await person.pilot.click("#trust")
         await person.pilot.pause()

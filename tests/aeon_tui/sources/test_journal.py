@@ -192,10 +192,10 @@ async def test_the_end_says_how_the_run_stands_and_what_is_still_being_read(tmp_
         assert "reading 37 %" in on.header
         assert "✔ completed" in on.header
         first = "".join(text for text, _ in on.log.pieces(0, 100))
-        assert first == f" … {len(LONG) - 200:,} earlier records still being read"
+        assert first == f" … {len(LONG) - 200:,} earlier records still loading"
         on.tree.select(RowKey("step", "s1"))
         await on.pilot.pause()
-        assert on.text.endswith("What came earlier is still being read …")
+        assert on.text.endswith("Still loading what came earlier …")
         await on.show(1)
         assert "reading" not in on.header
 
@@ -222,11 +222,11 @@ async def test_an_opened_step_is_read_from_the_journal_and_no_key_waits_for_it(t
         await on.show(1)
         on.tree.select(RowKey("calls", "answer", 1))
         await on.until(lambda: bool(on.source.asked))
-        assert on.text == "Being read from the journal …"
+        assert on.text == "Reading the journal …"
         await on.pilot.press("2", "right")
         assert on.screen.query_one(StepPane).tab == 1
         on.source.may_read.set()
         await on.until(lambda: "Being read" not in on.text)
         assert "Write the answer, 39." in on.text
         assert "answer 39" in on.text
-        assert on.text.startswith("… 20 more before these: `/` finds them")
+        assert on.text.startswith("… 20 more before these: find them with `/`")

@@ -149,7 +149,7 @@ async def test_a_click_chooses_the_form_and_the_ending_that_is_typed_does(folder
         line.focus()
         await pilot.press("enter")
         problem = str(pilot.app.screen.query_one("#problem").render())
-        assert problem == "✖ the file is 'report.doc', expected a name that ends in .md, .html or .json"
+        assert problem == "✖ the file is 'report.doc'; its name must end in .md, .html or .json"
         await pilot.press("escape")
         assert list(folder.parent.iterdir()) == [folder]
 

@@ -74,7 +74,7 @@ async def test_words_narrow_the_list_as_they_are_typed_and_escape_widens_it() ->
         assert tasks(screen) == ["compare two reports"]
         await typed(pilot, *"x")
         assert tasks(screen) == []
-        assert screen.query_one(RunList).where_empty[0].startswith("no run has these words")
+        assert screen.query_one(RunList).where_empty[0].startswith("no run matches")
         await typed(pilot, "escape")
         assert len(tasks(screen)) == 4
         assert not screen.query_one(FilterLine).display
@@ -130,7 +130,7 @@ async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(f
             "one",
             "run_finished a needle, found",
         ]
-        assert "2 of 3 hold it" in title(screen)
+        assert "2 of 3 match" in title(screen)
         await typed(pilot, "down", "down", "down")
         assert screen.selected_run is not None
         assert screen.selected_run.run_id == "a"
@@ -157,8 +157,8 @@ async def test_what_was_found_goes_on_to_show_how_its_runs_stand(folder: Path) -
 async def test_a_text_that_no_run_holds_is_said(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"absent")
-        assert screen.query_one(RunList).where_empty == ("no run holds this text",)
-        assert "0 of 3 hold it" in title(screen)
+        assert screen.query_one(RunList).where_empty == ("no run contains this text",)
+        assert "0 of 3 match" in title(screen)
 
 
 async def test_typing_on_leaves_what_was_found(folder: Path) -> None:
@@ -203,7 +203,7 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
         assert screen.query_one(RunList).cursor == 1
         assert "searched 1 …" in title(screen)
         await pilot.press("escape")
-        await until(pilot, lambda: "1 of 3 hold it; stopped after" in title(screen), lambda: title(screen))
+        await until(pilot, lambda: "1 of 3 match; stopped after" in title(screen), lambda: title(screen))
         assert len(shown(screen)) == 2
         await typed(pilot, "escape")
         assert len(shown(screen)) == 3

@@ -148,7 +148,7 @@ def test_a_long_journal_is_read_from_its_end(tmp_path: Path, monkeypatch: pytest
     assert view.whole_from > 2_000
     (run,) = list_runs(tmp_path)
     told = [text for _, text in preview_blocks(run, view, Kin(), NOW)]
-    assert "read      the end of a long journal; enter opens it" in told
+    assert "read      the end of a long journal; press enter to open it" in told
 
 
 def told(run: RunSummary, view: RunView, *forks: RunSummary) -> str:
@@ -157,8 +157,8 @@ def told(run: RunSummary, view: RunView, *forks: RunSummary) -> str:
 
 def test_the_status_is_told_with_its_reason(tmp_path: Path) -> None:
     live = replace(summary(30, status="running"), waits_for="pass")
-    assert "‖ waits for a decision about what the pass came to; open it to decide" in told(live, RunView())
-    assert "R resumes it" in told(summary(30, status="interrupted"), RunView())
+    assert "‖ waiting for a decision about the result of the pass; open it to decide" in told(live, RunView())
+    assert "press R to resume" in told(summary(30, status="interrupted"), RunView())
     error = {"error_type": "LLMError", "message": "503\nthree times"}
     failed = view_of(write(tmp_path, started(), finished("failed", error=error)))
     assert "✖ failed\n503 three times" in told(summary(30, status="failed"), failed)

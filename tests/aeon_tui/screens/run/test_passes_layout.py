@@ -232,10 +232,10 @@ async def test_a_narrow_tree_says_once_what_replaces_what() -> None:
 async def test_issues_without_any_say_why_there_is_nothing() -> None:
     async with shown(Passes(), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
-        assert issues.render_line(0).text.strip() == "Nothing was validated yet."
+        assert issues.render_line(0).text.strip() == "Nothing validated yet."
         await run.go_on(converged_run().records[1:])
-        assert issues.render_line(0).text.strip() == "Nothing was found."
-        assert issues.render_line(1).text.strip() == "a shows what was found before."
+        assert issues.render_line(0).text.strip() == "Nothing found."
+        assert issues.render_line(1).text.strip() == "Press a for earlier ones."
         await run.press("7", "a", "s", "s", "y")
         assert issues.line_count == 0
         assert issues.render_line(0).text.strip() == "None of that severity and type."

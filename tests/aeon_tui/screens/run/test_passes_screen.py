@@ -242,7 +242,7 @@ async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() ->
     low += "; the parts do not hold together, coherence is 0.60 of 0.80"
     async with shown(given_up_run(), size=(200, 50)) as run:
         assert run.screen.query_one(Outcome).text.splitlines() == [
-            "✖ The run ended without a result that was accepted.",
+            "✖ The run ended without an accepted result.",
             f"why: {low}; another pass would change nothing",
             "Not finished.",
             "⚠ s3 needs a person after 3 refinements (refinement limit): refined 3 times",
@@ -333,7 +333,7 @@ async def test_the_keys_of_issues_fit_eighty_columns() -> None:
 
 async def test_a_run_that_begins_shows_that_no_pass_was_assessed() -> None:
     async with shown(Passes(), live=True) as run:
-        assert line(run) == "no pass has begun"
-        assert run.screen.query_one(ConvergencePane).text == "No pass was assessed yet."
+        assert line(run) == "no pass has started"
+        assert run.screen.query_one(ConvergencePane).text == "No pass assessed yet."
         await run.press("9", "enter")
         assert run.screen.focused is run.screen.query_one(TTLGauge), "without a profile there is no reason to show"

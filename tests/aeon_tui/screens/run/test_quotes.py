@@ -55,7 +55,7 @@ async def test_the_requirements_are_there_from_the_profile_on(size: tuple[int, i
     run_of.called("profile", "{}")
     async with shown(run_of, size=size, live=True) as run:
         assert pane_of(run).pane_title == "Convergence"
-        assert pane_of(run).text in ("", "No pass was assessed yet.")
+        assert pane_of(run).text in ("", "No pass assessed yet.")
         profiled = Passes()
         profiled.phase("plan")
         profiled.called("profile", "{}")
@@ -161,9 +161,9 @@ async def test_a_quote_far_down_is_scrolled_to() -> None:
     ("evidence", "told"),
     [
         ("", "The judge quotes nothing for this."),
-        ("words of nobody", "These words are in no answer, output or step."),
-        ("a REST API for invoices", "These are words of the task."),
-        ("fits on one page", "These are words of requirement 3."),
+        ("words of nobody", "No answer, output or step contains these words."),
+        ("a REST API for invoices", "These words are from the task."),
+        ("fits on one page", "These words are from requirement 3."),
     ],
 )
 async def test_a_quote_that_leads_nowhere_is_said(evidence: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:

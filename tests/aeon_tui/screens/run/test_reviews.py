@@ -169,14 +169,14 @@ async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> Non
     async with reviewed.app.run_test(size=(120, 40)) as pilot:
         first = await reviewed.question(pilot)
         text = pilot.app.screen.query_one(ApprovalText).text
-        assert "approve: pass 2 begins; " in text
+        assert "approve: pass 2 starts; " in text
         assert f"completeness {first.subject['convergence']['completeness_score']:.2f}" in text
         assert "because: one cannot divide by zero" in text
         await pilot.press("a")
         second = await reviewed.question(pilot, first)
         text = pilot.app.screen.query_one(ApprovalText).text
         scores = [each.subject["convergence"]["completeness_score"] for each in (first, second)]
-        assert f"✔ completeness {scores[0]:.2f} → {scores[1]:.2f}, 0.80 is asked for" in text
+        assert f"✔ completeness {scores[0]:.2f} → {scores[1]:.2f}, 0.80 required" in text
         assert "approve: the run ends with this result, converged" in text
         assert "The sum of 5 and 10 is 15" in text
         await pilot.press("a")

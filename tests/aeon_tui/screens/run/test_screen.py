@@ -514,7 +514,7 @@ async def test_a_call_that_was_cut_off_is_not_shown_as_running() -> None:
         assert row(run.tree, 0).split() == ["◼", "make", "the", "plan", "stopped"]
         assert run.text.text.splitlines()[-1] == "The run ended before this was done."
         outcome = run.screen.query_one(Outcome)
-        assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ The run was aborted before its end.")
+        assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ The run was aborted.")
 
 
 async def test_a_step_that_the_record_leaves_running_is_shown_as_stopped_when_the_run_is_over() -> None:
@@ -586,7 +586,7 @@ async def test_the_key_help_lists_the_keys_of_pane_screen_and_app() -> None:
         text = "\n".join(block for _, block in run.app.screen._blocks)  # type: ignore[attr-defined]
         for expected in ("Plan", "Run", "Everywhere", "Zoom", "Follow", "Quit", "the supervisor repaired the step"):
             assert expected in text
-        for line in ("◼  stopped: the run ended before it was done", "cycles: processed model replies a run may use"):
+        for line in ("◼  stopped: the run ended before it finished", "cycles: the model replies that a run may use"):
             assert line in text
         await run.press("escape")
         assert run.app.screen is run.screen

@@ -71,7 +71,7 @@ async def test_records_that_hold_a_text_are_listed_with_it_in_sight(tmp_path: Pa
         assert on.lines[0].split()[1] == "plan"
         assert on.screen.focused is on.list
         await on.search("not to be found")
-        assert (on.said, on.lines) == ("no record holds it", [])
+        assert (on.said, on.lines) == ("no record matches", [])
 
 
 async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
     monkeypatch.setattr("aeon_tui.screens.run.search.MOST", 3)
     async with searching(tmp_path, finished_run()) as on:
         await on.search("s")
-        assert (on.said, len(on.lines)) == ("the first 3 records that hold it", 3)
+        assert (on.said, len(on.lines)) == ("the first 3 matching records", 3)
 
 
 async def test_a_journal_that_is_gone_is_said(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ async def test_cost_stands_against_warning_and_ceiling() -> None:
     async with app.run_test(size=(120, 40)):
         text = drawn(app)
     assert "$2.11 ███████░░░░░░░░░│ of $5.00 ⚠ over $2.00" in text
-    assert "view only: decided where it runs" in text
+    assert "view only: decide where it runs" in text
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
