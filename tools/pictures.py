@@ -234,7 +234,7 @@ def _trust() -> AeonApp:
     root = Path("/home/ann/invoices")
     items = (
         TrustItem("tools", "let the model read, search and change the project's files"),
-        TrustItem("tools", "run tools/stock.py of the project for the tools tools.stock", (root / "tools/stock.py",)),
+        TrustItem("tools", "run the project's tools/stock.py for the tools tools.stock", (root / "tools/stock.py",)),
         TrustItem("mcp_servers.docs", "start the program `python3 docs/server.py`", (root / "docs/server.py",)),
         TrustItem("base_url", "send every request to a model, with your key, to http://10.0.0.7:8000/v1"),
         TrustItem("policy.allow", "allow calls without asking: Bash(git status*)"),

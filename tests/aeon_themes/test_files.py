@@ -61,10 +61,10 @@ def test_the_name_and_the_base_have_defaults(tmp_path: Path, text: str, expected
         ("colours: [1]\n", "'colours' is a list, expected names of colours"),
         ("colours: {faild: '#fff'}\n", "unknown colour 'faild'; did you mean 'failed'?"),
         ("colours: {failed: red}\n", "the colour 'failed' is 'red'; expected a colour in quotes, such as '#1b2230'"),
-        ("colours: {failed: '#ffff'}\n", "the colour 'failed' is '#ffff', expected a colour"),
-        ("colours: {failed: 123456}\n", "the colour 'failed' is 123456, expected a colour"),
+        ("colours: {failed: '#ffff'}\n", "the colour 'failed' is '#ffff'; expected a colour"),
+        ("colours: {failed: 123456}\n", "the colour 'failed' is 123456; expected a colour"),
         ("colours:\n  failed: #ff0000\n", "the colour 'failed' is empty (an unquoted # begins a comment)"),
-        ("colours: {failed: &a [*a]}\n", "line 1: anchors and aliases are not read"),
+        ("colours: {failed: &a [*a]}\n", "line 1: anchors and aliases are not supported"),
     ],
 )
 def test_a_bad_file_is_one_line_with_the_file_and_the_key(tmp_path: Path, text: str, problem: str) -> None:

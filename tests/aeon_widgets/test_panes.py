@@ -84,11 +84,11 @@ def test_what_a_run_has_cost_is_told_against_its_budget(
     [
         ({"budget": 0.5}, 0.0123, False, "$0.0123 of $0.50"),
         ({"budget": 0.5}, 0.0, True, "$0.00 of $0.50"),
-        ({"budget": 0.5}, None, False, "no known price"),
+        ({"budget": 0.5}, None, False, "price unknown"),
         ({}, 0.0123, False, "$0.0123"),
         ({}, 1204.5, False, "$1,204.50"),
         ({}, 0.0, True, "$0 (simulated)"),
-        ({}, None, False, "no known price"),
+        ({}, None, False, "price unknown"),
     ],
 )
 def test_the_ttl_pane_has_the_cost(config: dict[str, Any], cost: float | None, simulated: bool, shown: str) -> None:

@@ -108,7 +108,7 @@ def test_the_number_of_requests_is_exact(
 def test_refused_credentials_are_one_request_and_exit_3(server: Server, tmp_path: Path, code: str) -> None:
     answers = Answers()
     bench = bench_on(server, tmp_path, refused(code, "no", 403), questions=answers)
-    with pytest.raises(LLMError, match="refused") as error:
+    with pytest.raises(LLMError, match=r"refused|rejected") as error:
         bench.session().run(CONTRACT)
     assert (len(server.requests), error.value.exit_code, answers.asked) == (1, 3, [])
     bench.context.close()

@@ -157,5 +157,5 @@ def test_a_transcript_is_found_by_id_by_its_beginning_and_as_the_last(tmp_path: 
         find_transcript("20260102", tmp_path)
     with pytest.raises(UsageError, match="there are 20260101-000000"):
         find_transcript("2027", tmp_path)
-    with pytest.raises(UsageError, match="there is no transcript in"):
+    with pytest.raises(UsageError, match="no transcript in"):
         find_transcript("last", tmp_path / "none")

@@ -102,7 +102,7 @@ def test_without_settings_the_defaults_hold_and_nobody_is_told(tmp_path: Path, t
         ("providers: 1", "must hold `providers.bedrock.orchestrator`"),
         (under("[1]"), "must hold `key: value` lines"),
         (b"a: \x80\x81", "is not UTF-8 text: byte 3 is 0x80"),
-        ("a: &a [*a]\n" + "- " * 3000, "line 1: anchors and aliases are not read"),
+        ("a: &a [*a]\n" + "- " * 3000, "line 1: anchors and aliases are not supported"),
         ("{" * 100_000, "nested deeper than 100 levels"),
         ("x" * 1_000_001, "is larger than 1,000,000 bytes; shorten it"),
     ],

@@ -79,8 +79,8 @@ class PositionLine(Widget):
         asked = ["the run waits for you"] if shown.asked else []
         new = [f"{count(shown.last - shown.record, 'record')} since"] if shown.paused else []
         record, short = f"record {shown.record:,} of {shown.last:,}", f"{shown.record:,}/{shown.last:,}"
-        keys = "space continues" if shown.paused else "Esc or End returns to now"
-        brief = "space: continue" if shown.paused else "Esc: now"
+        keys = "space resumes" if shown.paused else "Esc or End returns to now"
+        brief = "space: resume" if shown.paused else "Esc: now"
         ways = "[ ] passes · { } records"
         yield " · ".join([head, *place, *phase, record, *time, *new, *asked, ways, keys])
         yield " · ".join([head, *place, *phase, record, *time, *new, *asked, keys])

@@ -35,7 +35,7 @@ def started(project: Path, **config: Any) -> dict[str, Any]:
         ({"policy": {"allow": ["Bash(*)"]}}, r"without asking: Bash\(\*\)"),
         ({"shell": {"network": True}}, "how commands are run"),
         ({"prompts_dir": "/elsewhere"}, "replace the prompts"),
-        ({"on_unknown": "retry"}, "repeat an unsafe call"),
+        ({"on_unknown": "retry"}, "repeat an unsafe tool call"),
         ({"otel": True}, "OpenTelemetry"),
         ({"max_tokens": 100_000}, "100000 tokens"),
     ],
@@ -85,7 +85,7 @@ def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> N
     checked = check_journal(first, config, RunConfig(project_root=project))
     assert list(checked.verified) == [str(project / "mine.py")]
     (project / "mine.py").write_text("f = 2\n")
-    with pytest.raises(UsageError, match=r"run mine\.py of the project"):
+    with pytest.raises(UsageError, match=r"run the project's mine\.py"):
         check_journal(first, config, RunConfig(project_root=project))
 
 

@@ -153,7 +153,7 @@ def test_what_the_command_line_says_itself_is_not_asked_for(folder: Folder) -> N
     folder.says("model: openai:gpt\ntools: [shell]\n")
     loaded = folder.load({"model": "simulated:default", "tools": "files"}, trust="require")
     assert (loaded.config.model, loaded.config.tools) == ("simulated:default", ["files"])
-    with pytest.raises(UsageError, match="let the model run commands; `aeon-tui trust`"):
+    with pytest.raises(UsageError, match="let the model run commands; review it with `aeon-tui trust`"):
         folder.load({"model": "simulated:default"}, trust="require")
 
 
@@ -219,8 +219,8 @@ except UsageError as error:
     ("between", "expected"),
     [
         ("", "{'result': 'hello you'}"),
-        ("Path({root!r}, 'helpers.py').write_text('print(1)')", "has changed since it was trusted"),
-        ("Path({root!r}, 'my_tools.py').write_text('print(1)')", "has changed since it was trusted"),
+        ("Path({root!r}, 'helpers.py').write_text('print(1)')", "has changed since you trusted it"),
+        ("Path({root!r}, 'my_tools.py').write_text('print(1)')", "has changed since you trusted it"),
     ],
 )
 def test_what_was_digested_is_what_is_imported(folder: Folder, between: str, expected: str) -> None:
@@ -268,7 +268,7 @@ def test_the_users_own_tools_need_consent_where_the_project_would_provide_them(f
     folder.user_says("tools: [my_tools:greet]\n")
     assert folder.load(trust="require").config.tools == ["my_tools:greet"]
     folder.file("my_tools.py", TOOLS)
-    with pytest.raises(UsageError, match=r"run my_tools\.py of the project"):
+    with pytest.raises(UsageError, match=r"run the project's my_tools\.py"):
         folder.load(trust="require")
     loaded = folder.load()
     assert (loaded.config.tools, list(loaded.ignored)) == ([], ["tools"])
@@ -304,7 +304,7 @@ def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder:
     (item,) = folder.trust.items
     assert item.key == "mcp_servers.mine"
     assert "python srv/server.py" in item.text
-    assert "giving it ${OPENAI_API_KEY}" in item.text
+    assert "passing it ${OPENAI_API_KEY}" in item.text
     assert set(item.files) == {server, lib}
     folder.grant()
     folder.says(Path(folder.root, ".aeon", "config.yml").read_text().replace("abcdefgh", "ijklmnop"))

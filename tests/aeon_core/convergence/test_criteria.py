@@ -69,7 +69,7 @@ def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
         ("- 1", "is [1]; expected keys such as `completeness: 0.9`"),
         ("completeness: 1\ncompleteness: 0.5", "line 2: the key 'completeness' occurs twice"),
         ("completeness: [", "is not valid YAML"),
-        ("a: !!python/object:os.system {}", "line 1: the tag '!!python/object:os.system' is not read"),
+        ("a: !!python/object:os.system {}", "line 1: the tag '!!python/object:os.system' is not supported"),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
 )

@@ -54,7 +54,7 @@ def test_the_file_is_private_and_locked_while_it_is_written(tmp_path: Path) -> N
 
 def test_an_existing_journal_is_never_written_into(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text("precious")
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         JournalWriter(tmp_path / "r.jsonl", "r")
     assert (tmp_path / "r.jsonl").read_text() == "precious"
 

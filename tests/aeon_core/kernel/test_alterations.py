@@ -187,5 +187,5 @@ def test_an_altered_text_is_not_the_one_that_its_digest_is_of(tmp_path: Path) ->
     for place in texts:
         changed = lines[place].replace(b'"}\n', b'x"}\n')
         (tmp_path / "r.jsonl").write_bytes(b"".join([*lines[:place], changed, *lines[place + 1 :]]))
-        with pytest.raises(UsageError, match=f"line {place + 1}: its text is not the one"):
+        with pytest.raises(UsageError, match=f"line {place + 1}: its text does not match its sha256"):
             recorded_lines(tmp_path / "r.jsonl")

@@ -88,7 +88,7 @@ def test_a_damaged_journal_is_refused_in_one_line_and_left_as_it_is(
     path.write_bytes(b"".join(damaged))
     with pytest.raises(UsageError) as caught:
         use(path)
-    assert f"the journal {str(path)!r} is not sound: {said}" in caught.value.message
+    assert f"the journal {str(path)!r} is damaged: {said}" in caught.value.message
     assert "\n" not in caught.value.message
     assert path.read_bytes() == b"".join(damaged)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
@@ -163,7 +163,7 @@ def test_an_end_or_a_resume_that_makes_no_sense_is_said_so(
 ) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(altered(resumed_lines, kind, **fields)))
-    with pytest.raises(UsageError, match=r"is not sound: line \d+: "):
+    with pytest.raises(UsageError, match=r"is damaged: line \d+: "):
         replay(path)
 
 

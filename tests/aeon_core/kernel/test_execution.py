@@ -391,7 +391,7 @@ def test_what_cannot_start_raises_before_anything_is_written(build: Callable[[],
 def test_an_executed_plan_is_not_run_again() -> None:
     plan = Plan.model_validate(steps(add(1, 1)))
     run(ScriptedModel(answer="2"), plan)
-    with pytest.raises(Exception, match="executed already"):
+    with pytest.raises(Exception, match="already executed"):
         run(ScriptedModel(answer="2"), plan)
 
 

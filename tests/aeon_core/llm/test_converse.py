@@ -294,8 +294,8 @@ def test_any_document_is_read_or_is_one_retryable_error(value: Any) -> None:
     [
         (b"", "it is empty"),
         (b" <html>", "HTML page; is the base URL right?"),
-        (b'{"output', "no JSON"),
-        (b"\xff\xfe", "no JSON"),
+        (b'{"output', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
         (b"[" * 100_000, "nested deeper"),
         (b"[]", "no message"),
     ],

@@ -429,7 +429,7 @@ def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
     openai_model: Make, server: Server, body: Any
 ) -> None:
     server.script(Reply(body))
-    with pytest.raises(LLMError, match="cannot be used") as caught:
+    with pytest.raises(LLMError, match="cannot use the reply") as caught:
         openai_model().complete(request())
     assert caught.value.retryable
 
@@ -451,7 +451,7 @@ def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
     openai_model: Make, server: Server, event: Any
 ) -> None:
     server.script(stream(chunk(content="a"), event, chunk("stop")))
-    with pytest.raises(LLMError, match="cannot be used") as caught:
+    with pytest.raises(LLMError, match="cannot use the reply") as caught:
         openai_model().complete(request(on_delta=lambda _: None))
     assert caught.value.retryable
 

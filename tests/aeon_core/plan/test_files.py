@@ -146,7 +146,7 @@ def test_a_valid_document_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     assert "nested deeper than 100 levels" in refusal(write(tmp_path, "[" * 150 + "a" + "]" * 150))
 
 
-PLAIN = "anchors and aliases are not read"
+PLAIN = "anchors and aliases are not supported"
 LEVELS = "nested deeper than 100 levels"
 
 

@@ -187,8 +187,8 @@ def test_without_isolation_a_sandboxed_server_is_not_started(tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"url": "http://127.0.0.1:1/mcp", "sandbox": True}, "'sandbox' of 'own' in 'mcp_servers' goes with 'command'"),
-        ({"command": "x", "network": True}, "'network' of 'own' in 'mcp_servers' goes with 'sandbox: true'"),
+        ({"url": "http://127.0.0.1:1/mcp", "sandbox": True}, "'sandbox' of 'own' in 'mcp_servers' needs 'command'"),
+        ({"command": "x", "network": True}, "'network' of 'own' in 'mcp_servers' needs 'sandbox: true'"),
         ({"command": "x", "sandbox": "perhaps"}, "'sandbox' of 'own' in 'mcp_servers' must be true or false"),
     ],
 )

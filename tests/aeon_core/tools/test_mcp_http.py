@@ -171,7 +171,7 @@ def test_where_nothing_listens_the_line_says_so(tmp_path: Path) -> None:
     with old_server() as server:
         url = server.url
     message = refusal(tmp_path, url=url)
-    assert message.startswith("it cannot be reached: ")
+    assert message.startswith("cannot reach it: ")
     assert message.endswith("; is it running, and is its 'url' right?")
 
 
@@ -198,7 +198,7 @@ def test_an_answer_that_is_no_json_fails_the_call_alone(tmp_path: Path, old: Old
 def test_an_answer_of_another_shape_fails_the_call_alone(tmp_path: Path, old: OldServer, answer: Any) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         good, old.answer = old.answer, answer
-        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: it cannot be used: "):
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: cannot use it: "):
             tools["mcp__web__do"].invoke()
         old.answer = good
         assert tools["mcp__web__do"].invoke() == {"text": "done"}
@@ -228,7 +228,7 @@ def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_ba
             tools["mcp__web__die"].invoke()
         process.wait()
         for _ in range(2):
-            with pytest.raises(ToolError, match="'web' has ended and cannot be restarted: it cannot be reached"):
+            with pytest.raises(ToolError, match="'web' has ended and cannot be restarted: cannot reach it"):
                 tools["mcp__web__add"].invoke(a=1, b=1)
         port = url.split(":")[2].split("/")[0]
         with http_server(notes, port):

@@ -159,7 +159,9 @@ def test_a_program_that_is_no_server_is_refused_in_one_line(
 def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     late = program("import time; time.sleep(60)", start_timeout=1.5)
-    assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith("MCP server 'late'")
+    assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith(
+        "cannot use the MCP server 'late'"
+    )
     assert not any(map(is_alive, pids(notes)))
 
 
@@ -186,7 +188,7 @@ def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
     caplog.set_level(logging.WARNING, "aeon")
     with connected(tmp_path, test=stdio("garbage", tools=["add"])) as tools:
         assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
-    said = [record.getMessage() for record in caplog.records if record.name == "aeon" and "no MCP" in record.message]
+    said = [record.getMessage() for record in caplog.records if record.name == "aeon" and "not MCP" in record.message]
     assert said == ["MCP server 'test' wrote something that is not MCP, ignored: 'Welcome! this is no JSON'"]
 
 

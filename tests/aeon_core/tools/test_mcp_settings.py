@@ -50,8 +50,8 @@ def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
         ([], "'mcp_servers' must be a mapping of names to settings; got []"),
         ({"a": "npx"}, "'a' in 'mcp_servers' must be a mapping with 'command' or 'url'; got 'npx'"),
         ({"a": None}, "'a' in 'mcp_servers' must be a mapping with 'command' or 'url'; got None"),
-        ({"a": {}}, "'a' in 'mcp_servers' has neither of 'command' and 'url'; give one"),
-        ({"a": {"command": "x", "url": "http://h"}}, "'a' in 'mcp_servers' has both of 'command' and 'url'; give one"),
+        ({"a": {}}, "'a' in 'mcp_servers' has neither of 'command' and 'url'; set one"),
+        ({"a": {"command": "x", "url": "http://h"}}, "'a' in 'mcp_servers' has both of 'command' and 'url'; set one"),
         ({"a": {"comand": "x"}}, "'a' in 'mcp_servers' has an unknown key, 'comand'; did you mean 'command'?"),
         ({"a": {"command": ""}}, "'command' of 'a' in 'mcp_servers' must be text, the program to start; got ''"),
         ({"a": {"command": "x", "args": "-y"}}, "'args' of 'a' in 'mcp_servers' must be a list of texts; got '-y'"),
@@ -62,9 +62,9 @@ def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
         ),
         ({"a": {"command": "x", "start_timeout": float("inf")}}, "'start_timeout' of 'a' in 'mcp_servers' must be a"),
         ({"a": {"command": "x", "tools": []}}, "'tools' of 'a' in 'mcp_servers' must be a list of tool names"),
-        ({"a": {"command": "x", "headers": {"A": "b"}}}, "'headers' of 'a' in 'mcp_servers' goes with 'url', which is"),
-        ({"a": {"url": "http://h", "env": {"A": "b"}}}, "'env' of 'a' in 'mcp_servers' goes with 'command', which is"),
-        ({"a": {"url": "http://h", "cwd": "/"}}, "'cwd' of 'a' in 'mcp_servers' goes with 'command', which is not"),
+        ({"a": {"command": "x", "headers": {"A": "b"}}}, "'headers' of 'a' in 'mcp_servers' needs 'url', which is"),
+        ({"a": {"url": "http://h", "env": {"A": "b"}}}, "'env' of 'a' in 'mcp_servers' needs 'command', which is"),
+        ({"a": {"url": "http://h", "cwd": "/"}}, "'cwd' of 'a' in 'mcp_servers' needs 'command', which is not"),
     ],
 )
 def test_wrong_settings_are_told_in_a_line_with_server_and_key(value: Any, message: str) -> None:

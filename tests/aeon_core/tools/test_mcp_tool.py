@@ -100,7 +100,7 @@ def test_the_list_of_tools_takes_names_and_patterns_in_the_servers_order() -> No
 
 
 def test_an_entry_of_the_list_that_fits_no_tool_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'tools' of 'srv' in 'mcp_servers' names 'raed', which .* it has 'read'"):
+    with pytest.raises(UsageError, match=r"'tools' of 'srv' in 'mcp_servers' lists 'raed', which .* it has 'read'"):
         made(listed("read"), tools=["raed"])
 
 

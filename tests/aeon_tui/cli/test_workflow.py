@@ -172,7 +172,7 @@ def test_bad_arguments(
     [
         (["a task", "--project-root", "nowhere"], 2, "is not a folder"),
         (["--resume", "20260102-030405"], 2, "is complete; start a new one"),
-        (["--resume", "2031"], 2, "is not there"),
+        (["--resume", "2031"], 2, "does not exist"),
         (["--resume", "/nowhere.jsonl"], 2, "no transcript"),
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],

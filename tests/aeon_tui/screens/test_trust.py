@@ -195,7 +195,7 @@ async def test_what_has_changed_is_shown_first() -> None:
     async with asked(CHANGED) as person:
         shown = drawn(person.app)
         assert "This folder has changed since you trusted it" in shown
-        assert shown.index("+serve('0.0.0.0')") < shown.index("run tools/stock.py")
+        assert shown.index("+serve('0.0.0.0')") < shown.index("run the project's tools/stock.py")
 
 
 # In the app.

@@ -226,7 +226,7 @@ async def test_an_opened_step_is_read_from_the_journal_and_no_key_waits_for_it(t
         await on.pilot.press("2", "right")
         assert on.screen.query_one(StepPane).tab == 1
         on.source.may_read.set()
-        await on.until(lambda: "Being read" not in on.text)
+        await on.until(lambda: "Reading the journal" not in on.text)
         assert "Write the answer, 39." in on.text
         assert "answer 39" in on.text
         assert on.text.startswith("… 20 more before these: find them with `/`")

@@ -241,7 +241,7 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, runs: P
     (result,) = Batch(tasks, threads(), runs).run()
     writer.close()
     assert (result["status"], result["exit_code"]) == ("running", 1)
-    assert "another process writes" in result["error"]["message"]
+    assert "another process is writing" in result["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
 
 def test_a_runs_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot create the runs folder"):
         Batch(tasks_of(tmp_path, "calculate 1 + 2"), threads(), tmp_path / "file" / "runs").run()
 
 

@@ -107,7 +107,7 @@ def test_strict_mode_refuses_what_the_blocklist_matches(tmp_path: Path) -> None:
     verdict = tool.verdict(BLOCKED)
     assert verdict is not None
     assert verdict.answer == "deny"
-    for part in ("'git push --force' matches", "pattern 'push --force'", "safety_mode 'permissive' would ask"):
+    for part in ("'git push --force' matches", "pattern 'push --force'", "with safety_mode 'permissive' you are asked"):
         assert part in verdict.reason
     with pytest.raises(ToolError) as caught:
         tool.invoke(**BLOCKED)
@@ -183,7 +183,7 @@ def test_a_changed_configuration_of_git_is_told(tool: BashTool, tmp_path: Path) 
 
 
 def test_a_project_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"the project root '.*gone' is not a folder; create it or choose another one"):
+    with pytest.raises(ToolError, match=r"the project root '.*gone' is not a folder; create it or choose another"):
         BashTool(tmp_path / "gone", isolation=OPEN).invoke("ls")
 
 

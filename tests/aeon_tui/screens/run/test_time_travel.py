@@ -259,7 +259,7 @@ async def test_space_stays_where_it_is_and_space_goes_on(path: Path) -> None:
         await run.press("space")
         assert run.seq == had - 1
         assert run.line.startswith("‖ PAUSED · ")
-        assert "0 records since · [ ] passes · { } records · space continues" in run.line
+        assert "0 records since · [ ] passes · { } records · space resumes" in run.line
         write(path, RECORDS[had : had + 5])
         run.source.waiting += RECORDS[had : had + 5]
         await run.settle()
