@@ -8,10 +8,10 @@ from textual.events import Key, Paste
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_widgets.decision_panel import DecisionPanel, not_taken
 from aeon_widgets.key_guard import KeyGuard
 
-PANE_KEY = "6"
 TOO_LATE = "It was decided elsewhere; what you wrote was not used."
 
 PanelT = TypeVar("PanelT", bound=DecisionPanel)
@@ -55,7 +55,7 @@ class PanelController(Generic[PanelT]):
             if screen.maximized is not None:
                 screen.minimize()
             self._is_unseen = screen.app.screen is not screen
-            panel.pane_key = PANE_KEY
+            panel.pane_key = str(APPROVAL)
             screen.mount(panel, before=before)
 
     def _take_away(self, panel: PanelT, home: Widget | None) -> None:

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
@@ -38,7 +39,7 @@ PANES: dict[int, type[Pane]] = {
     3: LogPane,
     4: RepairsPane,
     5: Outcome,
-    6: ApprovalPanel,
+    APPROVAL: ApprovalPanel,
     7: IssuesPane,
     8: ConvergencePane,
     9: TTLGauge,

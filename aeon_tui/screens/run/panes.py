@@ -9,10 +9,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Static
 
 from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.keys import RUN_KEYS
 from aeon_tui.screens.run.layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
 from aeon_widgets.call_rows import RowKey
@@ -21,7 +21,6 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.position_line import PositionLine
@@ -35,13 +34,13 @@ from aeon_widgets.ttl_gauge import TTLGauge
 ViewPane = PlanTree | TTLGauge | ConvergencePane | IssuesPane | RepairsPane | Outcome
 
 
-class RunPanes(Screen[None]):
+class RunPanes(PaneScreen):
     """Passes, plan, selected step, TTL, convergence, issues, repairs, log, and the answer once there is one.
 
     A subclass says what is shown: `shown_view`, and `show_step` for the step pane.
     """
 
-    ESCAPE_TO_MINIMIZE = True
+    PANES = PANES
     ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
@@ -50,8 +49,6 @@ class RunPanes(Screen[None]):
 
     guide = ""
     """Said above the panes until it is hidden."""
-    made = False
-    """Whether the panes are there."""
 
     def __init__(self) -> None:
         super().__init__(classes="-plain")
@@ -66,10 +63,6 @@ class RunPanes(Screen[None]):
     def asks(self) -> bool:
         """Whether a question to the person is on screen."""
         return False
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Show what there is: the panes have been made."""
 
     @abstractmethod
     def show_step(self) -> None:
@@ -98,12 +91,7 @@ class RunPanes(Screen[None]):
     def on_mount(self) -> None:
         if not self.query(StepText):
             return  # the app is ending before the screen was made
-        for number, kind in PANES.items():
-            for pane in self.query(kind):
-                pane.pane_key = str(number)
-        self.query_one(PlanTree).focus()
-        self.made = True
-        self.begin()
+        self.begin_panes()
 
     def on_resize(self) -> None:
         self.on_body_resized()
@@ -112,10 +100,13 @@ class RunPanes(Screen[None]):
         if self.made:
             self.layout_of_panes.resize(self.shown_view)
 
-    def on_pane_covered(self, event: Pane.Covered) -> None:
-        """Let the person stay where they were when the screen or its column has got lower."""
-        if not self.asks:
-            self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
+    def has_pane(self, number: int) -> bool:
+        """Return whether the run has anything for a pane, whether or not it is on screen."""
+        return self.layout_of_panes.has(number, self.shown_view)
+
+    def bring(self, number: int) -> None:
+        """Let a pane have its turn where there is not room for all."""
+        self.layout_of_panes.bring(number, self.shown_view)
 
     def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
         """Show the view in the panes that records of these types concern; in all of them where none is named."""
@@ -169,21 +160,6 @@ class RunPanes(Screen[None]):
         self.query_one(StepPane).tab = index
         self.action_pane(2)
 
-    def action_pane(self, number: int) -> None:
-        """Focus a pane by its number; nothing happens where the run has nothing for it."""
-        if not self.layout_of_panes.has(number, self.shown_view):
-            return
-        zoomed = self.maximized is not None
-        if zoomed:
-            self.minimize()
-        self.layout_of_panes.bring(number, self.shown_view)
-        pane = self.layout_of_panes.pane(number)
-        target = pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
-        # At once: the next key typed must reach it.
-        self.set_focus(target)
-        if zoomed:
-            self.maximize(target)
-
     def action_issues(self) -> None:
         """Go from the selected step to its issues, wherever in the run they were found."""
         key = self.query_one(PlanTree).selected
@@ -191,13 +167,6 @@ class RunPanes(Screen[None]):
             self.action_pane(ISSUES)
         else:
             self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
-
-    def action_zoom(self) -> None:
-        """Give the focused pane the whole screen, or take it back."""
-        if self.maximized is not None:
-            self.minimize()
-        elif self.focused is not None:
-            self.maximize(self.focused)
 
     def action_hide_guide(self) -> None:
         """Give the guide's lines to the run."""

@@ -11,6 +11,7 @@ from textual import on
 from textual.events import Key, Paste
 
 from aeon_tui.messages import ShowRuns, TitleTerminal
+from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import CSS
 from aeon_tui.screens.run.notices import Notices
@@ -297,7 +298,7 @@ class RunScreen(TimeTravel):
             return bool(self.query("#guide"))
         if action == "search":
             return self._source.journal is not None
-        if (action, parameters) == ("pane", (6,)):
+        if (action, parameters) == ("pane", (APPROVAL,)):
             return self._asking.waits
         if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
             return self.view.adaptive

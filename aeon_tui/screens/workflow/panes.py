@@ -8,8 +8,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.screen import Screen
 
+from aeon_tui.screens.pane_screen import APPROVAL, PaneScreen
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Pane
 from aeon_widgets.workflow_artifact import WorkflowArtifact
@@ -20,9 +20,14 @@ from aeon_widgets.workflow_pipeline import WorkflowPipeline
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-low"), (30, "-tall")]
-PANES: dict[int, type[Pane]] = {1: WorkflowPipeline, 2: WorkflowConversation, 3: WorkflowArtifact, 6: WorkflowPanel}
+PANES: dict[int, type[Pane]] = {
+    1: WorkflowPipeline,
+    2: WorkflowConversation,
+    3: WorkflowArtifact,
+    APPROVAL: WorkflowPanel,
+}
 """The panes by the key that leads to them."""
-TALK, ARTIFACT, DECISION = 2, 3, 6
+TALK, ARTIFACT = 2, 3
 KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
@@ -64,21 +69,14 @@ CSS = """
 """
 
 
-class WorkflowPanes(Screen[None]):
+class WorkflowPanes(PaneScreen):
     """The pipeline, the selected agent's conversation, and the artifacts. It does nothing to the workflow."""
 
-    ESCAPE_TO_MINIMIZE = True
+    PANES = PANES
     ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = KEYS
-
-    made = False
-    """Whether the panes are there."""
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Show what there is: the panes have been made."""
 
     @abstractmethod
     def show_artifact(self) -> None:
@@ -95,12 +93,7 @@ class WorkflowPanes(Screen[None]):
     def on_mount(self) -> None:
         if not self.query(WorkflowArtifact):
             return  # the app is ending before the screen was made
-        for number, kind in PANES.items():
-            for pane in self.query(kind):
-                pane.pane_key = str(number)
-        self.query_one(WorkflowPipeline).focus()
-        self.made = True
-        self.begin()
+        self.begin_panes()
 
     def on_resize(self) -> None:
         if self.made:
@@ -111,32 +104,12 @@ class WorkflowPanes(Screen[None]):
         """Whether the artifact stands on the screen."""
         return self.has_class("-artifact") or self.size.width >= WIDTHS[-1][0]
 
-    def action_pane(self, number: int) -> None:
-        """Focus a pane by its number; nothing happens where it is not there."""
-        panes = self.query(PANES[number])
-        if not panes:
-            return
-        zoomed = self.maximized is not None
-        if zoomed:
-            self.minimize()
+    def bring(self, number: int) -> None:
+        """Show the conversation or the artifact, whichever the other hides."""
         if number in (TALK, ARTIFACT):
             self.set_class(number == ARTIFACT, "-artifact")
             self.show_artifact()
-        pane = panes.first()
-        target = pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
-        # At once: the next key typed must reach it.
-        self.set_focus(target)
-        if zoomed:
-            self.maximize(target)
 
     def action_turn(self) -> None:
         """Show the artifact in place of the conversation, or the other way."""
         self.action_pane(TALK if self.has_class("-artifact") else ARTIFACT)
-
-    def action_zoom(self) -> None:
-        """Give the focused pane the whole screen, or take it back."""
-        if self.maximized is not None:
-            self.minimize()
-        elif self.focused is not None:
-            panel = next((each for each in self.query(WorkflowPanel) if each.has_focus_within), None)
-            self.maximize(panel or self.focused)

@@ -12,10 +12,11 @@ from textual.events import Key, Paste
 from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.artifacts import artifact_text, artifacts_of
-from aeon_tui.screens.workflow.panes import CSS, DECISION, TALK, WorkflowPanes
+from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes
 from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
@@ -268,7 +269,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        if (action, parameters) == ("pane", (DECISION,)):
+        if (action, parameters) == ("pane", (APPROVAL,)):
             return self._asking.waits
         if action == "abort":
             return self._runner is not None and self._runner.running

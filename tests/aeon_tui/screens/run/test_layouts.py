@@ -126,7 +126,8 @@ async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
 
 
 @pytest.mark.parametrize("state", sample(["starting", "live", "tool", "failed", "damaged"], 1))
-async def test_a_terminal_that_is_too_small_breaks_nothing(state: str) -> None:
+async def test_a_terminal_that_is_too_small_breaks_nothing(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     screen = STATES[state]()
     async with on(screen).run_test(size=(80, 24)) as pilot:
         for size in SMALL:
@@ -138,6 +139,29 @@ async def test_a_terminal_that_is_too_small_breaks_nothing(state: str) -> None:
             await pilot.press("z")
         await resized(pilot, (80, 24))
         assert pilot.app.is_running
+        assert screen.focused is not None
+        assert screen.focused.region
+
+
+@pytest.mark.parametrize("zoomed", [False, True])
+async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
+    zoomed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    screen = STATES["tool"]()
+    async with on(screen).run_test(size=(80, 60)) as pilot:
+        await pilot.press("3", *["z"] * zoomed)
+        assert screen.focused is screen.query_one(LogPane)
+        await resized(pilot, (80, 24))
+        assert screen.query_one(ApprovalPanel).has_focus_within
+        assert screen.query_one(PlanTree).region
+
+
+async def test_a_step_that_is_read_keeps_the_keys_when_the_column_goes() -> None:
+    screen = STATES["live"]()
+    async with on(screen).run_test(size=(120, 40)) as pilot:
+        await pilot.press("9", "2")
+        await resized(pilot, (60, 20))
         assert screen.focused is not None
         assert screen.focused.region
 

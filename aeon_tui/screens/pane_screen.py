@@ -1,0 +1,92 @@
+"""A screen of numbered panes: one gets to each by its key, each can have the whole screen, and one has the focus."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from aeon_widgets.pane import Pane
+
+APPROVAL = 6
+"""The pane of the question there is."""
+
+
+class PaneScreen(Screen[None]):
+    """The panes of a run or a workflow. A subclass names them, says which are there, and makes room for one."""
+
+    ESCAPE_TO_MINIMIZE = True
+    PANES: ClassVar[dict[int, type[Pane]]]
+    """The panes by the key that leads to them; the first is focused at the start."""
+
+    made = False
+    """Whether the panes are there."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Show what there is: the panes have been made."""
+
+    @abstractmethod
+    def bring(self, number: int) -> None:
+        """Make room for a pane that may be hidden now."""
+
+    def has_pane(self, number: int) -> bool:
+        """Return whether there is anything in a pane, whether or not it is on screen."""
+        return bool(self.query(self.PANES[number]))
+
+    @property
+    def home(self) -> int:
+        """The pane that has the focus where no other has: the question if there is one, else the first."""
+        return APPROVAL if self.query(self.PANES[APPROVAL]) else next(iter(self.PANES))
+
+    def begin_panes(self) -> None:
+        """Number the panes, focus the first, and begin."""
+        for number, kind in self.PANES.items():
+            for pane in self.query(kind):
+                pane.pane_key = str(number)
+        self.query_one(self.PANES[self.home]).focus()
+        self.made = True
+        self.begin()
+
+    def action_pane(self, number: int) -> None:
+        """Focus a pane by its number; nothing happens where there is nothing in it."""
+        if not self.has_pane(number):
+            return
+        zoomed = self.maximized is not None
+        if zoomed:
+            self.minimize()
+        self.bring(number)
+        target = focus_target(self.query_one(self.PANES[number]))
+        # At once: the next key typed must reach it.
+        self.set_focus(target)
+        if zoomed:
+            self.maximize(target)
+
+    def action_zoom(self) -> None:
+        """Give the focused pane the whole screen, or take it back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            self.maximize(self.focused)
+
+    def on_pane_covered(self, event: Pane.Covered) -> None:
+        """Let the person stay where they were when the screen or its column has got lower."""
+        if self.home != APPROVAL:
+            self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
+
+    def on_descendant_blur(self) -> None:
+        """Let no key be lost: `home` gets the focus of a pane that is hidden."""
+        if self.focused is None and self.made and self.app.app_focus:
+            self.call_after_refresh(self._refocus)
+
+    def _refocus(self) -> None:
+        if self.focused is None and self.is_attached:
+            self.minimize()
+            self.action_pane(self.home)
+
+
+def focus_target(pane: Widget) -> Widget:
+    """Return what takes the focus of a pane: itself, or the first of its parts that can."""
+    return pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)
