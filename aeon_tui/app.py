@@ -38,9 +38,9 @@ from aeon_widgets.key_guard import key_after_escape
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from aeon_core.config.keys import AppSettings
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
-    from aeon_core.config.values import AppSettings
     from aeon_core.judge.agreement import LabelledRuns
     from aeon_tui.run_files import RunFiles
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from aeon_core.config.editing import KeyPath, change_file
+from aeon_core.config.keys import THEME_VARIABLE, AppSettings
 from aeon_core.config.loading import user_config_file
-from aeon_core.config.values import THEME_VARIABLE, AppSettings
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS

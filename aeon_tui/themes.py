@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from aeon_core.config.values import THEME_VARIABLE, AppSettings
+from aeon_core.config.keys import THEME_VARIABLE, AppSettings
 from aeon_core.escape import escape_controls
 from aeon_core.paths import find_project_root
 from aeon_core.suggest import nearest

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+from aeon_core.config.keys import AppSettings
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import AppSettings
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.connect import connect

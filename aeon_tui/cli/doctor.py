@@ -7,9 +7,9 @@ import platform
 from argparse import Namespace
 from urllib.parse import urlsplit
 
+from aeon_core.config.keys import PATH_KEYS
 from aeon_core.config.loading import LoadedConfig, user_config_file
 from aeon_core.config.schema import RunConfig, runs_directory
-from aeon_core.config.values import PATH_KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.runs.factory import connect_model

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.approvals.remote_approver import RemoteApprover
+from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import KEYS
 from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules

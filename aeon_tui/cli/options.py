@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.config.keys import KEYS
 from aeon_core.config.loading import LoadedConfig, LoadedValues, load_config, load_values
 from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired
-from aeon_core.config.values import KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_tui.cli.consent import ask_for

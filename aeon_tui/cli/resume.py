@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from aeon_core.config.values import KEYS
+from aeon_core.config.keys import KEYS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from aeon_core.config.keys import listed
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import listed
 from aeon_core.runs import factory
 from aeon_core.tools.registry import ToolRegistry
 from aeon_tui.cli.output import stderr

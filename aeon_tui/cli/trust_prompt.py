@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from aeon_core.config.keys import AppSettings
 from aeon_core.config.trust import ProjectTrust
-from aeon_core.config.values import AppSettings
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.screens.trust import TrustAnswer, TrustGate
 

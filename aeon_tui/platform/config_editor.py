@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from aeon_core.config.keys import EXPECTED
 from aeon_core.config.loading import read_config_file, user_config_file
-from aeon_core.config.values import EXPECTED
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_tui.platform.editor import named_editor, run_editor

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from aeon_core.config.keys import APP_EXPECTED, EXPECTED, MAPPINGS, THEME_VARIABLE
 from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
-from aeon_core.config.values import APP_EXPECTED, EXPECTED, MAPPINGS, THEME_VARIABLE
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
 from aeon_tui.sessions.approval_points import approval_points

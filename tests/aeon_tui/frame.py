@@ -8,9 +8,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 
+from aeon_core.config.keys import AppSettings
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import AppSettings
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.forms import ModelList

@@ -8,7 +8,7 @@ import pytest
 from textual.binding import Binding
 from textual.screen import Screen
 
-from aeon_core.config.values import AppSettings
+from aeon_core.config.keys import AppSettings
 from aeon_tui.app import AeonApp
 from aeon_tui.keymap import checked_keys, clash, contexts, has_title, kinds, known_keys, own_keys, why_no_key
 

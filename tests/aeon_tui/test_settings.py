@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from aeon_core.config.keys import AppSettings
 from aeon_core.config.loading import load_config, load_values
-from aeon_core.config.values import AppSettings
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp, run_app
 from tests.aeon_tui.test_commands import chosen

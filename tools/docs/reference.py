@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 import aeon_core
 import system2
+from aeon_core.config.keys import APP_EXPECTED, EXPECTED, MAPPINGS
 from aeon_core.config.schema import BedrockSettings
-from aeon_core.config.values import APP_EXPECTED, EXPECTED, MAPPINGS
 from aeon_core.journal import records
 from aeon_core.policy import PolicyRules
 from aeon_core.schemas import Envelope, schema_names

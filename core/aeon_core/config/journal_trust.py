@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, find_project_root
 from aeon_core.config.trust import BUILT_IN_TOOLS, HARMLESS, TrustItem, items_of, plain_value, split_values
 from aeon_core.config.trust_store import load_entry, update_entry
-from aeon_core.config.values import KEYS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.writer import LineListener
 from aeon_core.runs.replay import recorded_config

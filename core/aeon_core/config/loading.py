@@ -11,10 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.parsing import checked_texts, checked_value
-from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
-from aeon_core.config.trust_store import refuse_foreign_folders
-from aeon_core.config.values import (
+from aeon_core.config.keys import (
     APP_KEYS,
     KEYS,
     MAPPINGS,
@@ -23,6 +20,9 @@ from aeon_core.config.values import (
     AppSettings,
     app_value,
 )
+from aeon_core.config.parsing import checked_texts, checked_value
+from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
+from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest

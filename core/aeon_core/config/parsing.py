@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from aeon_core.config.values import EXPECTED, PATH_KEYS, listed, wrong
+from aeon_core.config.keys import EXPECTED, PATH_KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
 from aeon_core.suggest import is_server_url

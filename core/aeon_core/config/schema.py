@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from aeon_core.budget import PriceEntry
-from aeon_core.config.values import KEYS, listed, wrong
+from aeon_core.config.keys import KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.paths import default_runs_directory
 from aeon_core.paths import find_project_root as find_project_root

@@ -14,9 +14,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from aeon_core import Orchestrator
+from aeon_core.config.keys import APP_KEYS, KEYS, AppSettings
 from aeon_core.config.loading import LoadedConfig, read_config_file
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import APP_KEYS, KEYS, AppSettings
 from aeon_core.journal.labels import label_run
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog

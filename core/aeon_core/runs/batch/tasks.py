@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.keys import KEYS, PATH_KEYS
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.values import KEYS, PATH_KEYS
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
 from aeon_core.json_safe import clean_text, parse_json
