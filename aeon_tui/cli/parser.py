@@ -10,14 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-APPROVE = (
-    "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or none "
-    "(default: none; in the app: pass,tool)"
-)
-WAIT = (
-    "headless, with no terminal to answer: seconds to wait for `aeon-tui decide` or `watch` at each point that "
-    "--approve names (default: 0)"
-)
 RUN = "a run id or a unique prefix of one, a path to a journal, or 'last'"
 
 
@@ -49,9 +41,21 @@ def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
     add("--debug", action="store_true", help="show tracebacks and diagnostics")
 
 
-def _tools(parser: Parser) -> None:
-    text = "add tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; repeatable"
-    parser.add_argument("--tools", metavar="SPEC", action="append", help=text)
+def _settings(parser: Parser, *keys: str, **helps: str) -> None:
+    """Add the options of these keys of the configuration, with their own help unless another is given."""
+    from aeon_core.config.keys import CONFIG_KEYS
+
+    for key in (*keys, *helps):
+        option = CONFIG_KEYS[key].option
+        if option is None:
+            raise ValueError(f"{key!r} has no option")
+        kind: dict[str, Any] = {"metavar": option.metavar}
+        if option.metavar is None:
+            kind = {"action": "store_true", "default": None}
+        elif option.repeatable:
+            kind["action"] = "append"
+        name = option.name or key.replace("_", "-")
+        parser.add_argument(f"--{name}", help=helps.get(key, option.help), **kind)
 
 
 def _trust_project(parser: Parser) -> None:
@@ -78,31 +82,9 @@ def _demo(parser: Parser) -> None:
 
 def _options(parser: Parser) -> None:
     """Add the options of a run that its configuration takes."""
-    add = parser.add_argument
-    _model(parser)
-    add("--ttl", metavar="N", help="maximum number of cycles (default: 50)")
-    add("--single-pass", action="store_true", default=None, help="run a single pass, without evaluation or refinement")
-    add(
-        "--criteria",
-        metavar="FILE",
-        help="convergence criteria (YAML): completeness, coherence, consistency, additional",
-    )
-    add("--requirements", metavar="FILE", help="requirements for the answer, one per line, instead of inferring them")
-    _judge_model(parser)
-    add("--judge-votes", metavar="1|3", help="number of verdicts per result; the majority counts (default: 1)")
-    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
-    add("--wait", metavar="SECONDS", help=WAIT)
-    _tools(parser)
-    text = "allow calls without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; repeatable"
-    add("--allow", metavar="RULE", action="append", help=text)
-    add("--budget", metavar="USD", help="maximum cost of the run; it stops before a call that could exceed it")
-    text = "what to do with an unsafe tool call that a crash interrupted: fail, retry or ask (default: fail)"
-    add("--on-unknown", metavar="HOW", help=text)
-    add(
-        "--durability",
-        metavar="HOW",
-        help="how often to sync the journal to disk: full, normal or off (default: normal)",
-    )
+    from aeon_core.config.keys import OPTIONS
+
+    _settings(parser, *OPTIONS)
     _trust_project(parser)
     _common(parser)
 
@@ -125,16 +107,6 @@ def _batch(parser: Parser) -> None:
     text = "rerun tasks that ended without a usable result; the old journals are renamed"
     add("--retry-failed", action="store_true", help=text)
     _options(parser)
-
-
-def _judge_model(parser: Parser) -> None:
-    text = "model that judges results and reviews plans (default: the run's model)"
-    parser.add_argument("--judge-model", metavar="PROVIDER:NAME", help=text)
-
-
-def _model(parser: Parser) -> None:
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="model to use (default: AEON_MODEL, then the config)")
-    parser.add_argument("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
 
 
 def _runs(parser: Parser) -> None:
@@ -171,26 +143,23 @@ def _replay(parser: Parser) -> None:
 def _resume(parser: Parser) -> None:
     parser.epilog = "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`."
     _headless(parser)
-    add = parser.add_argument
-    _model(parser)
-    _judge_model(parser)
-    add("--ttl", metavar="N", help="maximum number of cycles, including those already spent")
-    add("--budget", metavar="USD", help="maximum cost of the run, including what is already spent")
-    text = (
-        "what to do with an unsafe tool call that started but never finished: fail, retry or ask (default: fail; "
-        "in the app: ask)"
+    _settings(
+        parser,
+        "model",
+        "base_url",
+        "judge_model",
+        ttl="maximum number of cycles, including those already spent",
+        budget="maximum cost of the run, including what is already spent",
+        on_unknown="what to do with an unsafe tool call that started but never finished: fail, retry or ask (default: "
+        "fail; in the app: ask)",
+        durability="how often to sync the journal to disk: full, normal or off",
     )
-    add("--on-unknown", metavar="HOW", help=text)
-    add("--approve", metavar="WHAT[,WHAT]", help=APPROVE)
-    add("--wait", metavar="SECONDS", help=WAIT)
-    add("--durability", metavar="HOW", help="how often to sync the journal to disk: full, normal or off")
-    _tools(parser)
+    _settings(parser, "approve", "wait", "tools")
     _trust_project(parser)
     # Said in one line to be fork's, rather than to be unknown.
-    for name in ("--plan", "--criteria", "--requirements", "--judge-votes"):
-        add(name, help=argparse.SUPPRESS)
-    add("--allow", action="append", help=argparse.SUPPRESS)
-    add("--single-pass", action="store_true", default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--plan", help=argparse.SUPPRESS)
+    hidden = ("criteria", "requirements", "judge_votes", "policy", "single_pass")
+    _settings(parser, **dict.fromkeys(hidden, argparse.SUPPRESS))
     _common(parser)
 
 
@@ -249,8 +218,8 @@ def _workflow(parser: Parser) -> None:
     add = parser.add_argument
     add("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input (default: the app asks)")
     add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
-    add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
-    add("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
+    _settings(parser, model="model to use instead of Bedrock's, such as simulated:default")
+    _settings(parser, "base_url")
     add("--unsafe-bash", action="store_true", help="run commands without asking, except blocked ones")
     add("--auto-approve", action="store_true", help="approve every gate without asking")
     _trust_project(parser)
@@ -277,7 +246,7 @@ def _trust(parser: Parser) -> None:
 
 def _list_tools(parser: Parser) -> None:
     _json(parser, "print JSON, as a model receives it")
-    _tools(parser)
+    _settings(parser, "tools")
     _common(parser)
 
 
@@ -293,9 +262,13 @@ def _lint(parser: Parser) -> None:
     text = "exit 1 at this severity or higher (default: high)"
     add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
     add("--judge", action="store_true", help="also ask a model, and add what it finds")
-    _model(parser)
-    add("--budget", metavar="USD", help="maximum cost of --judge; stop before a call that could exceed it")
-    _tools(parser)
+    _settings(
+        parser,
+        "model",
+        "base_url",
+        "tools",
+        budget="maximum cost of --judge; stop before a call that could exceed it",
+    )
     _common(parser)
 
 
@@ -313,12 +286,16 @@ def _calibrate(parser: Parser) -> None:
         action="store_true",
         help="compare past verdicts with your own labels instead, without calling a model",
     )
-    _model(parser)
-    _judge_model(parser)
-    add("--judge-votes", metavar="1|3", help="number of verdicts per result; the majority counts (default: 1)")
+    _settings(
+        parser,
+        "model",
+        "base_url",
+        "judge_model",
+        "judge_votes",
+        budget="maximum cost; stop before a call that could exceed it",
+    )
     add("--limit", metavar="N", help="judge only N outcomes, spread evenly")
     add("--least", metavar="X", help="exit 5 if the agreement (0 to 1) is below X")
-    add("--budget", metavar="USD", help="maximum cost; stop before a call that could exceed it")
     _json(parser, "print only the figures and the disagreements, as JSON")
     _common(parser)
 
@@ -346,7 +323,7 @@ def _serve(parser: Parser) -> None:
 
 
 def _doctor(parser: Parser) -> None:
-    _model(parser)
+    _settings(parser, "model", "base_url")
     _common(parser)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from aeon_core.config.keys import EXPECTED
+from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.config.loading import read_config_file, user_config_file
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
@@ -37,7 +37,7 @@ def make_sure_it_is_there(file: Path, whose: str) -> None:
     """Make a file with a head that says what it may hold, where there is none. Raises UsageError."""
     if file.exists():
         return
-    lines = "\n".join(f"# {key}: {value}   # {EXPECTED[key]}" for key, value in _EXAMPLES.items())
+    lines = "\n".join(f"# {key}: {value}   # {CONFIG_KEYS[key].expected}" for key, value in _EXAMPLES.items())
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from aeon_core.config.keys import APP_EXPECTED, EXPECTED, MAPPINGS, THEME_VARIABLE
+from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, THEME_VARIABLE
 from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
@@ -22,40 +22,7 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.judge.agreement import Comparison
 
-MEANINGS = {
-    "model": "The model that plans, acts and judges. With several, each is the fallback of the one before.",
-    "base_url": "Address to use instead of the provider's own, such as a local server or gateway.",
-    "ttl": "Maximum number of cycles in a run. A cycle is one processed model reply.",
-    "single_pass": "Run a single pass, without evaluation or refinement.",
-    "criteria": "File that defines when a result counts as converged.",
-    "requirements": "File with requirements for the answer, one per line, instead of inferring them.",
-    "judge_model": "Model that judges results and reviews plans, if not the run's own.",
-    "judge_votes": "With 3, an unclear verdict is checked by two more; the majority counts.",
-    "tools": "What a run may use: built-in tools, MCP servers, your own Python.",
-    "project_root": "Folder that files and commands are confined to.",
-    "approve": "What to ask you about: the plan before it runs, a pass when it ends, tool calls.",
-    "wait": "How long a headless run waits for a decision from another terminal.",
-    "on_unknown": "What to do with an interrupted tool call whose outcome is unknown.",
-    "durability": "When to sync the journal: full survives a power cut, normal a crash, off neither.",
-    "runs_dir": "Folder for run journals.",
-    "max_tokens": "Maximum length of a reply.",
-    "timeout": "How long to wait for a silent model.",
-    "prompts_dir": "Folder with your own prompts, <purpose>.md, to replace the built-in ones.",
-    "budget": "Maximum cost of a run. The worst case of each call is reserved before it is made.",
-    "budget_warning": "Warn at this cost; 80 % of the budget if not set.",
-    "prices": "Prices of models that have none, or whose prices differ for you.",
-    "context_window": "Tokens for request and reply together, if the model's limit is unknown.",
-    "policy": "Which tool calls are allowed, asked about or denied.",
-    "shell": "How strict the Bash tool is, how long a command may take, and what it may reach.",
-    "mcp_servers": "MCP servers that provide tools, each a command (isolated with `sandbox: true`) or a URL.",
-    "bedrock": "Region and identity for Amazon Bedrock.",
-    "otel": "Send traces and metrics to OpenTelemetry.",
-    "otel_content": "Include requests and replies in them.",
-    "theme": "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
-    "keys": "Your own keys for actions. Press K to change them.",
-    "trust": "Whether this folder's files may run code, redirect requests or widen access. Press T to change.",
-}
-"""What each key means, in a sentence or two."""
+_TRUST = "Whether this folder's files may run code, redirect requests or widen access. Press T to change."
 _DEFAULT, _HERE = "default", "working directory"
 
 
@@ -80,20 +47,20 @@ class Setting:
 def settings_of(loaded: LoadedConfig) -> list[Setting]:
     """Return all settings: those of a run first, in the order of its configuration, then the app's."""
     found = []
-    for key, expected in EXPECTED.items():
+    for key, spec in CONFIG_KEYS.items():
         value = _text(getattr(loaded.config, key))
         source = loaded.sources.get(key, _DEFAULT)
         if key == "approve" and source == _DEFAULT:
             value = f"{', '.join(approval_points(loaded, in_app=True))} (headless: none)"
         if key == "project_root" and key not in loaded.sources:
             source = _HERE
-        how = "only in files" if key in MAPPINGS else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
-        found.append(Setting(key, value, _short(source), MEANINGS[key], expected, how))
+        how = "only in files" if spec.is_mapping else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
+        found.append(Setting(key, value, _short(source), spec.meaning, spec.expected, how))
     values: Mapping[str, Any] = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
-    for key, expected in APP_EXPECTED.items():
+    for key, spec in APP_CONFIG_KEYS.items():
         source = _short(loaded.app.sources.get(key, _DEFAULT))
         how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files or the keys screen"
-        found.append(Setting(key, _text(values[key]), source, MEANINGS[key], expected, how))
+        found.append(Setting(key, _text(values[key]), source, spec.meaning, spec.expected, how))
     return [*found, _trust(loaded)]
 
 
@@ -107,7 +74,7 @@ def _trust(loaded: LoadedConfig) -> Setting:
     }
     source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
     how = "T here, or `aeon-tui trust`"
-    return Setting("trust", values[trust.state], source, MEANINGS["trust"], "your decision", how)
+    return Setting("trust", values[trust.state], source, _TRUST, "your decision", how)
 
 
 def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:

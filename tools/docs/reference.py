@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import aeon_core
 import system2
-from aeon_core.config.keys import APP_EXPECTED, EXPECTED, MAPPINGS
+from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, MAPPINGS
 from aeon_core.config.schema import BedrockSettings
 from aeon_core.journal import records
 from aeon_core.policy import PolicyRules
@@ -24,7 +24,6 @@ from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_tui.keymap import known_keys
 from aeon_tui.screens.keys import shown_key
-from aeon_tui.screens.settings_text import MEANINGS
 from system2.settings import WorkflowSettings
 from tools.command_line import Command, commands
 from tools.docs.markdown import code, field_docs, fields, plain, table
@@ -83,8 +82,8 @@ def configuration_page() -> str:
         default = info.get_default(call_default_factory=True)
         given = "none" if default is None else "empty" if default in ([], {}) or key in MAPPINGS else _written(default)
         variable = "" if key in MAPPINGS else code(f"AEON_{key.upper()}")
-        rows.append([code(key), plain(MEANINGS[key]), plain(EXPECTED[key]), given, variable])
-    app = [[code(key), plain(MEANINGS[key]), plain(text)] for key, text in APP_EXPECTED.items()]
+        rows.append([code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected), given, variable])
+    app = [[code(key), plain(each.meaning), plain(each.expected)] for key, each in APP_CONFIG_KEYS.items()]
     parts = [
         "# Configuration",
         _CONFIGURATION,

@@ -1,4 +1,4 @@
-"""The keys of the configuration and what each expects."""
+"""The keys of the configuration: what each means and expects, and its option on the command line."""
 
 from __future__ import annotations
 
@@ -9,41 +9,173 @@ from typing import Any
 from aeon_core.errors import UsageError
 from aeon_core.suggest import shown
 
-EXPECTED = {
-    "model": "text of the form PROVIDER:NAME, or a list of such texts",
-    "base_url": "the address of a server, http://HOST:PORT/v1 or https://…",
-    "ttl": "a whole number of cycles, 0 or more",
-    "single_pass": "true or false",
-    "criteria": "text, a file with convergence criteria",
-    "requirements": "text, a file with one requirement per line",
-    "judge_model": "text of the form PROVIDER:NAME",
-    "judge_votes": "1 or 3",
-    "tools": "a list of files, shell, mcp or texts of the form module:attribute",
-    "project_root": "text, a folder",
-    "approve": "some of 'plan', 'pass' and 'tool', or 'none'",
-    "wait": "a number of seconds, 0 or more",
-    "on_unknown": "one of fail, retry, ask",
-    "durability": "one of full, normal, off",
-    "runs_dir": "text, a folder",
-    "max_tokens": "a whole number of tokens, 1 or more",
-    "timeout": "a number of seconds above 0",
-    "prompts_dir": "text, a folder",
-    "budget": "an amount in US dollars, 0 or more",
-    "budget_warning": "an amount in US dollars, 0 or more",
-    "prices": "models with their prices, MODEL: {input: …, output: …}, US dollars per million tokens",
-    "context_window": "a whole number of tokens, 1 or more",
-    "policy": "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
-    "shell": "settings of the Bash tool: safety_mode, blocklist, timeout, network, env, readable",
-    "mcp_servers": "names of servers with their settings, a command or a url",
-    "bedrock": "any of region, profile and role_arn, each a text",
-    "otel": "true or false",
-    "otel_content": "true or false",
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the command line. Its name is the key's unless it has another."""
+
+    help: str
+    metavar: str | None = None
+    """None for an option without a value."""
+    repeatable: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ConfigKey:
+    """A key of the configuration: the words for it in the command line, messages, settings screen and documentation."""
+
+    meaning: str
+    """What it is for, in a sentence or two."""
+    expected: str
+    """What a value must be, after "must be" and "expected"."""
+    option: Option | None = None
+    is_path: bool = False
+    is_mapping: bool = False
+    """Whether only files and Python can give it."""
+
+
+CONFIG_KEYS: Mapping[str, ConfigKey] = {
+    "model": ConfigKey(
+        "The model that plans, acts and judges. With several, each is the fallback of the one before.",
+        "text of the form PROVIDER:NAME, or a list of such texts",
+        Option("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME"),
+    ),
+    "base_url": ConfigKey(
+        "Address to use instead of the provider's own, such as a local server or gateway.",
+        "the address of a server, http://HOST:PORT/v1 or https://…",
+        Option("URL of another server with the provider's protocol", "URL"),
+    ),
+    "ttl": ConfigKey(
+        "Maximum number of cycles in a run. A cycle is one processed model reply.",
+        "a whole number of cycles, 0 or more",
+        Option("maximum number of cycles (default: 50)", "N"),
+    ),
+    "single_pass": ConfigKey(
+        "Run a single pass, without evaluation or refinement.",
+        "true or false",
+        Option("run a single pass, without evaluation or refinement"),
+    ),
+    "criteria": ConfigKey(
+        "File that defines when a result counts as converged.",
+        "text, a file with convergence criteria",
+        Option("convergence criteria (YAML): completeness, coherence, consistency, additional", "FILE"),
+        is_path=True,
+    ),
+    "requirements": ConfigKey(
+        "File with requirements for the answer, one per line, instead of inferring them.",
+        "text, a file with one requirement per line",
+        Option("requirements for the answer, one per line, instead of inferring them", "FILE"),
+        is_path=True,
+    ),
+    "judge_model": ConfigKey(
+        "Model that judges results and reviews plans, if not the run's own.",
+        "text of the form PROVIDER:NAME",
+        Option("model that judges results and reviews plans (default: the run's model)", "PROVIDER:NAME"),
+    ),
+    "judge_votes": ConfigKey(
+        "With 3, an unclear verdict is checked by two more; the majority counts.",
+        "1 or 3",
+        Option("number of verdicts per result; the majority counts (default: 1)", "1|3"),
+    ),
+    "tools": ConfigKey(
+        "What a run may use: built-in tools, MCP servers, your own Python.",
+        "a list of files, shell, mcp or texts of the form module:attribute",
+        Option(
+            "add tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; repeatable",
+            "SPEC",
+            repeatable=True,
+        ),
+    ),
+    "project_root": ConfigKey("Folder that files and commands are confined to.", "text, a folder", is_path=True),
+    "approve": ConfigKey(
+        "What to ask you about: the plan before it runs, a pass when it ends, tool calls.",
+        "some of 'plan', 'pass' and 'tool', or 'none'",
+        Option(
+            "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or "
+            "none (default: none; in the app: pass,tool)",
+            "WHAT[,WHAT]",
+        ),
+    ),
+    "wait": ConfigKey(
+        "How long a headless run waits for a decision from another terminal.",
+        "a number of seconds, 0 or more",
+        Option(
+            "headless, with no terminal to answer: seconds to wait for `aeon-tui decide` or `watch` at each point that "
+            "--approve names (default: 0)",
+            "SECONDS",
+        ),
+    ),
+    "on_unknown": ConfigKey(
+        "What to do with an interrupted tool call whose outcome is unknown.",
+        "one of fail, retry, ask",
+        Option(
+            "what to do with an unsafe tool call that a crash interrupted: fail, retry or ask (default: fail)", "HOW"
+        ),
+    ),
+    "durability": ConfigKey(
+        "When to sync the journal: full survives a power cut, normal a crash, off neither.",
+        "one of full, normal, off",
+        Option("how often to sync the journal to disk: full, normal or off (default: normal)", "HOW"),
+    ),
+    "runs_dir": ConfigKey("Folder for run journals.", "text, a folder", is_path=True),
+    "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more"),
+    "timeout": ConfigKey("How long to wait for a silent model.", "a number of seconds above 0"),
+    "prompts_dir": ConfigKey(
+        "Folder with your own prompts, <purpose>.md, to replace the built-in ones.", "text, a folder", is_path=True
+    ),
+    "budget": ConfigKey(
+        "Maximum cost of a run. The worst case of each call is reserved before it is made.",
+        "an amount in US dollars, 0 or more",
+        Option("maximum cost of the run; it stops before a call that could exceed it", "USD"),
+    ),
+    "budget_warning": ConfigKey(
+        "Warn at this cost; 80 % of the budget if not set.", "an amount in US dollars, 0 or more"
+    ),
+    "prices": ConfigKey(
+        "Prices of models that have none, or whose prices differ for you.",
+        "models with their prices, MODEL: {input: …, output: …}, US dollars per million tokens",
+        is_mapping=True,
+    ),
+    "context_window": ConfigKey(
+        "Tokens for request and reply together, if the model's limit is unknown.",
+        "a whole number of tokens, 1 or more",
+    ),
+    "policy": ConfigKey(
+        "Which tool calls are allowed, asked about or denied.",
+        "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
+        Option(
+            "allow calls without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; repeatable",
+            "RULE",
+            repeatable=True,
+            name="allow",
+        ),
+        is_mapping=True,
+    ),
+    "shell": ConfigKey(
+        "How strict the Bash tool is, how long a command may take, and what it may reach.",
+        "settings of the Bash tool: safety_mode, blocklist, timeout, network, env, readable",
+        is_mapping=True,
+    ),
+    "mcp_servers": ConfigKey(
+        "MCP servers that provide tools, each a command (isolated with `sandbox: true`) or a URL.",
+        "names of servers with their settings, a command or a url",
+        is_mapping=True,
+    ),
+    "bedrock": ConfigKey(
+        "Region and identity for Amazon Bedrock.",
+        "any of region, profile and role_arn, each a text",
+        is_mapping=True,
+    ),
+    "otel": ConfigKey("Send traces and metrics to OpenTelemetry.", "true or false"),
+    "otel_content": ConfigKey("Include requests and replies in them.", "true or false"),
 }
-KEYS = tuple(EXPECTED)
 """The fields of RunConfig, in its order."""
-MAPPINGS = frozenset({"prices", "policy", "shell", "mcp_servers", "bedrock"})
-"""Keys that only files and Python can give."""
-PATH_KEYS = frozenset({"project_root", "runs_dir", "prompts_dir", "criteria", "requirements"})
+KEYS = tuple(CONFIG_KEYS)
+OPTIONS = tuple(key for key, each in CONFIG_KEYS.items() if each.option is not None)
+"""The keys that a run takes as options."""
+MAPPINGS = frozenset(key for key, each in CONFIG_KEYS.items() if each.is_mapping)
+PATH_KEYS = frozenset(key for key, each in CONFIG_KEYS.items() if each.is_path)
 
 
 def listed(value: Any) -> Any:
@@ -61,14 +193,20 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
         if place := [str(name) for name in first["loc"] if name not in (key, "[key]")]:
             what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
             part = f", {'.'.join(place)!r} {what}"
-    return f"{where} must be {EXPECTED[key]}; got {shown(value)}{part}"
+    return f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}{part}"
 
 
-APP_EXPECTED = {
-    "theme": "the name of a theme, such as aeon-light",
-    "keys": "actions with their keys, such as {run.zoom: Z, browser.delete: 'ctrl+d,delete'}",
+APP_CONFIG_KEYS: Mapping[str, ConfigKey] = {
+    "theme": ConfigKey(
+        "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
+        "the name of a theme, such as aeon-light",
+    ),
+    "keys": ConfigKey(
+        "Your own keys for actions. Press K to change them.",
+        "actions with their keys, such as {run.zoom: Z, browser.delete: 'ctrl+d,delete'}",
+    ),
 }
-APP_KEYS = tuple(APP_EXPECTED)
+APP_KEYS = tuple(APP_CONFIG_KEYS)
 THEME_VARIABLE = "AEON_THEME"
 
 
@@ -88,7 +226,7 @@ def app_value(key: str, value: Any, where: str) -> Any:
     """Return the checked value of one of APP_KEYS. Raises UsageError, in one line that begins with `where`."""
     checked = _theme(value) if key == "theme" else _keys(value)
     if checked is None:
-        raise UsageError(f"{where} must be {APP_EXPECTED[key]}; got {shown(value)}")
+        raise UsageError(f"{where} must be {APP_CONFIG_KEYS[key].expected}; got {shown(value)}")
     return checked
 
 

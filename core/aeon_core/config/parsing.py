@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from aeon_core.config.keys import EXPECTED, PATH_KEYS, listed, wrong
+from aeon_core.config.keys import CONFIG_KEYS, PATH_KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
 from aeon_core.suggest import is_server_url
@@ -22,7 +22,7 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
         if value is None:
             continue
         if isinstance(value, str) and not value.strip():
-            raise UsageError(f"{where} is empty, expected {EXPECTED[key]}")
+            raise UsageError(f"{where} is empty, expected {CONFIG_KEYS[key].expected}")
         if key in ("tools", "approve"):
             value = listed(value)
         elif key in ("ttl", "judge_votes", "max_tokens", "context_window") and isinstance(value, str):
