@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.values import brief
 from aeon_tui.cli.output import STATUS_STYLES, Output
 
 ID_CELLS = 40

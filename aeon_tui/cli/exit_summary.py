@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aeon_core.entities import RunResult
+from aeon_core.journal.values import brief
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.adaptive_parts import AssessmentView
-from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.view.model import AssessmentView
 from aeon_core.journal.view.reducer import assessment_of
 
 _LONGEST = 300

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.journal.view import formatting
-from aeon_core.journal.view.formatting import brief, route
+from aeon_core.journal.values import brief
+from aeon_core.journal.view import formatting, reducer
+from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import LogLine, RunView
 from aeon_tui.cli.output import Output
 
@@ -33,7 +34,7 @@ class Progress:
 
     def __call__(self, record: dict[str, Any]) -> None:
         before = self.view.log_count
-        self.view.apply(record)
+        reducer.apply(self.view, record)
         kind = record.get("type")
         if kind == "run_started":
             self._started()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from aeon_core.journal.view.formatting import route
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import StepView
+from aeon_core.journal.view.model import RunView, StepView
 from aeon_tui.cli.output import STATUS_STYLES, Output
 from aeon_tui.reports.pass_sections import Section
 from aeon_tui.reports.steps import answer_title, notes, readable, status_of

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aeon_core.config.keys import KEYS
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.view import reducer
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import given_options, in_app, run_headless
@@ -34,7 +35,7 @@ def execute(args: Namespace) -> int:
 def _headless(args: Namespace, path: Path) -> int:
     progress = Progress(stderr())
     for record in read_records(path, plans=False):
-        progress.view.apply(record)
+        reducer.apply(progress.view, record)
     result = finished_result(path)
     if result is None:
         result = run_headless(args, _work(args, path), path, progress)

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from aeon_core.journal.lineage import at_pass
 from aeon_core.journal.summary import WORKFLOW, RunSummary
-from aeon_core.journal.view.formatting import brief
+from aeon_core.journal.values import brief
 from aeon_core.timing import local_time
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout

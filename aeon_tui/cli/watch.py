@@ -11,6 +11,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.reader import head
+from aeon_core.journal.view import reducer
 from aeon_tui.cli import options
 from aeon_tui.cli.approval_prompt import show
 from aeon_tui.cli.output import Output, has_screen, stderr
@@ -127,7 +128,7 @@ class _Followed:
                 self._last_seq = record["seq"]
                 self.progress(record)
             else:
-                self.progress.view.apply(record)
+                reducer.apply(self.progress.view, record)
         for problem in self.follower.damage[self._damage_told :]:
             self._damage_told += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")

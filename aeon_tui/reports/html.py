@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.view.formatting import message, route
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import LogLine, StepView
+from aeon_core.journal.view.model import LogLine, RunView, StepView
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import Section
 from aeon_tui.reports.run_report import RunReport

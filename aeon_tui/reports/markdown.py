@@ -9,8 +9,7 @@ from typing import Any
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.view.formatting import message, route
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import StepView
+from aeon_core.journal.view.model import RunView, StepView
 from aeon_tui.reports.pass_sections import Section
 from aeon_tui.reports.run_report import RunReport
 from aeon_tui.reports.steps import answer_title, notes, status_of

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aeon_core.journal.history import DepthAdjustment, ExecutionHistory
+from aeon_core.journal.values import brief
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.adaptive_parts import AssessmentView, RefinementView, ReportView
-from aeon_core.journal.view.formatting import brief
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import AssessmentView, RefinementView, ReportView, RunView
 
 ISSUES_SHOWN = 20
 

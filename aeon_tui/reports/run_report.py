@@ -7,9 +7,8 @@ from typing import Any
 
 from aeon_core.journal.history import ExecutionHistory
 from aeon_core.journal.lineage import Lineage, at_pass
-from aeon_core.journal.view.formatting import brief
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import LogLine
+from aeon_core.journal.values import brief
+from aeon_core.journal.view.model import LogLine, RunView
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import Section, pass_sections, person_sections, score_trend
 from aeon_tui.reports.steps import repair_text

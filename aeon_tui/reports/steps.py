@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aeon_core.journal.view.formatting import brief, change, message
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import RepairView, StepView
+from aeon_core.journal.values import brief
+from aeon_core.journal.view.formatting import change, message
+from aeon_core.journal.view.model import RepairView, RunView, StepView
 from aeon_widgets.icons import shown_status
 
 

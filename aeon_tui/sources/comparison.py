@@ -12,7 +12,8 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written, run_id_of
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources.base import failure
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
 

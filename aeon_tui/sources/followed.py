@@ -14,6 +14,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
 from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import Listener, RecordSource, failure, nobody
 from aeon_tui.sources.catch_up import CatchUpReader
@@ -211,7 +212,7 @@ class FollowedSource:
             if self._last_told.standing == "awaited":
                 self._tell(_Told("reading"))
             if fresh is not None:
-                fresh.apply(record)
+                reducer.apply(fresh, record)
             else:
                 self._put(record)
                 if self._pace.too_fast(1):

@@ -180,7 +180,7 @@ class JournalSource:
 def tail_view(path: Path) -> tuple[RunView, bool]:
     """Return the view of a journal's end, and whether that is the whole. Raises AeonError, OSError."""
     from aeon_core.journal.tail import tail_state
-    from aeon_core.journal.view.model import fold
+    from aeon_core.journal.view.reducer import fold
 
     end = tail_state(path)
     if not end.unknown:
@@ -195,7 +195,7 @@ def tail_view(path: Path) -> tuple[RunView, bool]:
 def _whole_view(path: Path) -> RunView:
     """Return the view of a short journal, with what cannot be read of it by line number."""
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view.model import fold
+    from aeon_core.journal.view.reducer import fold
 
     damage: list[str] = []
     view = fold(read_records(path, plans=False, damage=damage))

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from aeon_core.plan.models import NonBlank, Plan
-from aeon_core.step_words import ExecutionMode, StepStatus
+from aeon_core.step_status import ExecutionMode, StepStatus
 
 
 def _iso_8601(value: str) -> str:

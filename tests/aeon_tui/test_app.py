@@ -23,7 +23,7 @@ from textual.selection import Selection
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized

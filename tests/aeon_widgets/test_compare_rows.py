@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare, relation
 from aeon_widgets.compare_text import CompareRow
 from aeon_widgets.icons import VARIABLES

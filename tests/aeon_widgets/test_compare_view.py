@@ -5,7 +5,7 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import App, ComposeResult
 
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
 from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare

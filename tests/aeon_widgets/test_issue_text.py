@@ -10,7 +10,8 @@ from textual.widget import Widget
 from aeon_core.convergence.criteria import REASON_CODES
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view.formatting import reasons
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
 from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend
 from aeon_widgets.icons import SCORE_ICONS, VARIABLES

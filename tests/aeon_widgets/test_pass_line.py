@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import PhaseView
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import AssessmentView, PhaseView, ProfileView, RunView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
 from aeon_widgets.issue_text import profile_blocks
 from aeon_widgets.pass_line import pass_parts
@@ -81,7 +80,7 @@ def test_a_phase_of_a_run_that_is_over_does_not_run() -> None:
 def called(*calls: tuple[str, int, str | None]) -> RunView:
     view = RunView()
     for seq, (purpose, number, step_id) in enumerate(calls):
-        view.apply(begun(seq, purpose, number, step_id))
+        reducer.apply(view, begun(seq, purpose, number, step_id))
     return view
 
 
@@ -105,7 +104,7 @@ def test_calls_are_grouped_by_pass_and_a_refinement_before_the_first_step_comes_
         (2, "answer"),
     ]
     assert [call.purpose for call in rows.calls_of(RowKey("calls", "judge", 1))] == ["judge", "repair"]
-    rows.view.apply(begun(99, "judge", 2, None))
+    reducer.apply(rows.view, begun(99, "judge", 2, None))
     rows.update()
     assert rows.after[-1] == RowKey("calls", "judge", 2)
 

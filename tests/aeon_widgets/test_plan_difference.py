@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_widgets.plan_difference import difference_blocks
 from tests.aeon_tui.passes import Passes, issue, step
 

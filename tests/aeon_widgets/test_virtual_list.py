@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.virtual_list import Piece, RowsView

@@ -17,7 +17,8 @@ from textual.widget import Widget
 import aeon_widgets
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_run
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_themes import PALETTES
 from aeon_widgets.plan_tree import PlanTree
 from tests.sampling import sample

@@ -19,6 +19,7 @@ from textual.widgets import Static
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_themes import PALETTES, fallback_variables
 from tools.widget_demos.demos import DEMOS, Demo, Moment
@@ -86,7 +87,7 @@ class DemoApp(App[None]):
         if self.at < self._folded:
             self._view, self._folded = RunView(), 0
         for record in self._records[self._folded : self.at]:
-            self._view.apply(record)
+            reducer.apply(self._view, record)
         self._folded = self.at
         live = self.at < len(self._records)
         self.demo.show(self.widget, Moment(self._view, self._records[: self.at], live))

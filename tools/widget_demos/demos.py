@@ -11,7 +11,8 @@ from textual.widget import Widget
 
 from aeon_core.journal.search import search_journal
 from aeon_core.journal.view.formatting import convergence
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_core.timing import seconds_after
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel

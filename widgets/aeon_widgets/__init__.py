@@ -5,7 +5,7 @@ An app of your own shows a run's journal with a few lines:
     from pathlib import Path
 
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view.model import fold
+    from aeon_core.journal.view.reducer import fold
     from aeon_themes import PALETTES
     from aeon_widgets import PlanTree
     from textual.app import App, ComposeResult
@@ -27,8 +27,9 @@ An app of your own shows a run's journal with a few lines:
 
     Plan(Path("20261120-093000-a1b2c3.jsonl")).run()
 
-A run that goes on is shown by `view.apply(record)` and another `update_view`, as often as records come. In a theme that
-is not Aeon's, `get_theme_variable_defaults` of the app returns `aeon_themes.fallback_variables(self.current_theme)`.
+A run that continues is shown by `reducer.apply(view, record)` and another `update_view`, as often as records come. In
+a theme that is not Aeon's, the app's `get_theme_variable_defaults` returns
+`aeon_themes.fallback_variables(self.current_theme)`.
 In a checkout, `./dev widget plan_tree` shows one widget on a recorded run, and so for each of them.
 """
 

@@ -123,7 +123,7 @@ def view_of(path: Path) -> RunView:
     """Return the view of a journal, of a long one as its end tells it. Raises AeonError, OSError."""
     from aeon_core.journal.history import open_end
     from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view.model import fold
+    from aeon_core.journal.view.reducer import fold
 
     if path.stat().st_size > WHOLE:
         return open_end(path)[0]

@@ -10,6 +10,7 @@ from typing import Any
 from textual import on
 from textual.events import Key, Paste
 
+from aeon_core.journal.view import reducer
 from aeon_tui.messages import ShowRuns, TitleTerminal
 from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
@@ -122,7 +123,7 @@ class RunScreen(TimeTravel):
     def note_record(self, record: dict[str, Any]) -> None:
         """Fold in a record that was written behind the end of the run; a source that follows brings it itself."""
         if self.made and self._source.ended and not self._source.follows:
-            self.view.apply(record)
+            reducer.apply(self.view, record)
             self._show(frozenset({str(record["type"])}))
 
     def tick(self) -> None:
@@ -144,7 +145,7 @@ class RunScreen(TimeTravel):
         replaced = self._take_view()
         records = self._source.take(FOLD_SECONDS)
         for record in records:
-            self.view.apply(record)
+            reducer.apply(self.view, record)
         for problem in self._source.damage[self._damage_told :]:
             self._damage_told += 1
             self.view.add_line("error", "damage", one_line(problem))

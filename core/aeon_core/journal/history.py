@@ -18,8 +18,9 @@ from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
 from aeon_core.journal.tail import tail_state
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of
-from aeon_core.journal.view.adaptive_parts import AssessmentView, ProfileView, RefinementView
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.view.snapshots import PassFold
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.plan.refinement.actions import fragment_of
@@ -324,7 +325,7 @@ def open_run(
     damage: list[str] = []
     one = PassFold(pass_number) if pass_number is not None else None
     for record in read_records(path, plans=False, damage=damage, check=_fault):
-        view.apply(record)
+        reducer.apply(view, record)
         if one is not None:
             one.apply(record)
         passes.apply(record)

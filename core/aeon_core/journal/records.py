@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from aeon_core.entities import LogEntry, RunResult, SupervisorAction, ToolCall
 from aeon_core.plan.models import Plan
-from aeon_core.step_words import ExecutionMode, StepStatus
+from aeon_core.step_status import ExecutionMode, StepStatus
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from aeon_core.escape import escape_controls
 
 
 def str_of(value: Any) -> str:
@@ -43,3 +46,22 @@ def strs_of(value: Any) -> list[str]:
 def counts_of(value: Any) -> dict[str, int]:
     """Return the numbers of an object by their keys."""
     return {key: item for key, item in (dict_of(value) or {}).items() if number_of(item) is not None}
+
+
+LIMIT = 200
+"""Characters of one value that a line shows."""
+
+
+def brief(value: Any, limit: int = LIMIT) -> str:
+    """Return any JSON value on one line: text as it is, `{"text": …}` as its text, all else as JSON."""
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("text"), str):
+        value = value["text"]
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except (RecursionError, TypeError, ValueError):
+            value = "(cannot be shown)"
+    # Twice the limit leaves room for runs of white space, and keeps 5 MB out of the work below.
+    line = " ".join(value[: 2 * limit].split())
+    clipped = line[:limit] + "…" if len(line) > limit or len(value) > 2 * limit else line
+    return escape_controls(clipped)

@@ -16,7 +16,7 @@ from aeon_core.adaptive.strategy import ReasoningMode, strategy
 from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement.actions import RefinementLedger
-from aeon_core.step_words import ExecutionMode
+from aeon_core.step_status import ExecutionMode
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints, model_validator
 
-from aeon_core.step_words import StepStatus
+from aeon_core.step_status import StepStatus
 
 MAX_NESTING_DEPTH = 5
 """Deepest `depth_level` of a subplan (adaptive FR-082)."""

@@ -17,7 +17,7 @@ from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_sa
 from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
-from aeon_core.step_words import StepStatus
+from aeon_core.step_status import StepStatus
 from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry
 

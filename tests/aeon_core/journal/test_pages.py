@@ -14,7 +14,7 @@ from aeon_core.journal.pages import JournalLine, Pages
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, PhaseRecord, TextRecord
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import (
     cycle,

@@ -10,7 +10,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal import reader
 from aeon_core.journal.reader import head, read_records, record_type, tail
 from aeon_core.journal.records import MemoryRecord
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import cycle, finished, line, lines, plan, started, text, ttl, whole_run, write
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from aeon_core import RunResult
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from tests.aeon_core.kernel.scenarios import ACTED, ASKED, JOURNAL, LAUNCHED, PAID, SCENARIOS, Scenario, noted
 from tests.replays import replays_the_same
@@ -190,5 +191,5 @@ def folds(records: Records) -> RunView:
     """Return the view of records, which no beginning of a journal may fail to give."""
     view = RunView()
     for record in records:
-        view.apply(record)
+        reducer.apply(view, record)
     return view

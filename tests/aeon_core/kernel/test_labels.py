@@ -20,6 +20,7 @@ from aeon_core.journal.records import LabelRecord
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import summarise
 from aeon_core.journal.tail import tail_state
+from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch.worker import took
@@ -192,7 +193,7 @@ def test_a_resume_takes_back_the_label_of_an_ending_that_was_none(tmp_path: Path
     assert replay(path).difference is None
     assert [(each.pass_number, each.source) for each in open_history(path).labels] == [(1, "decision"), (2, "decision")]
     for line in path.read_bytes().splitlines()[live.last_seq + 1 :]:
-        live.apply(json.loads(line))
+        reducer.apply(live, json.loads(line))
     assert [each.source for each in live.labels] == ["decision", "decision"]
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.cli.output import Output, stdout
 from aeon_tui.cli.report_output import print_steps
 from tests.aeon_tui.recordings import live_run

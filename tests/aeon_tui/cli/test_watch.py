@@ -15,7 +15,7 @@ from typing import IO, Any
 import pytest
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.cli.output import stderr
 from aeon_tui.cli.watch import _Followed

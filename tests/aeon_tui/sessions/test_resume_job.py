@@ -17,7 +17,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.resume_job import Ended, check_said, ended_for_good, resume_job, resumed_source, retained_records
 from aeon_tui.sessions.runner import Runner

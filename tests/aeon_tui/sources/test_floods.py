@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources import catch_up, followed, journal, rate_meter
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.catch_up import CatchUpReader
@@ -48,7 +50,7 @@ class Shown:
         if (view := self.source.take_view()) is not None:
             self.view = view
         for record in self.source.take(1):
-            self.view.apply(record)
+            reducer.apply(self.view, record)
 
     def until_ended(self) -> None:
         def ended() -> bool:

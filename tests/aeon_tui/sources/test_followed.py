@@ -15,7 +15,9 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources import followed
@@ -76,7 +78,7 @@ class Watcher:
                 self.view = view
                 self.views_taken += 1
             for record in self.source.take(1):
-                self.view.apply(record)
+                reducer.apply(self.view, record)
             return reached()
 
         wait_until(reached_now)

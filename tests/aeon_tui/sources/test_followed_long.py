@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.awaiting import Awaited
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources import catch_up, followed
 from aeon_tui.sources.followed import FollowedSource
 from aeon_tui.sources.journal import JournalSource

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui.sources import snapshots as moments_module

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.journal.values import dict_of, dicts_of, str_of
-from aeon_core.journal.view.parts import CallView, RepairView, StepView, ToolCallView
+from aeon_core.journal.view.model import CallView, RepairView, StepView, ToolCallView
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView

@@ -4,49 +4,32 @@ from __future__ import annotations
 
 import json
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aeon_core.escape import escape_controls
-from aeon_core.journal.values import dict_of, dicts_of, number_of
-from aeon_core.journal.view.adaptive_parts import (
+from aeon_core.journal.values import brief, dict_of, dicts_of, number_of
+from aeon_core.journal.view.model import (
     AdvisoryView,
     AssessmentView,
+    CallView,
     CheckView,
     InterventionView,
     IssueView,
     LabelView,
+    PhaseView,
     ProfileView,
     RefinementView,
+    RepairView,
     ReportView,
     RequirementView,
+    RunView,
+    StepView,
     SuspicionView,
+    ToolCallView,
 )
 
-if TYPE_CHECKING:
-    from aeon_core.journal.view.model import RunView
-    from aeon_core.journal.view.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
-
-
-LIMIT = 200
-"""Characters of one value that a line shows."""
 _STATE = frozenset({"status", "errors"})
 """Fields of a step that a repair does not decide."""
 _ABSENT = object()
-
-
-def brief(value: Any, limit: int = LIMIT) -> str:
-    """Return any JSON value on one line: text as it is, `{"text": …}` as its text, all else as JSON."""
-    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("text"), str):
-        value = value["text"]
-    if not isinstance(value, str):
-        try:
-            value = json.dumps(value, ensure_ascii=False)
-        except (RecursionError, TypeError, ValueError):
-            value = "(cannot be shown)"
-    # Twice the limit leaves room for runs of white space, and keeps 5 MB out of the work below.
-    line = " ".join(value[: 2 * limit].split())
-    clipped = line[:limit] + "…" if len(line) > limit or len(value) > 2 * limit else line
-    return escape_controls(clipped)
 
 
 def message(error: Any) -> str:

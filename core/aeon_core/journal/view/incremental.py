@@ -12,7 +12,7 @@ from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, TextPlaces
 from aeon_core.journal.pages import Pages
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
-from aeon_core.journal.view import elided, snapshots
+from aeon_core.journal.view import elided, reducer, snapshots
 from aeon_core.journal.view.model import RunView
 
 _ENVELOPE = re.compile(
@@ -142,7 +142,7 @@ class IncrementalFold:
             record = self._with_texts(record)
         if self._shared:
             snapshots.own(self.view, record)
-        self.view.apply(record)
+        reducer.apply(self.view, record)
         elided.after_fold(self.view, record)
         if self._note is not None:
             self._note(self._next - 1, record)

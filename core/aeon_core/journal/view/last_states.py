@@ -12,7 +12,8 @@ from typing import Any
 from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.reader import open_journal, parse_line, resolved, unreadable
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 
 RECENT = 100
 """Lines from the end that are folded whatever they are: more than a screen has."""

@@ -1,60 +1,299 @@
-"""The view of a run: what a fold of its journal's records says (Decision 3). Panes, `show` and history read this."""
+"""The view of a run, as its journal's records tell it (Decision 3). Panes, `show` and history read this."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.journal.view import reducer
-from aeon_core.journal.view import reducer as _fold
-from aeon_core.journal.view.adaptive_parts import (
-    AdvisoryView,
-    AssessmentView,
-    CheckView,
-    InterventionView,
-    IssueView,
-    LabelView,
-    LeftOpenView,
-    ProfileView,
-    RefinementView,
-    ReportView,
-    RequirementView,
-    SuspicionView,
-)
-from aeon_core.journal.view.formatting import brief
-from aeon_core.journal.view.parts import CallView, LogLine, PhaseView, RepairView, StepView, ToolCallView
+from aeon_core.journal.values import brief
+from aeon_core.step_status import ExecutionMode, StepStatus
 
 if TYPE_CHECKING:
     from aeon_core.entities import RunResult
-
-__all__ = [
-    "AdvisoryView",
-    "AssessmentView",
-    "CallView",
-    "CheckView",
-    "InterventionView",
-    "IssueView",
-    "LabelView",
-    "LeftOpenView",
-    "LogLine",
-    "PhaseView",
-    "ProfileView",
-    "RefinementView",
-    "RepairView",
-    "ReportView",
-    "RequirementView",
-    "RunView",
-    "StepView",
-    "SuspicionView",
-    "ToolCallView",
-    "fold",
-]
 
 LOG_LINES = 5_000
 """The last lines of the log that a view keeps."""
 _LOG_SLACK = 500
 DAMAGE_LINES = 1_000
+
+
+@dataclass(slots=True)
+class CallView:
+    """One attempt of a model call. `finished` is False while the reply is awaited."""
+
+    call_id: str
+    purpose: str
+    pass_number: int
+    step_id: str | None
+    attempt: int
+    seq: int
+    started: str
+    finished: bool = False
+    request: dict[str, Any] = field(default_factory=dict)
+    response: dict[str, Any] | None = None
+    usage: dict[str, int] | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    error: dict[str, Any] | None = None
+    retry_in_s: float | None = None
+    finished_seq: int | None = None
+    """The record that says how it ended."""
+
+
+@dataclass(slots=True)
+class ToolCallView:
+    """One tool invocation. `finished` is False while it runs."""
+
+    call_id: str
+    pass_number: int
+    step_id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    effect: str
+    seq: int
+    started: str
+    finished: bool = False
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    duration_ms: float | None = None
+    finished_seq: int | None = None
+    """The record that says how it ended."""
+
+
+@dataclass(slots=True)
+class RepairView:
+    """One repair attempt of the supervisor."""
+
+    seq: int
+    action_type: str
+    method: str
+    attempt_number: int
+    pass_number: int
+    step_id: str | None
+    original_output: dict[str, Any]
+    repaired_output: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class StepView:
+    """One step as the plan and its records show it."""
+
+    step_id: str
+    description: str
+    depth: int = 0
+    parent: str | None = None
+    """The step whose subplan it belongs to."""
+    status: StepStatus = "pending"
+    tool: str | None = None
+    agent: str | None = None
+    arguments: dict[str, Any] | None = None
+    replaces: str | None = None
+    depends_on: list[str] = field(default_factory=list)
+    validator_errors: list[str] = field(default_factory=list)
+    """What the validator said of it; kept when the step ends, cleared when it is repaired."""
+    mode: ExecutionMode | None = None
+    output: dict[str, Any] | None = None
+    output_seq: int | None = None
+    """The record that holds the output."""
+    errors: list[str] = field(default_factory=list)
+    """Why it failed."""
+    repaired: bool = False
+    """Whether the supervisor replaced it."""
+    calls: list[CallView] = field(default_factory=list)
+    tool_calls: list[ToolCallView] = field(default_factory=list)
+    repairs: list[RepairView] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PhaseView:
+    """One phase of a pass."""
+
+    pass_number: int
+    phase: str
+    started: str
+    finished: bool = False
+    duration_ms: float | None = None
+
+
+@dataclass(slots=True)
+class LogLine:
+    """One record as a line a person can read."""
+
+    seq: int
+    ts: str
+    type: str
+    level: str
+    """`info`, `warning` or `error`."""
+    text: str
+
+
+@dataclass
+class IssueView:
+    """One issue that validation found, or that a refinement goes back to."""
+
+    issue_id: str
+    type: str
+    severity: str
+    description: str
+    artifact: str
+    step_id: str | None
+    """The step it is about; None where it is about the whole."""
+    repair: str
+    """What validation proposes."""
+
+
+@dataclass
+class ReportView:
+    """One report of semantic validation; its issues stand with the highest severity first."""
+
+    seq: int
+    pass_number: int
+    validation_id: str
+    artifact_type: str
+    issues: list[IssueView] = field(default_factory=list)
+
+
+@dataclass
+class RequirementView:
+    """What the judge says of one requirement: `met` is yes, partly or no, `evidence` the words that it quotes."""
+
+    n: int
+    text: str
+    met: str
+    evidence: str
+    quote_found: bool
+    """Whether those words occur in an artifact."""
+
+
+@dataclass
+class CheckView:
+    """What the judge says of coherence or of one consistency flag, by its `name`, and the words that it quotes."""
+
+    name: str
+    ok: bool
+    evidence: str
+    quote_found: bool
+
+
+@dataclass
+class SuspicionView:
+    """What exact checks found odd, and what the judge says of it: `stands` is None where it says nothing."""
+
+    text: str
+    stands: bool | None
+    evidence: str
+    quote_found: bool
+
+
+@dataclass
+class AssessmentView:
+    """What convergence says of a pass. Scores are 0…1, None where the journal holds no number."""
+
+    seq: int
+    pass_number: int
+    converged: bool
+    reason_codes: list[str] = field(default_factory=list)
+    completeness_score: float | None = None
+    coherence_score: float | None = None
+    consistency: dict[str, bool] = field(default_factory=dict)
+    """By artifact, whether it agrees with the others."""
+    detected_issues: list[str] = field(default_factory=list)
+    criteria: dict[str, Any] = field(default_factory=dict)
+    """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
+    additional: dict[str, bool] = field(default_factory=dict)
+    """By name, whether an additional criterion is met."""
+    requirements: list[RequirementView] = field(default_factory=list)
+    """The judge's verdict on each requirement; none where the result was not judged."""
+    checks: list[CheckView] = field(default_factory=list)
+    """The judge's evidence for coherence and for each consistency flag."""
+    suspicions: list[SuspicionView] = field(default_factory=list)
+
+    @property
+    def not_judged(self) -> str:
+        """Why no judge's verdict could be had; empty where there is one, or none was wanted."""
+        wanting = "not_judged" in self.reason_codes
+        return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
+
+
+@dataclass
+class LabelView:
+    """A person's verdict on the result of a pass: `good` or `bad`. `source` is `decision` or `person`."""
+
+    seq: int
+    ts: str
+    pass_number: int
+    verdict: str
+    why: str
+    source: str
+
+
+@dataclass
+class ProfileView:
+    """A TaskProfile with the depth that follows from it. `pass_number` is the first pass it is for."""
+
+    seq: int
+    pass_number: int
+    version: int
+    dimensions: dict[str, str]
+    raw_inference: str
+    reasoning_mode: str
+    allocated_ttl: int | None
+    """Cycles of the whole run."""
+    reason: str
+    """Why it was made or revised."""
+    requirements: list[str] = field(default_factory=list)
+    """What a finished answer must satisfy, as it was settled by then; none where that is the task itself."""
+
+
+@dataclass
+class RefinementView:
+    """One refinement action, and what became of it. `before` and `after` are steps as in a plan."""
+
+    seq: int
+    pass_number: int
+    kind: str
+    target: str
+    reason: str
+    accepted: bool
+    explanation: str
+    """What was done, or why nothing was."""
+    before: list[dict[str, Any]] = field(default_factory=list)
+    after: list[dict[str, Any]] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """The steps that were marked invalid, and the steps that stand in for them."""
+    issues: list[IssueView] = field(default_factory=list)
+    """The validation issues that triggered it."""
+    inconsistency_detected: bool = False
+
+
+@dataclass
+class AdvisoryView:
+    """A repair that validation proposed and the planner did not follow."""
+
+    seq: int
+    pass_number: int
+    step_id: str | None
+    message: str
+    issue: IssueView | None
+
+
+@dataclass
+class InterventionView:
+    """A fragment of the plan that a person should look at."""
+
+    step_id: str
+    cause: str
+    reason: str
+    attempts: int
+
+
+@dataclass
+class LeftOpenView:
+    """What the run has told a person on its way, before there is a result that says it all."""
+
+    questions: list[str] = field(default_factory=list)
+    interventions: list[InterventionView] = field(default_factory=list)
 
 
 @dataclass
@@ -133,14 +372,6 @@ class RunView:
     result: RunResult | None = None
     damage: list[str] = field(default_factory=list)
 
-    def apply(self, record: Mapping[str, Any]) -> None:
-        """Fold one parsed line in. Never raises on a record it does not understand."""
-        try:
-            _fold.apply(self, record)
-            reducer.left_open(self, record)
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            self.add_problem(f"a record after seq {self.last_seq} cannot be read: {type(error).__name__}")
-
     @property
     def adaptive(self) -> bool:
         """Whether the run goes round in passes, rather than once through a plain loop."""
@@ -178,11 +409,3 @@ class RunView:
         self.log_count += 1
         if len(self.log) >= LOG_LINES + _LOG_SLACK:
             del self.log[:_LOG_SLACK]
-
-
-def fold(records: Iterable[Mapping[str, Any]]) -> RunView:
-    """Return the view that these records give, in their order. Any prefix of a journal folds."""
-    view = RunView()
-    for record in records:
-        view.apply(record)
-    return view

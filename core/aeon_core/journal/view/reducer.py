@@ -1,34 +1,34 @@
-"""Folding records into a view, one handler a type (those of the adaptive engine are in `adaptive_fold`)."""
+"""Folding records into a view, one handler a type."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
-from aeon_core.journal.values import counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
+from aeon_core.journal.values import brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.adaptive_parts import (
+from aeon_core.journal.view.model import (
     AdvisoryView,
     AssessmentView,
+    CallView,
     CheckView,
     InterventionView,
     IssueView,
     LabelView,
+    PhaseView,
     ProfileView,
     RefinementView,
+    RepairView,
     ReportView,
     RequirementView,
+    RunView,
+    StepView,
     SuspicionView,
+    ToolCallView,
 )
-from aeon_core.journal.view.formatting import brief
-from aeon_core.journal.view.parts import CallView, PhaseView, RepairView, StepView, ToolCallView
-from aeon_core.step_words import ExecutionMode, StepStatus
+from aeon_core.step_status import ExecutionMode, StepStatus
 from aeon_core.suggest import first_problem
-
-if TYPE_CHECKING:
-    from aeon_core.journal.view.model import RunView
-
 
 _STATUSES = get_args(StepStatus)
 
@@ -341,7 +341,23 @@ _MODES = get_args(ExecutionMode)
 
 
 def apply(view: RunView, record: Record) -> None:
-    """Fold one record into `view`. Raises only on a record that is no mapping of strings."""
+    """Fold one parsed line into `view`. Never raises on a record it does not understand."""
+    try:
+        _apply(view, record)
+        left_open(view, record)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        view.add_problem(f"a record after seq {view.last_seq} cannot be read: {type(error).__name__}")
+
+
+def fold(records: Iterable[Record]) -> RunView:
+    """Return the view that these records give, in their order. Any prefix of a journal folds."""
+    view = RunView()
+    for record in records:
+        apply(view, record)
+    return view
+
+
+def _apply(view: RunView, record: Record) -> None:
     handler = _HANDLERS.get(str_of(record.get("type")))
     before, view.last_seq = view.last_ts, int_of(record.get("seq"), view.last_seq)
     view.last_ts = str_of(record.get("ts")) or view.last_ts
@@ -564,11 +580,9 @@ def _budget(view: RunView, record: Record, *, asked: bool) -> None:
 
 
 def _policy(view: RunView, record: Record) -> None:
-    answer, reason = str_of(record.get("answer")), formatting.brief(str_of(record.get("reason")), 400)
-    where = f"{formatting.brief(record.get('step_id'), 40)} · {formatting.brief(record.get('tool_name'), 60)}"
-    view.add_line(
-        "warning" if answer == "deny" else "info", "policy", f"{where} · {formatting.brief(answer, 10)}: {reason}"
-    )
+    answer, reason = str_of(record.get("answer")), brief(str_of(record.get("reason")), 400)
+    where = f"{brief(record.get('step_id'), 40)} · {brief(record.get('tool_name'), 60)}"
+    view.add_line("warning" if answer == "deny" else "info", "policy", f"{where} · {brief(answer, 10)}: {reason}")
 
 
 _FOR_A_PERSON = ("questions", "manual_intervention")
@@ -583,7 +597,7 @@ def _notice(view: RunView, record: Record) -> None:
     if kind == "model_fallback":
         view.model = str_of(data.get("model")) or view.model
     line = kind if kind in _FOR_A_PERSON else "notice"
-    view.add_line("warning", line, formatting.brief(str_of(record.get("message")), 400))
+    view.add_line("warning", line, brief(str_of(record.get("message")), 400))
 
 
 def _cycle(view: RunView, record: Record) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from aeon_core.journal.values import id_of, str_of
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.parts import CallView, StepView, ToolCallView
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import CallView, RunView, StepView, ToolCallView
 
 _Call = TypeVar("_Call", CallView, ToolCallView)
 
@@ -106,7 +106,7 @@ class PassFold:
             self._ended = self._ended or number > self._number
         if self._ended:
             return
-        self._view.apply(record)
+        reducer.apply(self._view, record)
         if number == self._number:
             if self._first_seq is None:
                 self._first_seq, self._started = self._view.last_seq, self._view.last_ts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aeon_core.journal.view.adaptive_parts import AdvisoryView, IssueView, RefinementView
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import AdvisoryView, IssueView, RefinementView, RunView
 
 _CHAIN = 100
 """Replacements that are followed from a step to the first one; a damaged journal may hold a circle."""

@@ -17,7 +17,7 @@ from aeon_core.plan.refinement.actions import (
     issue_as_dict,
     replaced_by_step,
 )
-from aeon_core.step_words import StepStatus
+from aeon_core.step_status import StepStatus
 
 _COUNTED = ("high", "medium")
 

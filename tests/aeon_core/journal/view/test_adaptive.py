@@ -14,7 +14,8 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.history import open_run
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.model import AssessmentView, RunView, fold
+from aeon_core.journal.view.model import AssessmentView, RunView
+from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import parsed, started, write
 from tests.aeon_core.journal.view.adaptive import (
     QUESTION,

@@ -13,7 +13,8 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
 from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled_calls, filled_repairs, filled_step, is_lean
 from aeon_core.journal.view.incremental import IncrementalFold
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import line, started, ttl
 from tests.aeon_tui.passes import converged_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from aeon_core.errors import UsageError
 from aeon_core.journal.view import last_states
 from aeon_core.journal.view.last_states import LastStates
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps
 

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.records import MemoryRecord
-from aeon_core.journal.view.model import LOG_LINES, RunView, fold
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import LOG_LINES, RunView
+from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import (
     cycle,
     finished,
@@ -167,7 +169,7 @@ def test_substeps_follow_their_parent_and_hand_the_current_step_back_to_it() -> 
         ("s2", 0, None),
     ]
     assert view.current_step_id == "s1a"
-    view.apply(parsed(step("s1a", "complete", output={}))[0])
+    reducer.apply(view, parsed(step("s1a", "complete", output={}))[0])
     assert view.current_step_id == "s1"
 
 
@@ -184,7 +186,7 @@ def test_a_call_that_is_made_again_under_its_old_number_is_an_attempt_of_its_own
 
 def test_a_number_that_cannot_be_shown_is_damage_not_an_error() -> None:
     view = RunView()
-    view.apply({"type": "llm", "seq": 3, "state": "finished", "error": {}, "retry_in_s": 10**400})
+    reducer.apply(view, {"type": "llm", "seq": 3, "state": "finished", "error": {}, "retry_in_s": 10**400})
     assert view.damage == ["a record after seq 3 cannot be read: OverflowError"]
 
 
@@ -280,7 +282,7 @@ def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | 
     ]
     view = fold(records)
     assert view.ttl_last == ""
-    view.apply({**parsed(ttl(1))[0], "seq": 5})
+    reducer.apply(view, {**parsed(ttl(1))[0], "seq": 5})
     assert view.ttl_last == said
     assert view.log[-1].text == f"TTL 49 of 50 cycles left · {said}"
 
@@ -302,7 +304,7 @@ def test_cycles_and_ttl_are_counted() -> None:
 )
 def test_a_budget_that_was_raised_is_the_one_that_is_shown(decided: dict[str, Any], budget: float) -> None:
     view = RunView()
-    view.apply({"type": "run_started", "config": {"budget": 0.5}})
-    view.apply({"type": "approval", "point": "budget", "state": "asked", "subject": {"proposed_usd": 1.0}})
-    view.apply({"type": "approval", "point": "budget", "state": "decided", **decided})
+    reducer.apply(view, {"type": "run_started", "config": {"budget": 0.5}})
+    reducer.apply(view, {"type": "approval", "point": "budget", "state": "asked", "subject": {"proposed_usd": 1.0}})
+    reducer.apply(view, {"type": "approval", "point": "budget", "state": "decided", **decided})
     assert view.config["budget"] == budget

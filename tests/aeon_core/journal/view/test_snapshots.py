@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aeon_core.journal.view.model import RunView, fold
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.view.snapshots import branch, own
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run
@@ -23,7 +25,7 @@ def test_no_record_changes_a_view_that_was_branched_off_before(run: Callable[[],
     view, branches = RunView(), []
     for record in records:
         own(view, record)
-        view.apply(record)
+        reducer.apply(view, record)
         branches.append(branch(view))
     for number, seen in enumerate(branches, 1):
         assert seen == fold(records[:number])
@@ -39,7 +41,7 @@ def test_two_branches_go_different_ways(at: int, run: Callable[[], Recording]) -
     kept = fold(records[:at])
     for record in records[at:]:
         own(one, record)
-        one.apply(record)
+        reducer.apply(one, record)
     assert (one, other, base) == (fold(records), kept, kept)
 
 
@@ -48,7 +50,7 @@ def test_a_call_is_one_and_the_same_wherever_it_stands() -> None:
     view = RunView()
     for record in records:
         own(view, record)
-        view.apply(record)
+        reducer.apply(view, record)
     calls = {id(call) for attempts in view.calls.values() for call in attempts}
     assert {id(call) for call in view.loose_calls} <= calls
     assert {id(call) for step in view.steps.values() for call in step.calls} <= calls

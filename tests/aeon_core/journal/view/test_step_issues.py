@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.records import NoticeRecord, RunResumed
-from aeon_core.journal.view.adaptive_parts import IssueView, RefinementView, ReportView
-from aeon_core.journal.view.model import RunView, StepView, fold
+from aeon_core.journal.view.model import IssueView, RefinementView, ReportView, RunView, StepView
+from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.view.step_issues import (
     advisories_of,
     found_issues,

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen

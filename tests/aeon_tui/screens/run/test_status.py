@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.screens.run.status import status_of
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import Recording

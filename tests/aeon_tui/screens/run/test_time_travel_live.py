@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.view.model import fold
+from aeon_core.journal.view.reducer import fold
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.position_line import PositionLine
