@@ -286,7 +286,7 @@ class AeonApp(Navigation):
     async def action_quit(self) -> None:
         """Quit; in the middle of a run only after a question, as it is aborted then."""
         if self._run_goes_on and not self._quitting:
-            from aeon_tui.screens.quit import QuitDialog
+            from aeon_tui.screens.dialogs import QuitDialog
 
             self.push_screen(QuitDialog(), self._quit_if)
         else:

@@ -117,7 +117,7 @@ class RunActions:
         self._start(job)
 
     def _demo(self) -> None:
-        from aeon_tui.sessions.demo import demo_job
+        from aeon_tui.sessions.run_jobs import demo_job
 
         job = demo_job(self.today())
         self._tasks.in_app(lambda: self._start(job))
@@ -247,7 +247,7 @@ class RunActions:
 
     def _resume_workflow(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.workflow_resume import resume_request
+        from aeon_tui.sessions.workflow_session import resume_request
 
         make_sure_nobody_writes(path)
         self._begin_workflow_after_all(resume_request(path))

@@ -21,8 +21,8 @@ from aeon_tui.cli.output import has_screen, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
 from aeon_tui.sessions.fork_job import ForkJob, fork_job
-from aeon_tui.sessions.plan_edits import edit_plan, load_edited_plan
 from aeon_tui.sources.transcripts import find_journal, refuse_workflow
 
 

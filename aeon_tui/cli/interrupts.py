@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aeon_tui.platform.signals import handled
+from aeon_tui.platform.terminal import handled
 
 ABORTING = b"aeon-tui: aborting; once more stops at once\n"
 

@@ -10,7 +10,7 @@ from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
-from aeon_tui.cli.tool_inspection import inspected_tools
+from aeon_tui.cli.tools import inspected_tools
 from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:

@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 from aeon_core.entities import RunResult
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.formatting import route
+from aeon_core.journal.view.model import RunView, StepView
 from aeon_tui.cli.exit_summary import ending, why_not_usable
-from aeon_tui.cli.output import stderr, stdout
-from aeon_tui.cli.report_output import print_answer, print_sections, print_steps
-from aeon_tui.reports.pass_sections import person_sections
+from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.reports.pass_sections import Section, person_sections
+from aeon_tui.reports.run_report import answer_title, notes, readable, status_of
+
+INDENT = "    "
+NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
+
+
+def print_steps(out: Output, view: RunView) -> None:
+    """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
+    for step in view.steps.values():
+        _print_step(out, step, view)
+
+
+def print_sections(out: Output, sections: list[Section]) -> None:
+    """Print each section under its title."""
+    for section in sections:
+        out.line()
+        out.line((section.title, "bold"))
+        for note in section.notes:
+            out.paragraph(note.text, NOTE_STYLES[note.level], len(INDENT) * note.depth)
+
+
+def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
+    """Print the answer, where there is one; a simulated model's is labelled."""
+    if answer is None:
+        return
+    out.line()
+    out.line((answer_title(simulated), "bold"))
+    out.block(answer)
+
+
+def _print_step(out: Output, step: StepView, view: RunView) -> None:
+    indent, status = "  " * min(step.depth, 5), status_of(step, view)
+    out.line(
+        indent,
+        (step.step_id, "bold"),
+        " ",
+        (status, STATUS_STYLES.get(status, "")),
+        (f" · {route(step)}", "dim"),
+        f" · {step.description}",
+    )
+    inner = indent + INDENT
+    for level, text in notes(step, view):
+        out.line(inner, (text, NOTE_STYLES[level]))
+    if step.output is not None:
+        out.block(readable(step.output), indent=inner)
 
 
 def print_result(result: RunResult, view: RunView, where: str, *, as_json: bool, steps: bool = True) -> int:

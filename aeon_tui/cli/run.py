@@ -22,8 +22,7 @@ from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_points import approval_points
-from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
-from aeon_tui.sessions.run_jobs import GUIDE, NewRunJob, new_journal
+from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, new_journal
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter

@@ -14,7 +14,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.cli.report_output import print_answer, print_sections, print_steps
+from aeon_tui.cli.result_output import print_answer, print_sections, print_steps
 from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.export import render_run

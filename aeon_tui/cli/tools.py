@@ -6,10 +6,25 @@ import json
 from argparse import Namespace
 from typing import Any
 
+from aeon_core.config.keys import listed
+from aeon_core.config.schema import RunConfig
+from aeon_core.runs import factory
+from aeon_core.tools.registry import ToolRegistry
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stdout
-from aeon_tui.cli.tool_inspection import inspected_tools
+from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.platform.stdio_capture import capture_stdio
+
+
+def inspected_tools(args: Namespace, config: RunConfig) -> ToolRegistry:
+    """Return the configured tools without what would run code of the project or start a server; say what is left out.
+
+    The caller closes them. Raises UsageError for tools that cannot be loaded.
+    """
+    registry, left_out = factory.inspect_tools(config, listed(",".join(args.tools or ())))
+    if left_out:
+        names = ", ".join(left_out)
+        stderr().line(("note: ", "yellow"), f"the tools {names} are not loaded; add them with --tools")
+    return registry
 
 
 def execute(args: Namespace) -> int:

@@ -76,7 +76,7 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         known = WorkflowRequest(root, task, None, args.model, args.base_url)
     else:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.workflow_resume import resume_request
+        from aeon_tui.sessions.workflow_session import resume_request
 
         path = _transcript(args.resume, root)
         known = resume_request(path, args.model, args.base_url, None if args.project_root is None else root)

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 from textual.driver import Driver
 
 from aeon_core.escape import escape_controls
+
+
+@contextlib.contextmanager
+def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle these signals so, and as before in the end; nothing where the thread is not the one that takes signals."""
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:
+        # Only the main thread takes signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
 
 LIMIT = 80
 """Characters of a title."""

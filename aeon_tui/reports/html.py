@@ -10,8 +10,7 @@ from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import LogLine, RunView, StepView
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import Section
-from aeon_tui.reports.run_report import RunReport
-from aeon_tui.reports.steps import answer_title, notes, readable, status_of
+from aeon_tui.reports.run_report import RunReport, answer_title, notes, readable, status_of
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

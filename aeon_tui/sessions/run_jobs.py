@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
     from aeon_core.approvals.request import Approver
+    from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
     from aeon_core.entities import RunResult
     from aeon_core.llm.base import LLMAdapter
@@ -19,6 +21,24 @@ if TYPE_CHECKING:
     from aeon_core.runs.orchestrator import Orchestrator
     from aeon_core.telemetry import OtelListener
     from aeon_core.tools.registry import ToolRegistry
+
+
+DEMO_MODEL = "simulated:missing-tool"
+DEMO_TASK = "design a REST API for invoices"
+
+
+def demo_job(today: LoadedConfig) -> NewRunJob:
+    """Return what `aeon-tui demo` starts in the app. Raises UsageError for tools that cannot be loaded."""
+    from aeon_core.config.schema import RunConfig
+    from aeon_core.runs.factory import build_tools
+
+    # A demonstration runs nothing of the project, trusted or not.
+    left_out = {item.key.partition(".")[0] for item in today.trust.items} & today.sources.keys()
+    plain = {key: RunConfig.model_fields[key].get_default(call_default_factory=True) for key in left_out}
+    changed = {"model": DEMO_MODEL, "approve": approval_points(today, in_app=True)}
+    config = today.config.model_copy(update={**plain, **changed})
+    return NewRunJob(DEMO_TASK, config, None, True, GUIDE, build_tools(config))
+
 
 GUIDE = (
     "Simulated model, no key. The plan names a tool that does not exist: watch Aeon notice (✖) and refine it (✎). "

@@ -28,7 +28,7 @@ from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.quit import QuitDialog
+from aeon_tui.screens.dialogs import QuitDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner

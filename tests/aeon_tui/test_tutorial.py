@@ -10,7 +10,7 @@ import pytest
 from aeon_core import RunConfig
 from aeon_core.config.loading import LoadedConfig
 from aeon_tui.app import AeonApp
-from aeon_tui.sessions.demo import demo_job
+from aeon_tui.sessions.run_jobs import demo_job
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.screens.run.test_approval_controller import asked

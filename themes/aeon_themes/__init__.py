@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from aeon_themes.colour_blind import AEON_COLOUR_BLIND
-from aeon_themes.dark import AEON_DARK
 from aeon_themes.foreign import fallback_variables, readable_variables
-from aeon_themes.high_contrast import AEON_HIGH_CONTRAST
-from aeon_themes.light import AEON_LIGHT
-from aeon_themes.palette import Palette
+from aeon_themes.palette import AEON_COLOUR_BLIND, AEON_DARK, AEON_HIGH_CONTRAST, AEON_LIGHT, Palette
 
 PALETTES: tuple[Palette, ...] = (AEON_DARK, AEON_LIGHT, AEON_HIGH_CONTRAST, AEON_COLOUR_BLIND)
 """Every palette, the default one first."""

@@ -7,9 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aeon_themes.contrast import blend, readable
-from aeon_themes.dark import AEON_DARK
-from aeon_themes.light import AEON_LIGHT
-from aeon_themes.palette import BACKGROUNDS, TEXT_COLOURS, Palette
+from aeon_themes.palette import AEON_DARK, AEON_LIGHT, BACKGROUNDS, TEXT_COLOURS, Palette
 
 if TYPE_CHECKING:
     from textual.theme import Theme

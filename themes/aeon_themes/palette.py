@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.theme import Theme
 
+
 TEXT_COLOURS = (
     "text",
     "muted",
@@ -139,3 +140,107 @@ class Palette:
             panel=self.panel,
             variables={**self.variables(), **self.textual_variables()},
         )
+
+
+AEON_DARK = Palette(
+    name="aeon-dark",
+    dark=True,
+    background="#0e1117",
+    surface="#131822",
+    panel="#1b2230",
+    cursor="#26314a",
+    cursor_blurred="#1b2230",
+    border="#3a4560",
+    text="#e3e8f1",
+    muted="#9fabbf",
+    accent="#7fb0ff",
+    pending="#a3aec2",
+    running="#6cc7f2",
+    complete="#8fd07a",
+    failed="#ff8b96",
+    invalid="#d3a3f0",
+    high="#ff8b96",
+    medium="#ecc06a",
+    low="#6cc7f2",
+    score_good="#8fd07a",
+    score_fair="#ecc06a",
+    score_poor="#ff8b96",
+)
+
+
+AEON_LIGHT = Palette(
+    name="aeon-light",
+    dark=False,
+    background="#fbfbf8",
+    surface="#ffffff",
+    panel="#eff1f5",
+    cursor="#d9e4f7",
+    cursor_blurred="#eff1f5",
+    border="#a9b3c4",
+    text="#1c2230",
+    muted="#525c6e",
+    accent="#1450b4",
+    pending="#545e70",
+    running="#005f93",
+    complete="#1d6a22",
+    failed="#ad1128",
+    invalid="#7330a8",
+    high="#ad1128",
+    medium="#7a4b00",
+    low="#005f93",
+    score_good="#1d6a22",
+    score_fair="#7a4b00",
+    score_poor="#ad1128",
+)
+
+
+AEON_HIGH_CONTRAST = Palette(
+    name="aeon-high-contrast",
+    dark=True,
+    background="#000000",
+    surface="#000000",
+    panel="#1a1a1a",
+    cursor="#002b54",
+    cursor_blurred="#2b2b2b",
+    border="#8f8f8f",
+    text="#ffffff",
+    muted="#d6d6d6",
+    accent="#ffd84d",
+    pending="#d6d6d6",
+    running="#7fe0ff",
+    complete="#7dfc7d",
+    failed="#ffb3ab",
+    invalid="#eec2ff",
+    high="#ffb3ab",
+    medium="#ffd84d",
+    low="#7fe0ff",
+    score_good="#7dfc7d",
+    score_fair="#ffd84d",
+    score_poor="#ffb3ab",
+)
+
+
+AEON_COLOUR_BLIND = Palette(
+    name="aeon-colour-blind",
+    dark=True,
+    background="#0b0e14",
+    surface="#11151d",
+    panel="#181e29",
+    cursor="#22304a",
+    cursor_blurred="#181e29",
+    border="#46506a",
+    text="#e6eaf2",
+    muted="#a6afc0",
+    accent="#8fb4ff",
+    pending="#9a9c9d",
+    running="#7295fa",
+    complete="#8cefc4",
+    failed="#e97b2e",
+    invalid="#f7c3ee",
+    high="#e97b2e",
+    medium="#fdf24a",
+    low="#7295fa",
+    score_good="#8cefc4",
+    score_fair="#fdf24a",
+    score_poor="#e97b2e",
+)

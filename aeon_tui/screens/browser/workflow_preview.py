@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.money import money
 from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
-from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
@@ -47,6 +47,6 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
     )
     blocks += [("muted", f"model  {one_line(run.model, 80)}"), ("muted", f"cost   {spent}"), ("", "")]
     for row in pipeline_rows(state, run.status, state.last_ts, goes_on=run.status == "running"):
-        if row.key != WORKFLOW:
+        if row.key != WORKFLOW_ROW:
             blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_CELLS}} {row.word}".rstrip()))
     return [*blocks, *(("high", f"damaged: {problem}") for problem in damage[:3])]

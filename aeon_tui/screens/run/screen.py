@@ -16,7 +16,7 @@ from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import CSS
 from aeon_tui.screens.run.notices import Notices
-from aeon_tui.screens.run.quote_finder import QuoteFinder
+from aeon_tui.screens.run.record_readers import QuoteFinder, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.screens.run.status import (
     WAITING,
@@ -29,7 +29,6 @@ from aeon_tui.screens.run.status import (
     status_then,
     utc_now,
 )
-from aeon_tui.screens.run.step_detail import StepDetailReader
 from aeon_tui.screens.run.time_travel import TimeTravel
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner

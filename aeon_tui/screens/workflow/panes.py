@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,6 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 
 from aeon_tui.screens.pane_screen import APPROVAL, PaneScreen
+from aeon_tui.sessions.workflow_broker import read_artifact
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Pane
 from aeon_widgets.workflow_artifact import WorkflowArtifact
@@ -17,6 +20,35 @@ from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowHeader
 from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from system2.constants import GATES
+
+SPEC = "spec/"
+
+
+def artifacts_of(state: WorkflowState, key: str) -> list[str]:
+    """Return the files that belong to a row of the pipeline, documents first, as they were named."""
+    view = state.view
+    if (number := gate_of(key)) is not None:
+        return [view.gates[number].artifact]
+    if key == WORKFLOW_ROW:
+        found = [path for agent in view.agents.values() for path in agent.files_changed]
+        return [path for path in dict.fromkeys(found) if path.startswith(SPEC)]
+    agent = view.agents.get(key)
+    if agent is None:
+        return []
+    own = [gate.artifact for gate in GATES if gate.agent == key and gate.artifact in agent.files_changed]
+    return list(dict.fromkeys([*own, *sorted(agent.files_changed, key=lambda path: not path.startswith(SPEC))]))
+
+
+def artifact_text(root: Path, name: str) -> str:
+    """Return what stands in a file of the project, or in brackets why that is not shown. Reads: for a thread."""
+    path = root / name
+    try:
+        inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    return read_artifact(path) if inside else "(not in the project)"
+
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-low"), (30, "-tall")]

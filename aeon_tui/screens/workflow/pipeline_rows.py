@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState, gate_key
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, duration
 from aeon_widgets.workflow_pipeline import PipelineRow
@@ -56,7 +56,7 @@ def _names(state: WorkflowState) -> Iterator[str]:
 
 def _whole(state: WorkflowState, status: str) -> PipelineRow:
     icon, style = run_style(status)
-    return PipelineRow(WORKFLOW, icon, style, WORDS.get(status, status), "the workflow", detail=state.view.task)
+    return PipelineRow(WORKFLOW_ROW, icon, style, WORDS.get(status, status), "the workflow", detail=state.view.task)
 
 
 def _agent(state: WorkflowState, agent: AgentView, now: str, *, goes_on: bool) -> PipelineRow:

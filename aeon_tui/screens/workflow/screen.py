@@ -15,13 +15,11 @@ from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
-from aeon_tui.screens.workflow.artifacts import artifact_text, artifacts_of
-from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes
+from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
 from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
-from aeon_tui.sources.workflow import WorkflowSource
-from aeon_tui.sources.workflow_state import WORKFLOW, WorkflowState, gate_of, seconds_between
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import count, one_line
@@ -163,7 +161,7 @@ class WorkflowScreen(WorkflowPanes):
         if key != self._shown_key:
             self._shown_key, self._artifact = key, 0
             is_running = key == self.state.current
-            talk.pane_title = key if key != WORKFLOW else "the workflow"
+            talk.pane_title = key if key != WORKFLOW_ROW else "the workflow"
             talk.start(items, follow=is_running)
             self.show_artifact()
         else:

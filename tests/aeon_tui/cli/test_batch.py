@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import open_history
-from aeon_tui.cli.batch_report import BatchReport
+from aeon_tui.cli.batch import BatchReport
 from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.waiting import PATIENCE, wait_until

@@ -57,7 +57,7 @@ def test_from_the_first_pass_it_is_the_whole_run_again(cli: Cli, parent: Path) -
 
 def test_an_edited_plan_is_what_it_starts_with(cli: Cli, parent: Path) -> None:
     from aeon_core.runs.fork import starting_edit
-    from aeon_tui.sessions.plan_edits import plan_yaml
+    from aeon_tui.sessions.approval_edits import plan_yaml
 
     described = yaml.safe_load(plan_yaml(starting_edit(parent, 2)))
     described["steps"].append({"step_id": "extra", "description": "weigh it all once more", "agent": "llm"})

@@ -17,7 +17,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.demo import DEMO_MODEL, DEMO_TASK
+from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK
 from tests.waiting import PATIENCE, until
 
 

@@ -22,8 +22,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.key_settings import KeySettingsScreen
 from aeon_tui.screens.keys import KeysScreen
-from aeon_tui.screens.settings import SettingsList, SettingsScreen
-from aeon_tui.screens.settings_text import matching, settings_of
+from aeon_tui.screens.settings import SettingsList, SettingsScreen, matching, settings_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.text_view import TextView
 from tests.aeon_core.kernel.test_passes import TASK
@@ -198,7 +197,7 @@ async def test_a_file_that_is_not_there_is_made_with_a_head_and_read_again(
 
 
 def test_the_head_names_settings_that_could_be_used_as_they_stand(own: Path) -> None:
-    from aeon_tui.platform.config_editor import make_sure_it_is_there
+    from aeon_tui.platform.editor import make_sure_it_is_there
 
     make_sure_it_is_there(own, "own")
     examples = [line[2:] for line in own.read_text().splitlines()[2:] if line.startswith("# ")]

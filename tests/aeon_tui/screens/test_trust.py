@@ -18,8 +18,7 @@ from aeon_core.config.trust import ProjectTrust, TrustItem, grant_trust
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.settings import SettingsScreen
-from aeon_tui.screens.settings_text import settings_of
+from aeon_tui.screens.settings import SettingsScreen, settings_of
 from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
 from aeon_tui.sessions.new_run_form import NewRunForm
 from aeon_widgets.key_guard import KeyGuard

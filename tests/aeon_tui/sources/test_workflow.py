@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aeon_tui.screens.workflow.questions import question_of
+from aeon_tui.screens.workflow.approval_controller import question_of
 from aeon_tui.sessions.workflow_broker import QuestionAnswer, WorkflowBroker, read_artifact
 from aeon_tui.sources.run_index import RunIndex
-from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource
-from aeon_tui.sources.workflow_state import WorkflowState
+from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource, WorkflowState
 from system2.policies import GateDecision, GateDecisionType, Question
 from tests.aeon_tui.workflows import at_a_gate, completed
 from tests.waiting import PATIENCE, wait_until
