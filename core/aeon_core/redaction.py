@@ -342,14 +342,15 @@ _protected: set[str] = set()
 
 def _process_vault() -> SecretVault:
     # The raw mapping: decoding every variable for each error line would cost more than looking for secrets in it.
-    raw = getattr(os.environ, "_data", os.environ)
+    # A copy first: another thread may change it meanwhile.
+    raw = dict(getattr(os.environ, "_data", os.environ))
     return _vault_of(_values_in(frozenset(raw.items())) | _protected)
 
 
 @lru_cache(maxsize=4)
-def _values_in(_environment: frozenset[Any]) -> frozenset[str]:
-    """Return the secrets among the environment variables, read again when one of them has changed."""
-    return frozenset(secret_values(os.environ))
+def _values_in(environment: frozenset[Any]) -> frozenset[str]:
+    """Return the secrets among the environment variables, looked for again when one of them has changed."""
+    return frozenset(secret_values({os.fsdecode(name): os.fsdecode(value) for name, value in environment}))
 
 
 @lru_cache(maxsize=4)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from textual.notifications import Notification
+from textual.widgets import Input, TextArea
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +34,10 @@ def _collector() -> Iterator[None]:
 def _lasting_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that looks at a notification may do so late: none expires."""
     monkeypatch.setattr(Notification, "time_left", property(lambda notification: 600.0))
+
+
+@pytest.fixture(autouse=True)
+def _steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture that is taken late shows the cursor as one that is taken at once: none blinks."""
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda field: None)
+    monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda area: None)
