@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
-from aeon_core.approvals.pending import NOBODY
-from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of
@@ -22,7 +21,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import issue_of, refinement_of
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
-from aeon_widgets.approval_text import REVIEWED, approval_blocks, title
+from aeon_widgets.approval_panel import REVIEWED, approval_blocks, title
 from aeon_widgets.review_text import cycles_left, follows, problem_blocks, score_blocks, step_blocks
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block

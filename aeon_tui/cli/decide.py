@@ -11,8 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
-from aeon_core.approvals.pending import ANSWERS, PendingApproval, pending_approval
-from aeon_core.approvals.request import REVIEWED, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.pending import (
+    ANSWERS,
+    REVIEWED,
+    ApprovalDecision,
+    ApprovalRequest,
+    PendingApproval,
+    pending_approval,
+)
 from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.history import find_run
@@ -23,7 +29,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request
-from aeon_widgets.approval_text import title
+from aeon_widgets.approval_panel import title
 
 PATIENCE_SECONDS = 10.0
 """How long it is waited until the run's process has journaled the decision; it looks ten times a second."""

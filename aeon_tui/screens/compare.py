@@ -12,9 +12,8 @@ from textual.screen import Screen
 
 from aeon_tui.messages import OpenJournal
 from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, ComparisonReader
-from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun
-from aeon_widgets.compare_view import CompareView
+from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 
 
 class ApprovalSource(Protocol):
@@ -56,7 +56,7 @@ class ApprovalBroker:
 
     def _decided(self, seconds: float) -> ApprovalDecision | None:
         """Return the decision, None where there is none after some seconds."""
-        from aeon_core.approvals.request import ApprovalDecision
+        from aeon_core.approvals.pending import ApprovalDecision
 
         with self._changed:
             if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):

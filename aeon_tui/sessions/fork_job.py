@@ -15,7 +15,7 @@ from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts, ne
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import Approver
+    from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.parsing import checked_text
+from aeon_core.config.keys import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm.connect import PROVIDERS
 from aeon_core.suggest import nearest

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aeon_core.approvals.inbox import takes_decisions
-from aeon_core.approvals.pending import PendingApproval, pending_approval
-from aeon_core.approvals.request import ApprovalRequest
+from aeon_core.approvals.pending import ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.journal.summary import is_being_written
 
 

@@ -13,8 +13,7 @@ from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.approvals.inbox import Sent
-    from aeon_core.approvals.pending import PendingApproval
-    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
     from aeon_tui.sources.base import RecordSource
 
 LOOK_SECONDS = 0.2

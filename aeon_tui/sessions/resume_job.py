@@ -16,7 +16,7 @@ from aeon_tui.sources.base import ReadAheadSource, Records, read_journal
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import Approver
+    from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
     from aeon_core.tools.registry import ToolRegistry

@@ -12,7 +12,7 @@ from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import Approver
+    from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import RunConfig
     from aeon_core.entities import RunResult

@@ -13,7 +13,7 @@ from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolation_warning
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import Approver
+    from aeon_core.approvals.pending import Approver
     from aeon_core.entities import RunResult
 
 logger = logging.getLogger("aeon")

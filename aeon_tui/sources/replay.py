@@ -15,7 +15,7 @@ from aeon_core.timing import seconds_after
 from aeon_tui.sources.base import ReadAheadSource, RecordsOnly, RecordSource
 
 if TYPE_CHECKING:
-    from aeon_core.effects.difference import Difference
+    from aeon_core.effects.replay_cursor import Difference
     from aeon_core.runs.replay import Replay
 
 PAUSE_SECONDS = 3.0

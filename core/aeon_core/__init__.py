@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
-    from aeon_core.approvals.request import ApprovalDecision as ApprovalDecision
-    from aeon_core.approvals.request import ApprovalRequest as ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision as ApprovalDecision
+    from aeon_core.approvals.pending import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from aeon_core.tools.base import Tool as Tool
     from aeon_core.tools.decorator import tool as tool
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
-    from aeon_core.validation.structural import ValidationResult as ValidationResult
-    from aeon_core.validation.structural import validate_step_tool as validate_step_tool
+    from aeon_core.validation.plan_checks import ValidationResult as ValidationResult
+    from aeon_core.validation.plan_checks import validate_step_tool as validate_step_tool
     from aeon_core.validation.validator import SemanticValidator as SemanticValidator
 
 _PUBLIC = {
     "AeonError": "errors",
-    "ApprovalDecision": "approvals.request",
-    "ApprovalRequest": "approvals.request",
+    "ApprovalDecision": "approvals.pending",
+    "ApprovalRequest": "approvals.pending",
     "ConvergenceCriteria": "convergence.criteria",
     "ConvergenceEngine": "convergence.engine",
     "ExecutionHistory": "journal.history",
@@ -69,13 +69,13 @@ _PUBLIC = {
     "ToolError": "errors",
     "ToolRegistry": "tools.registry",
     "ValidationError": "errors",
-    "ValidationResult": "validation.structural",
+    "ValidationResult": "validation.plan_checks",
     "connect": "llm.connect",
     "execute_llm_reasoning_step": "reasoning",
     "list_runs": "journal.listing",
     "open_history": "journal.history",
     "tool": "tools.decorator",
-    "validate_step_tool": "validation.structural",
+    "validate_step_tool": "validation.plan_checks",
 }
 
 __all__ = sorted(_PUBLIC)

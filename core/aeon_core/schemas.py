@@ -19,8 +19,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTITIES = {
     "AdaptiveDepthConfiguration": "adaptive.depth",
-    "ApprovalDecision": "approvals.request",
-    "ApprovalRequest": "approvals.request",
+    "ApprovalDecision": "approvals.pending",
+    "ApprovalRequest": "approvals.pending",
     "ConvergenceAssessment": "convergence.assessment",
     "ConvergenceCriteria": "convergence.criteria",
     "ExecutionHistory": "journal.history",

@@ -23,7 +23,7 @@ from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.journal import JournalSource
-from aeon_widgets.approval_text import approval_blocks, title
+from aeon_widgets.approval_panel import approval_blocks, title
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.waiting import PATIENCE, until

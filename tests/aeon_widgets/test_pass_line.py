@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import AssessmentView, PhaseView, ProfileView, RunView
 from aeon_widgets.call_rows import CallRows, RowKey, call_label
-from aeon_widgets.issue_text import profile_blocks
+from aeon_widgets.issues import profile_blocks
 from aeon_widgets.pass_line import pass_parts
 from aeon_widgets.ttl_gauge import depth
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import AssessmentView
-from aeon_widgets.approval_text import approval_blocks, title
+from aeon_widgets.approval_panel import approval_blocks, title
 from aeon_widgets.review_text import score_blocks, step_blocks
 from aeon_widgets.text import MAX_SHOWN
 

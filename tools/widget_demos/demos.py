@@ -17,9 +17,8 @@ from aeon_core.timing import seconds_after
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.compare_header import CompareHeader
 from aeon_widgets.compare_rows import ComparedRun, compare
-from aeon_widgets.compare_view import CompareView
+from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
@@ -32,8 +31,7 @@ from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.position_line import PositionLine, RunPosition
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
-from aeon_widgets.run_list import RunList
-from aeon_widgets.run_list_header import RunListHeader
+from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from aeon_widgets.answer_keys import AnswerKeys as AnswerKeys
     from aeon_widgets.approval_panel import ApprovalPanel as ApprovalPanel
     from aeon_widgets.call_rows import RowKey as RowKey
-    from aeon_widgets.compare_header import CompareHeader as CompareHeader
     from aeon_widgets.compare_rows import ComparedRun as ComparedRun
     from aeon_widgets.compare_rows import compare as compare
+    from aeon_widgets.compare_view import CompareHeader as CompareHeader
     from aeon_widgets.compare_view import CompareView as CompareView
     from aeon_widgets.convergence import ConvergencePane as ConvergencePane
     from aeon_widgets.filter_line import FilterLine as FilterLine
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_list import RunList as RunList
-    from aeon_widgets.run_list_header import RunListHeader as RunListHeader
+    from aeon_widgets.run_list import RunListHeader as RunListHeader
     from aeon_widgets.run_preview import Kin as Kin
     from aeon_widgets.run_preview import RunPreview as RunPreview
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "AnswerKeys": "answer_keys",
     "ApprovalPanel": "approval_panel",
-    "CompareHeader": "compare_header",
+    "CompareHeader": "compare_view",
     "CompareView": "compare_view",
     "ComparedRun": "compare_rows",
     "ConvergencePane": "convergence",
@@ -97,7 +97,7 @@ _PUBLIC = {
     "RepairsPane": "repairs",
     "RowKey": "call_rows",
     "RowsView": "virtual_list",
-    "RunListHeader": "run_list_header",
+    "RunListHeader": "run_list",
     "RunHeader": "run_header",
     "RunLine": "run_tree",
     "RunList": "run_list",

@@ -10,7 +10,7 @@ from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import RefinementView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.issue_text import GAP
+from aeon_widgets.issues import GAP
 from aeon_widgets.text import count, one_line, pretty
 from aeon_widgets.text_view import Block
 

@@ -12,7 +12,7 @@ from aeon_core.journal.view.formatting import flags, reasons, score, told_by_ver
 from aeon_core.journal.view.model import AssessmentView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, refinement_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.issue_text import GAP, issue_blocks, refinement_blocks
+from aeon_widgets.issues import GAP, issue_blocks, refinement_blocks
 from aeon_widgets.text import MAX_SHOWN, count, one_line
 from aeon_widgets.text_view import Block
 from aeon_widgets.verdict_text import checks, suspicions, verdicts

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
 from typing_extensions import override
 
 from aeon_widgets.excerpt import excerpt
-from aeon_widgets.run_columns import DAMAGED, MARKED, cell, columns, pad, status_cell, task_cells
+from aeon_widgets.run_columns import DAMAGED, MARKED, cell, columns, pad, status_cell, task_cells, titles
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -115,3 +120,46 @@ def _lead(line: RunLine) -> str:
 
 def _same(one: RunLine, other: RunLine) -> bool:
     return one.run.run_id == other.run.run_id and (one.found is None) is (other.found is None)
+
+
+SCROLLBAR = 1
+
+
+class RunListHeader(Widget):
+    """One line above a RunList of the same width."""
+
+    DEFAULT_CSS = """
+    RunListHeader { height: 1; color: $aeon-muted; background: $background; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order = ""
+
+    @dataclass
+    class Ordered(Message):
+        """The person wants another order."""
+
+        order: str
+
+    def update_order(self, order: str) -> None:
+        """Say what the list is ordered by."""
+        if order != self._order:
+            self._order = order
+            self.refresh()
+
+    def render(self) -> Content:
+        shown = [(text, "bold" if order and order == self._order else "") for order, text in self._titles()]
+        return Content.assemble(*shown)
+
+    def on_click(self, event: events.Click) -> None:
+        right = 0
+        for order, text in self._titles():
+            right += len(text)
+            if event.x < right:
+                if order:
+                    self.post_message(self.Ordered(order))
+                return
+
+    def _titles(self) -> list[tuple[str, str]]:
+        return titles(self.size.width - SCROLLBAR, self._order)

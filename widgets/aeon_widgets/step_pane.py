@@ -19,10 +19,17 @@ from aeon_core.journal.view.model import CallView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.call_rows import RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
-from aeon_widgets.issue_text import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
+from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.step_detail import StepDetail, step_detail
-from aeon_widgets.step_text import calls_output_blocks, output_blocks, prompt_blocks, repair_blocks, tool_blocks
+from aeon_widgets.step_text import (
+    StepDetail,
+    calls_output_blocks,
+    output_blocks,
+    prompt_blocks,
+    repair_blocks,
+    step_detail,
+    tool_blocks,
+)
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block, TextView
 

@@ -24,8 +24,7 @@ from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns,
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.run_columns import ordered
-from aeon_widgets.run_list import RunList
-from aeon_widgets.run_list_header import RunListHeader
+from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import RunLine, as_tree
 

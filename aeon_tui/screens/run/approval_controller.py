@@ -14,13 +14,12 @@ from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController
 from aeon_tui.sessions.approval_broker import ApprovalSource
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import REVIEWED
+from aeon_widgets.approval_panel import REVIEWED, ApprovalPanel
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
@@ -80,7 +79,7 @@ class ApprovalController(PanelController[ApprovalPanel]):
 
     def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
-        from aeon_core.approvals.request import ApprovalDecision
+        from aeon_core.approvals.pending import ApprovalDecision
 
         self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
 

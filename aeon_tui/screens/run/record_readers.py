@@ -15,7 +15,7 @@ from aeon_core.judge.quote import find_quote
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.step_detail import StepDetail, step_detail
+from aeon_widgets.step_text import StepDetail, step_detail
 from aeon_widgets.verdict_text import Verdict
 
 Take = Callable[[], None]

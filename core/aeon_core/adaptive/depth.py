@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, drift, moved, tier
-from aeon_core.adaptive.strategy import ReasoningMode
+from aeon_core.adaptive.profile import DIMENSIONS, ReasoningMode, TaskProfile, drift, moved, tier
 from aeon_core.entities import Entity
 from aeon_core.plan.models import NonBlank
 

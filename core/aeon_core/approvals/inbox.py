@@ -21,8 +21,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from aeon_core.approvals.pending import ANSWERS, PendingApproval, pending_approval
-from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.pending import ANSWERS, ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import is_being_written

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
-from aeon_core.approvals.pending import ANSWERS, NOBODY
-from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask
+from aeon_core.approvals.pending import ANSWERS, NOBODY, ApprovalDecision, ApprovalRequest, Approver, ask
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import ApprovalPoint
 

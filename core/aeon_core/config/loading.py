@@ -19,8 +19,9 @@ from aeon_core.config.keys import (
     THEME_VARIABLE,
     AppSettings,
     app_value,
+    checked_texts,
+    checked_value,
 )
-from aeon_core.config.parsing import checked_texts, checked_value
 from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
 from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.errors import UsageError

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.approvals.pending import NOBODY, nobody_answered, was_unasked
-from aeon_core.approvals.request import ApprovalDecision
+from aeon_core.approvals.pending import NOBODY, ApprovalDecision, nobody_answered, was_unasked
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict

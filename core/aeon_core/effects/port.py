@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from aeon_core.adaptive.strategy import ReasoningMode
-from aeon_core.approvals.pending import UNASKED
-from aeon_core.approvals.request import ApprovalDecision, ApprovalRequest, Approver, ask, unattended
+from aeon_core.adaptive.profile import ReasoningMode
+from aeon_core.approvals.pending import UNASKED, ApprovalDecision, ApprovalRequest, Approver, ask, unattended
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls
@@ -41,7 +40,7 @@ from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy
-from aeon_core.prompts.reasoning_mode import in_reasoning_mode
+from aeon_core.prompts.sections import in_reasoning_mode
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry

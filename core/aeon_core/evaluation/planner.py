@@ -14,8 +14,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger, RefinementLimits
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
 from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine, left_to_a_person
-from aeon_core.plan.refinement.prompt import refinement_request
-from aeon_core.plan.refinement.reply import RefinementReply
+from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
 from aeon_core.prompts.sections import to_line
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport

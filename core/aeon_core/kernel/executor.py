@@ -25,7 +25,7 @@ from aeon_core.step_status import ExecutionMode, StepStatus
 from aeon_core.supervisor.supervisor import Supervisor
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.structural import validate_step_tool, validate_tool_call
+from aeon_core.validation.plan_checks import validate_step_tool, validate_tool_call
 
 
 class TTLExpired(Exception):

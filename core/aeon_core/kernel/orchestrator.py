@@ -56,8 +56,8 @@ from aeon_core.plan.wire import plan_request
 from aeon_core.prompts.sections import requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between
+from aeon_core.validation.plan_checks import validate_plan_tools
 from aeon_core.validation.report import SemanticValidationReport
-from aeon_core.validation.structural import validate_plan_tools
 
 T = TypeVar("T")
 logger = logging.getLogger("aeon")

@@ -11,8 +11,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
-from aeon_core.adaptive.profile import TaskProfile
-from aeon_core.adaptive.strategy import ReasoningMode, strategy
+from aeon_core.adaptive.profile import ReasoningMode, TaskProfile, strategy
 from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement.actions import RefinementLedger

@@ -10,7 +10,7 @@ from typing import Any
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
-from aeon_core.llm.endpoint import Endpoint, check_timeout, find_key, find_url
+from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import failure, told_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
 from aeon_core.llm.strict_schema import closed_schema

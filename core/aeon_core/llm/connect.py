@@ -3,10 +3,94 @@
 from __future__ import annotations
 
 import difflib
+import math
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.escape import escape_controls
 from aeon_core.llm.base import LLMAdapter
+
+PLACEHOLDER_KEY = "none"
+"""Sent where no key is needed: the SDK insists on one, local servers ignore it."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One provider as one adapter uses it. `url` is None for the provider's own address; `name` is the model's."""
+
+    provider: str
+    name: str
+    default_url: str
+    url: str | None
+    key_variable: str
+    key: str = field(repr=False)
+    timeout: float = 120.0
+
+    @property
+    def model(self) -> str:
+        """Return `PROVIDER:NAME`."""
+        return f"{self.provider}:{self.name}"
+
+    @property
+    def shown_url(self) -> str:
+        """Return the address for messages: without credentials and query, at most 100 characters."""
+        parts = urlsplit(self.url or self.default_url)
+        host = parts.netloc.rpartition("@")[2]
+        return escape_controls(f"{parts.scheme}://{host}{parts.path}")[:100]
+
+
+def find_url(base_url: str | None, variable: str) -> str | None:
+    """Return the address to use in place of the provider's own, None where there is none. Raises UsageError."""
+    source, url = ("base_url", base_url) if base_url and base_url.strip() else (variable, os.environ.get(variable, ""))
+    url = url.strip()
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or " " in url:
+        raise UsageError(f"{source} {_short(url)} is not a server address; expected http://HOST:PORT/v1 or https://…")
+    return url
+
+
+def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> tuple[str, str]:
+    """Return the variable that holds the key, and the key; a placeholder where none is set and none is needed.
+
+    Raises ModelUnavailableError (exit 3) that names the variable.
+    """
+    for variable in variables:
+        key = os.environ.get(variable, "").strip()
+        if key and not (key.isascii() and key.isprintable()):
+            raise ModelUnavailableError(f"the key in {variable} has characters that a key cannot have; set it again")
+        if key:
+            return variable, key
+    if needed:
+        raise ModelUnavailableError(
+            f"no key for {_short(model)}: set {variables[0]}, or choose another model (simulated:default needs no key)"
+        )
+    return variables[0], PLACEHOLDER_KEY
+
+
+def check_timeout(timeout: float) -> float:
+    """Return the seconds of silence to bear. Raises UsageError for what is no positive, finite number."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+        raise UsageError(f"timeout {timeout!r} is not a number of seconds above 0, such as 120")
+    return float(timeout)
+
+
+def host_of(url: str | None, default: str) -> str:
+    """Return the host that requests go to, in lower case."""
+    return (urlsplit(url or default).hostname or "").lower()
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:79] + "…")
+
 
 PROVIDERS = ("anthropic", "openai", "bedrock", "llama-cpp", "simulated")
 

@@ -13,7 +13,7 @@ from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.llm.catalogue import claude_thinking
-from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint
+from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.errors import (
     is_about_reply,
     is_connection_refused,

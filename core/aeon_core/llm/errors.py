@@ -13,7 +13,7 @@ from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import Usage
-from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint
+from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.retry import MAX_WAIT
 from aeon_core.redaction import REDACTED, redact_text
 

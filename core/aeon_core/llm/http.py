@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
-from aeon_core.llm.endpoint import Endpoint
+from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import failure, is_about_reply, is_too_long, one_line, said, unusable
 from aeon_core.llm.wire import added
 

@@ -25,7 +25,7 @@ from aeon_core.llm.chat_completions import (
     with_read_calls,
     with_told_tools,
 )
-from aeon_core.llm.endpoint import Endpoint, check_timeout
+from aeon_core.llm.connect import Endpoint, check_timeout
 from aeon_core.llm.errors import one_line
 from aeon_core.llm.gguf import GgufError, GgufHeader, read_gguf_header
 from aeon_core.llm.wire import Deltas, ToolNames

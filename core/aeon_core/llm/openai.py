@@ -19,7 +19,7 @@ from aeon_core.llm.chat_completions import (
     with_read_calls,
     with_told_tools,
 )
-from aeon_core.llm.endpoint import Endpoint, check_timeout, find_key, find_url, host_of
+from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url, host_of
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
 from aeon_core.llm.wire import Deltas, ToolNames
 

@@ -12,7 +12,7 @@ from typing import Any
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.json_safe import json_safe, parse_json
 from aeon_core.llm.base import Message, ToolCallDict, Usage
-from aeon_core.llm.endpoint import Endpoint
+from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import unusable
 
 logger = logging.getLogger("aeon")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from aeon_core.approvals.request import Approver
+from aeon_core.approvals.pending import Approver
 from aeon_core.config.schema import RunConfig, providers_of
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.secret_recovery import RunSecrets

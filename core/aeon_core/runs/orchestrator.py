@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.approvals.request import Approver
+from aeon_core.approvals.pending import Approver
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.port import Effects

@@ -13,9 +13,15 @@ from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
-from aeon_core.effects.difference import Difference, ended_early, outcome_missing, record_difference
 from aeon_core.effects.model_calls import recorded_model
-from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor
+from aeon_core.effects.replay_cursor import (
+    Difference,
+    RecordingEnded,
+    ReplayCursor,
+    ended_early,
+    outcome_missing,
+    record_difference,
+)
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.records import Record, RunStarted

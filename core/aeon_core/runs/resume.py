@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.approvals.request import Approver
+from aeon_core.approvals.pending import Approver
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor

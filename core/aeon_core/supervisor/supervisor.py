@@ -25,7 +25,7 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.coercion import coerced, in_form, is_blank, letters, named, properties
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.structural import validate_step_tool
+from aeon_core.validation.plan_checks import validate_step_tool
 
 T = TypeVar("T")
 _CALL_KEYS = frozenset({"toolname", "name", "tool", "type", "id", "arguments"})

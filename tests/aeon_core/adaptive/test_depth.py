@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, tier
-from aeon_core.adaptive.strategy import strategy
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, strategy, tier
 from tests.aeon_core.adaptive.test_profile import profile, profiles
 
 MODES = ["shallow", "balanced", "deep"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.strategy import ReasoningMode, strategy
+from aeon_core.adaptive.profile import ReasoningMode, strategy
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.port import EffectModel, Effects
 from aeon_core.journal.writer import JournalWriter

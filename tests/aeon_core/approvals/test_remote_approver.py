@@ -9,9 +9,8 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals.inbox import POLL_SECONDS, inbox_of, send
-from aeon_core.approvals.pending import pending_approval
+from aeon_core.approvals.pending import NOBODY, ApprovalDecision, pending_approval
 from aeon_core.approvals.remote_approver import RemoteApprover, about
-from aeon_core.approvals.request import NOBODY, ApprovalDecision
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, steps
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.judge.evidence import Evidence
+from aeon_core.judge.result import Evidence
 from aeon_core.plan.models import Plan
 from aeon_core.validation.result_checks import Artifacts
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.difference import NOT_COMPARED
 from aeon_core.effects.record_stream import RecordStream
-from aeon_core.effects.replay_cursor import ReplayCursor
+from aeon_core.effects.replay_cursor import NOT_COMPARED, ReplayCursor
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.records import Record
 from aeon_core.runs.replay import recorded_lines, replay_lines

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.converse import (
     ConverseTools,
     converse_params,
@@ -19,7 +20,6 @@ from aeon_core.llm.converse import (
     read_reply,
     unreadable,
 )
-from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.wire import ToolNames
 
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)

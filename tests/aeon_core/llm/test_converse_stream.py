@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
+from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.converse import StreamedConverse, bedrock_failure, read_reply, scrubbed
-from aeon_core.llm.endpoint import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.errors import MAX_MESSAGE
 from aeon_core.llm.wire import Deltas, ToolNames
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.strategy import ReasoningMode
+from aeon_core.adaptive.profile import ReasoningMode
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.prompts.reasoning_mode import in_reasoning_mode
+from aeon_core.prompts.sections import in_reasoning_mode
 from tests.aeon_core.llm.converse_server import (
     Make,
     ask,

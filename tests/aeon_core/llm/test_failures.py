@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
 from aeon_core.llm.base import LLMRequest
-from aeon_core.llm.endpoint import Endpoint
+from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import MAX_MESSAGE, is_connection_refused, retry_after, status_failure
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.strategy import ReasoningMode, strategy
+from aeon_core.adaptive.profile import ReasoningMode, strategy
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated.prompt import read_prompt
 from aeon_core.prompts import build_request, system_prompt
-from aeon_core.prompts.reasoning_mode import THOUGHT_OVER, in_reasoning_mode
+from aeon_core.prompts.sections import THOUGHT_OVER, in_reasoning_mode
 
 LEFT_ALONE: set[Purpose] = {"profile", "tool_call", "repair"}
 MODES: list[ReasoningMode] = list(get_args(ReasoningMode))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.strategy import strategy
+from aeon_core.adaptive.profile import strategy
 from aeon_core.plan.models import Plan
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, results_section
 

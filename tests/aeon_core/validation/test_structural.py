@@ -9,7 +9,7 @@ import pytest
 from aeon_core import Plan, PlanStep
 from aeon_core.plan.models import Subplan
 from aeon_core.tools.registry import default_registry
-from aeon_core.validation.structural import (
+from aeon_core.validation.plan_checks import (
     ValidationResult,
     validate_plan_tools,
     validate_step_tool,

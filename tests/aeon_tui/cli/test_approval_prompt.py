@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from aeon_core.approvals.inbox import Sent, inbox_of, send
-from aeon_core.approvals.pending import pending_approval
-from aeon_core.approvals.request import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest, pending_approval
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_tui.cli.approval_prompt import QUESTIONS, TerminalApprover
 from aeon_tui.cli.output import stderr

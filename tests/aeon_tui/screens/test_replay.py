@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from aeon_core.effects.difference import Difference
+from aeon_core.effects.replay_cursor import Difference
 from aeon_core.runs.replay import Replay
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.replay import ReplayScreen

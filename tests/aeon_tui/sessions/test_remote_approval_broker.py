@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.approvals.inbox import Inbox, send
-from aeon_core.approvals.pending import pending_approval
-from aeon_core.approvals.request import ApprovalDecision
+from aeon_core.approvals.pending import ApprovalDecision, pending_approval
 from aeon_core.journal.awaiting import Awaited
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen

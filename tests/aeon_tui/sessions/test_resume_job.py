@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals.inbox import inbox_of
-from aeon_core.approvals.request import NOBODY
+from aeon_core.approvals.pending import NOBODY
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records

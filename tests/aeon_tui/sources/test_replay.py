@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.effects.difference import Difference
+from aeon_core.effects.replay_cursor import Difference
 from aeon_core.errors import UsageError
 from aeon_core.runs.replay import Replay
 from aeon_tui.sources import replay

@@ -5,9 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import re
+import shutil
+import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from aeon_core.errors import ToolError, UsageError
@@ -21,9 +28,97 @@ from aeon_core.tools.mcp.result import (
     Words,
     result_of,
     text_of,
+    words,
 )
 from aeon_core.tools.mcp.settings import McpServer, resolved
 from aeon_core.tools.mcp.tool import Listed, McpTool
+from aeon_core.tools.protected_paths import find_protected, find_repositories
+from aeon_core.tools.shell.isolation import Isolation, probe
+from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.secret_paths import hidden_and_shown
+from aeon_core.tools.shell.settings import ShellSettings
+
+_PASSED_ON = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|SHELL|USER|LOGNAME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"
+    r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
+    r"|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy"
+)
+"""Variables that programs need to find files, hosts and their language. All others have to be named in `env`."""
+_STATUS = 3
+_FILTER = 4
+_IN_FOLDER = f'cd -- "$0" && calls=$1 && shift && exec "$@" {_STATUS}>/dev/null {_FILTER}<"$calls"'
+"""The SDK passes on no descriptors: what isolation reports of the exit code goes nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is started in place of a server's command."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+    cwd: Path
+
+
+def folder(server: McpServer, project_root: Path) -> Path:
+    """Return where a server's program runs. Raises Unusable where that is no folder."""
+    place = project_root / (server.cwd or Path()).expanduser()
+    if not place.is_dir():
+        raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
+    return place
+
+
+def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a program gets beside those of its `env`: none that could hold a key."""
+    return {name: value for name, value in environ.items() if _PASSED_ON.fullmatch(name)}
+
+
+@contextmanager
+def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
+    """Give the program that runs a server, in the sandbox where its settings say so. Blocks while it looks for one.
+
+    Raises Unusable where there is no folder, no such command, or no sandbox.
+    """
+    assert server.command is not None
+    cwd = folder(server, project_root)
+    env = {**surroundings(os.environ), **values}
+    if not server.sandbox:
+        yield Program(server.command, server.args, env, cwd)
+        return
+    if shutil.which(_from(cwd, server.command), path=env.get("PATH", os.defpath)) is None:
+        raise Unusable(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
+    root = project_root.resolve()
+    isolation = probe(root, ShellSettings(network=server.network))
+    if isolation.name == "none":
+        raise Unusable(
+            f"its 'sandbox' is true, but no isolation works here ({isolation.why}); "
+            "install bubblewrap, or remove 'sandbox' to run it with your full rights"
+        )
+    with tempfile.TemporaryDirectory(prefix="aeon-mcp-", ignore_cleanup_errors=True) as scratch:
+        hidden, shown = hidden_and_shown(root, os.environ)
+        protected = find_protected(root, find_repositories(root))
+        limits = Limits(
+            root, Path(scratch).resolve(), isolation.network, hidden=hidden, shown=shown, protected=protected.existing,
+            git_folders=protected.git_folders,
+        )  # fmt: skip
+        yield _isolated(isolation, server, env, cwd.resolve(), limits)
+
+
+def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> Program:
+    assert server.command is not None
+    inner = ["/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(cwd), server.command, *server.args]
+    outer = isolation.command(inner, limits, _STATUS, None if isolation.seccomp is None else _FILTER)
+    source = limits.scratch / "calls"
+    source.write_bytes(isolation.seccomp or b"")
+    temp = isolation.temp(limits)
+    own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
+    return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root)
+
+
+def _from(cwd: Path, command: str) -> str:
+    """Return a command such as `./server` as seen from its folder; a bare name stays one."""
+    return str(cwd / command) if os.sep in command else command
+
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched
-from aeon_core.tools.mcp.process import program
+from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched, program
 from aeon_core.tools.mcp.result import (
     CONNECTION_CLOSED,
     Answer,

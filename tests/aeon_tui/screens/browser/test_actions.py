@@ -19,8 +19,7 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.export import ExportDialog, FormRows
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.run_list import RunList
-from aeon_widgets.run_list_header import RunListHeader
+from aeon_widgets.run_list import RunList, RunListHeader
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_filter_line import tasks, title
 from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text

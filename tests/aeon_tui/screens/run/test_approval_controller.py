@@ -10,14 +10,13 @@ from textual.events import Key
 from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.approvals.request import Approver
+from aeon_core.approvals.pending import Approver
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import approval_blocks
+from aeon_widgets.approval_panel import ApprovalPanel, approval_blocks
 from aeon_widgets.decision_panel import ApprovalText
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN

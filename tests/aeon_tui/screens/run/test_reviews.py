@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.approvals.request import ApprovalRequest, Approver
+from aeon_core.approvals.pending import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
