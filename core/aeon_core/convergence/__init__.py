@@ -1,0 +1,4 @@
+"""When a result counts as finished.
+
+`criteria.load_criteria`, `engine.ConvergenceEngine`, `assessment.ConvergenceAssessment`.
+"""

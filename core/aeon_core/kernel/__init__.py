@@ -1,0 +1,4 @@
+"""The loop: plan, execute, evaluate, refine. It has no threads, clock, randomness or network.
+
+`orchestrator.Loop` runs passes, `executor.Executor` steps; `state.OrchestrationState` is where a run is.
+"""

@@ -1,0 +1,4 @@
+"""The Bash tool.
+
+`bash.shell_tools` returns it, `rules` says which commands are asked about or denied, `isolation` confines them.
+"""
