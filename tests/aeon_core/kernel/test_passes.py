@@ -110,6 +110,18 @@ def test_a_failed_step_is_replaced_and_the_next_pass_converges() -> None:
     assert [tool["tool_name"] for tool in of(records, "tool") if tool["state"] == "started"] == ["calculator"] * 3
 
 
+@pytest.mark.parametrize(
+    ("method", "written"),
+    [("llm", json.dumps(MENDED)[:-2]), ("local", f"```json\n{json.dumps(MENDED)[:-1]},\n}}\n```")],
+    ids=["cut off", "trailing comma"],
+)
+def test_a_refinement_that_has_to_be_repaired_keeps_its_arguments(method: str, written: str) -> None:
+    result, records = run(model(plan=plan(by=0), refine=written, repair=MENDED))
+    assert [record["method"] for record in of(records, "supervisor")] == [method]
+    assert (result.status, result.passes) == ("converged", 2)
+    assert result.steps[2].output == {"result": 0.5}
+
+
 def test_when_another_pass_could_change_nothing_the_run_ends_and_says_so() -> None:
     scripted = model(plan=plan(by=0), answer="The sum is 15; 1 cannot be divided by 0.")
     result, records = run(scripted)
