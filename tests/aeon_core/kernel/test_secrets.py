@@ -376,9 +376,10 @@ def test_the_result_of_a_run_that_has_ended_is_given_with_what_is_known(tmp_path
 
 def test_a_task_with_a_key_replays_and_the_simulated_model_gets_it(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    task = f"design a REST API for invoices; the token is {KEY}"
+    task = f"remember that the token is {KEY}"
     result = Orchestrator(connect("simulated:default"), config=RunConfig(durability="off"), journal=path).run(task)
     assert result.status == "converged"
+    assert KEY in (result.answer or "")
     assert KEY not in path.read_text()
     assert replay(path).difference is None
 

@@ -35,6 +35,11 @@ GET_WEATHER: dict[str, Any] = {
     "description": "Returns the weather of a city.",
     "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
+GET_WORDS: dict[str, Any] = {
+    "name": "get_words",
+    "description": "Counts words.",
+    "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+}
 
 
 def lines(values: Sequence[Any]) -> str:

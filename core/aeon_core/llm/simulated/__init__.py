@@ -1,6 +1,6 @@
-"""The simulated model: built in, deterministic, answering by rules over the real prompt (contract: Models).
+"""The simulated model: built in, deterministic, labelled as simulated (contract: Models).
 
-It recognises arithmetic, text and file tasks, makes a vague plan for every other one, and misbehaves on request.
+It calculates, uses a tool that a task names, follows `behaviours.yml` for every other task, and misbehaves on request.
 """
 
 from aeon_core.llm.simulated.misbehaviours import SIMULATED_MODELS

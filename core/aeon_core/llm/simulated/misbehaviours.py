@@ -1,4 +1,4 @@
-"""A planner that learns nothing: whatever is found wanting, it puts the same step in its place again."""
+"""The simulated models by name, and what each but `default` does wrong."""
 
 from __future__ import annotations
 
@@ -6,38 +6,25 @@ import json
 import re
 from typing import Any
 
-from aeon_core.llm.simulated.planner import MAX_GOAL
-from aeon_core.llm.simulated.prompt import Prompt, clip
-from aeon_core.llm.simulated.tools import Arguments
+from aeon_core.llm.simulated.prompt import MAX_GOAL, Prompt, clip
+from aeon_core.llm.simulated.script import action, thought
+from aeon_core.llm.simulated.tool_use import Arguments
 
 
 def insisting(prompt: Prompt) -> dict[str, Any]:
     """Return a refinement that replaces every executed step it is shown by one that does the same."""
-    shown = {str(fragment.get("step_id")) for fragment in prompt.fragments}
-    wanting = [
-        step for step in prompt.steps if step["step_id"] in shown and step.get("status") in ("failed", "complete")
-    ]
-    return {"actions": [_again(step) for step in wanting], "follow_up_questions": []}
-
-
-def _again(step: dict[str, Any]) -> dict[str, Any]:
-    tool = step.get("tool")
-    stand_in = {
-        "id": step["step_id"],
-        "parent": None,
-        "description": clip(str(step.get("description")), MAX_GOAL),
-        "tool": tool,
-        "agent": None if tool else "llm",
-        "arguments": None,
-        "depends_on": None,
-    }
-    changes = {"after": None, "goal": None, "steps": [stand_in]}
-    reason = "it is to be done once more"
-    return {"type": "step_mark_invalid", "target": step["step_id"], "changes": changes, "reason": reason}
+    shown = [str(fragment.get("step_id")) for fragment in prompt.fragments]
+    actions = []
+    for step in prompt.steps:
+        if step["step_id"] in shown and step.get("status") in ("failed", "complete"):
+            again = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
+            again |= {"tool": step["tool"], "agent": None} if step.get("tool") else {}
+            actions.append(action("step_mark_invalid", step["step_id"], [again], "it is to be done once more"))
+    return {"actions": actions, "follow_up_questions": []}
 
 
 SIMULATED_MODELS: dict[str, str] = {
-    "default": "answers every request correctly",
+    "default": "calculates, and follows a script for every other task",
     "malformed": "writes its plan in a code fence with a trailing comma: repaired locally",
     "broken": "leaves its plan unclosed, then repairs it when asked",
     "unrepairable": "leaves its plan unclosed, and its repairs too: the run fails",
@@ -57,6 +44,7 @@ SIMULATED_MODELS: dict[str, str] = {
 """What `connect("simulated:NAME")` takes as NAME, and what that model does."""
 
 HOSTILE = " [bold]not bold[/] [/] [@click=app.quit]quit[/] \x1b[31mred\x1b[0m \x00 \ud800"
+_SHOWN = ("goal", "description", "raw_inference", "reason", "follow_up_questions")
 _MISSING_TOOL = "assistant_tool"
 _LAST_FIGURE = re.compile(r"(?<![\w.-])\d{1,9}(?!\w)(?=\D*$)", re.ASCII)
 
@@ -64,55 +52,36 @@ _LAST_FIGURE = re.compile(r"(?<![\w.-])\d{1,9}(?!\w)(?=\D*$)", re.ASCII)
 def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
     """Return a plan as the model of that name writes it. `listed` are the names of the tools it may use."""
     if name in ("missing-tool", "no-such-tool"):
-        _misname_tools(plan, listed)
+        _misname_tools(plan["steps"], listed)
     elif name == "bad-arguments":
         for step in plan["steps"]:
-            if step["arguments"]:
-                step["arguments"] = spoiled(step["arguments"])
-    elif name == "hostile":
-        plan["goal"] += HOSTILE
-        for step in plan["steps"]:
-            step["description"] += HOSTILE
-    return _written_object(name, plan, "plan")
-
-
-def written_profile(name: str, profile: dict[str, Any]) -> str:
-    """Return a profile as the model of that name writes it."""
-    if name == "hostile":
-        profile["raw_inference"] += HOSTILE
-    return _written_object(name, profile, "profile")
+            step["arguments"] = spoiled(step["arguments"]) if step["arguments"] else step["arguments"]
+    return written_object(name, plan, "plan")
 
 
 def written_report(name: str, report: dict[str, Any]) -> str:
     """Return a judge's report as the model of that name writes it; nobody repairs one that cannot be read."""
-    if name == "hostile":
-        for issue in report["issues"]:
-            issue["description"] += HOSTILE
     if name == "muddled":
         return "It looks right to me, though one might ask whether it is complete."
-    text = json.dumps(report, ensure_ascii=name == "hostile")
-    return _with_prose(text, "report") if name == "rambling" else text
+    return written_object(name if name in ("hostile", "rambling") else "default", report, "report")
 
 
 def written_refinement(name: str, refinement: dict[str, Any], listed: list[str]) -> str:
     """Return a refinement as the model of that name writes it. `listed` are the names of the tools it may use."""
-    for action in refinement["actions"]:
-        steps = action["changes"]["steps"]
+    for each in refinement["actions"]:
+        steps = each["changes"]["steps"]
         if name == "no-such-tool":
-            _misname_tools({"steps": steps}, listed)
+            _misname_tools(steps, listed)
         for step in steps:
             arguments = step.pop("arguments")
             step["arguments_json"] = None if arguments is None else json.dumps(arguments, ensure_ascii=False)
-        if name == "hostile":
-            action["reason"] += HOSTILE
+    return written_object("unrepairable" if name == "unrefinable" else name, refinement, "refinement")
+
+
+def written_object(name: str, value: dict[str, Any], what: str) -> str:
+    """Return an object as the model of that name writes it, with prose that calls it `what`."""
     if name == "hostile":
-        refinement["follow_up_questions"] = [question + HOSTILE for question in refinement["follow_up_questions"]]
-    if name == "unrefinable":
-        name = "unrepairable"
-    return _written_object(name, refinement, "refinement")
-
-
-def _written_object(name: str, value: dict[str, Any], what: str) -> str:
+        value = _hostile(value)
     # Escaped where a lone surrogate could not be sent otherwise.
     text = json.dumps(value, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
     if name == "malformed":
@@ -120,6 +89,15 @@ def _written_object(name: str, value: dict[str, Any], what: str) -> str:
     if name in ("broken", "unrepairable"):
         return text.removesuffix("}").removesuffix("]")
     return _with_prose(text, what) if name == "rambling" else text
+
+
+def _hostile(value: Any, key: str = "") -> Any:
+    """Return a value with the texts that are shown to a person made hostile."""
+    if isinstance(value, dict):
+        return {name: _hostile(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_hostile(item, key) for item in value]
+    return value + HOSTILE if isinstance(value, str) and key in _SHOWN else value
 
 
 def written_repair(name: str, original: str, repaired: str) -> str:
@@ -153,8 +131,8 @@ def _with_prose(text: str, what: str) -> str:
     return f"Certainly! Here is the {what} you asked for:\n\n{text}\n\nLet me know whether this helps."
 
 
-def _misname_tools(plan: dict[str, Any], listed: list[str]) -> None:
-    using = [step for step in plan["steps"] if step["tool"]] or plan["steps"][:1]
+def _misname_tools(steps: list[dict[str, Any]], listed: list[str]) -> None:
+    using = [step for step in steps if step["tool"]] or steps[:1]
     for step in using:
         name = _MISSING_TOOL
         while name in listed:

@@ -6,29 +6,25 @@ import difflib
 import hashlib
 import json
 
-from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.errors import LLMError, ModelUnavailableError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.simulated.judging import judgement
 from aeon_core.llm.simulated.misbehaviours import (
+    HOSTILE,
     SIMULATED_MODELS,
     insisting,
     spoiled,
     written_answer,
+    written_object,
     written_plan,
-    written_profile,
     written_refinement,
     written_repair,
     written_report,
     written_text,
 )
-from aeon_core.llm.simulated.planner import make_plan
-from aeon_core.llm.simulated.profiling import profile
 from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
-from aeon_core.llm.simulated.reasoner import answer, reason
-from aeon_core.llm.simulated.refining import refinement
-from aeon_core.llm.simulated.repair import repair
-from aeon_core.llm.simulated.tools import call_arguments
+from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
+from aeon_core.llm.simulated.tool_use import call_arguments, repair
 
 _PIECES = 4
 _CHARACTERS_PER_TOKEN = 4
@@ -56,6 +52,8 @@ class SimulatedModel(LLMAdapter):
         """Return the reply to a request. Raises LLMError where the model's behaviour is to fail."""
         self._fail(request)
         prompt = read_prompt(request)
+        if self.name == "hostile" and prompt.step:
+            prompt.step["description"] = prompt.description.partition(HOSTILE[:10])[0]
         if request.purpose == "tool_call":
             text, calls = self._call(prompt)
         else:
@@ -95,7 +93,7 @@ class SimulatedModel(LLMAdapter):
         if request.purpose == "answer":
             return written_answer(self.name, answer(prompt))
         if request.purpose == "profile":
-            return written_profile(self.name, profile(prompt))
+            return written_object(self.name, profile(prompt), "profile")
         if request.purpose == "judge":
             return written_report(self.name, judgement(prompt))
         if request.purpose == "review":
@@ -112,7 +110,7 @@ class SimulatedModel(LLMAdapter):
             return f"The step names the tool {str(name)[:100]!r}, which is not listed.", []
         try:
             arguments = call_arguments(prompt, tool)
-        except (MissingResultError, ArithmeticError) as error:
+        except (MissingResultError, ArithmeticError, ValidationError) as error:
             return str(error), []
         if self.name == "bad-arguments":
             arguments = spoiled(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,28 +14,11 @@ from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.simulated.calculator import Ref, is_number, show_number
 
+MAX_GOAL = 300
+"""Characters of a goal or a description that a plan holds."""
 _SECTIONS = (
-    "task",
-    "goal",
-    "requirements",
-    "suspicions",
-    "known",
-    "doubts",
-    "tools",
-    "plan",
-    "results",
-    "memory",
-    "step",
-    "ttl",
-    "context",
-    "arguments",
-    "answer",
-    "assessment",
-    "fragments",
-    "limits",
-    "reasoning",
-    "errors",
-    "original",
+    *("task", "goal", "requirements", "suspicions", "known", "doubts", "tools", "plan", "results", "memory", "step"),
+    *("ttl", "context", "arguments", "answer", "assessment", "fragments", "limits", "reasoning", "errors", "original"),
     "schema",
 )
 _FREE_TEXT = frozenset({"task", "goal", "context", "answer", "errors", "original"})
@@ -85,15 +68,6 @@ class Prompt:
         return [_outcome(entry) for entry in self._objects("results") if isinstance(entry.get("step_id"), str)]
 
     @cached_property
-    def memory(self) -> dict[str, Any]:
-        """Entries of the memory that are no step results."""
-        return {
-            entry["key"]: entry.get("value", entry.get("value_clipped"))
-            for entry in self._objects("memory")
-            if isinstance(entry.get("key"), str)
-        }
-
-    @cached_property
     def step(self) -> dict[str, Any]:
         """The step at hand, empty where there is none."""
         return next(self._objects("step"), {})
@@ -103,24 +77,14 @@ class Prompt:
         """The steps that are to be refined, and why."""
         return list(self._objects("fragments"))
 
-    @cached_property
-    def requirements(self) -> list[str]:
-        """What a finished answer must satisfy."""
-        return [str(entry.get("text")) for entry in self._objects("requirements")]
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a section's entries: what an answer must satisfy, or what a program found odd."""
+        return [str(entry.get("text")) for entry in self._objects(name)]
 
     @cached_property
-    def suspicions(self) -> list[str]:
-        """What a program found odd about the result."""
-        return [str(entry.get("text")) for entry in self._objects("suspicions")]
-
-    @cached_property
-    def schema(self) -> dict[str, Any] | None:
+    def schema(self) -> dict[str, Any]:
         """The JSON Schema that a repair must meet."""
-        try:
-            schema = parse_json(self.text("schema"))
-        except ValueError:
-            return None
-        return schema if isinstance(schema, dict) else None
+        return next(self._objects("schema"), {})
 
     @property
     def description(self) -> str:
@@ -128,9 +92,11 @@ class Prompt:
         description = self.step.get("description")
         return description if isinstance(description, str) else self.text("task")
 
-    def outcome(self, step_id: str) -> StepOutcome | None:
-        """Return what the step with that id gave, or None."""
-        return next((result for result in self.results if result.step_id == step_id), None)
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of all steps that a description may refer to; that of the last result, `it`, is the last one."""
+        results = [result.step_id for result in self.results]
+        return [*(step["step_id"] for step in self.steps if step["step_id"] not in results), *results]
 
     def _objects(self, section: str) -> Iterator[dict[str, Any]]:
         for line in self.text(section).split("\n"):
@@ -187,26 +153,19 @@ def _outcome(entry: dict[str, Any]) -> StepOutcome:
     )
 
 
-_SAID = re.compile(r"(?:\bis|=|:)\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w])", re.IGNORECASE)
 _ANY = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])", re.IGNORECASE)
-_VALUE_KEYS = ("result", "value", "answer", "total", "sum")
 _TEXT_KEYS = ("text", "content", "result", "value", "output", "answer")
 _MAX_READ = 4000
+_CLIPPED_TEXT = '{"text": "'
 
 
 class MissingResultError(Exception):
     """A step needs a result that is not there; the message is a sentence that says why."""
 
 
-def earlier(prompt: Prompt, ref: Ref) -> StepOutcome:
-    """Return the outcome a reference means: the named step's, else that of the last step this one depends on.
-
-    Raises MissingResultError where there is none, or where that step failed.
-    """
-    step_id = ref.step_id or _last_dependency(prompt) or (prompt.results[-1].step_id if prompt.results else None)
-    if step_id is None:
-        raise MissingResultError("There is no earlier result to build on.")
-    found = prompt.outcome(step_id)
+def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
+    """Return what a step gave. Raises MissingResultError where it gave nothing."""
+    found = next((result for result in prompt.results if result.step_id == step_id), None)
     if found is None:
         raise MissingResultError(f"The result of {step_id} is missing: it has not run.")
     if found.failed:
@@ -214,79 +173,38 @@ def earlier(prompt: Prompt, ref: Ref) -> StepOutcome:
     return found
 
 
-def _last_dependency(prompt: Prompt) -> str | None:
-    needed = prompt.step.get("depends_on")
-    names = [name for name in needed if isinstance(name, str)] if isinstance(needed, list) else []
-    return names[-1] if names else None
-
-
-def number_resolver(prompt: Prompt) -> Callable[[Ref], float]:
-    """Return what turns a reference into the number it means. It raises MissingResultError."""
-
-    def resolve(ref: Ref) -> float:
-        found = earlier(prompt, ref)
-        number = number_of(found)
-        if number is None:
-            raise MissingResultError(f"The result of {found.step_id} is no number: {clip(text_of(found), 80)}")
-        return number
-
-    return resolve
+def earlier_number(prompt: Prompt, ref: Ref) -> float:
+    """Return the number that a reference means. Raises MissingResultError where there is none."""
+    found = earlier(prompt, ref.step_id)
+    number = number_of(found)
+    if number is None:
+        raise MissingResultError(f"The result of {found.step_id} is no number: {clip(text_of(found), 80)}")
+    return number
 
 
 def number_of(outcome: StepOutcome) -> float | None:
     """Return the number that a step gave: a tool's value, or the last one that a text states."""
     output = outcome.output
-    if isinstance(output, dict):
-        values = [output[key] for key in _VALUE_KEYS if key in output] + list(output.values())
-        for value in values:
-            if is_number(value):
-                return float(value) if isinstance(value, float) else int(value)
-    if is_number(output):
-        return float(output) if isinstance(output, float) else int(output)
-    return _number_in(text_of(outcome)[:_MAX_READ])
-
-
-def _number_in(text: str) -> float | None:
-    said = _SAID.findall(text) or _ANY.findall(text)
-    if not said:
-        return None
-    digits = said[-1]
-    number = int(digits) if digits.lstrip("-").isdecimal() else float(digits)
-    return number if isinstance(number, int) or math.isfinite(number) else None
+    values = [output.get("result"), *output.values()] if isinstance(output, dict) else [output]
+    found = next((value for value in values if is_number(value)), None)
+    if found is not None:
+        return int(found) if isinstance(found, int) else float(found)
+    stated = _ANY.findall(text_of(outcome)[-_MAX_READ:])
+    number = float(stated[-1]) if stated else math.inf
+    return (int(number) if number.is_integer() else number) if math.isfinite(number) else None
 
 
 def text_of(outcome: StepOutcome) -> str:
-    """Return a step's output as a person reads it."""
+    """Return a step's output as a person reads it: the text or number of a simple object, other ones as JSON."""
     if outcome.clipped is not None:
-        return _beginning(outcome.clipped)
-    return text_of_value(outcome.output)
-
-
-def _beginning(clipped: str) -> str:
-    """Return what can be read of an output that was cut: the beginning of its text, else of its JSON."""
-    opening = '{"text": "'
-    if clipped.startswith(opening):
-        # A cut escape sequence is up to six characters long.
-        for end in range(len(clipped), max(len(opening), len(clipped) - 6), -1):
-            try:
-                text = json.loads(clipped[len(opening) - 1 : end] + '"')
-                return clean_text(text) + "…"
-            except ValueError:
-                continue
-    return f"{clipped}…"
-
-
-def text_of_value(value: Any) -> str:
-    """Return a value as a person reads it: the text or number of a simple object, other ones as JSON."""
+        return f"{outcome.clipped.removeprefix(_CLIPPED_TEXT)}…"
+    value = outcome.output
     if isinstance(value, dict):
-        keys = [key for key in _TEXT_KEYS if key in value] or list(value)[:1]
-        if len(value) == 1 or (keys and isinstance(value[keys[0]], str)):
-            return text_of_value(value[keys[0]])
-    if isinstance(value, str):
-        return value
+        key = next((key for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
+        value = value[key] if key is not None else next(iter(value.values())) if len(value) == 1 else value
     if is_number(value):
         return show_number(value)
-    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def clip(text: str, length: int) -> str:
