@@ -10,12 +10,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class ShellFiles(BuildHookInterface):  # type: ignore[misc]
-    """Adds the files to the wheel's data. The parser needs the standard library alone, so a clean build has it."""
+    """Adds the files to the wheel's data. The parser and its options need the standard library alone."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
-        sys.path.insert(0, self.root)
+        sys.path[:0] = [self.root, str(Path(self.root) / "core")]
         from tools import shell_files
 
         build_data["shared_data"] |= shell_files.write(Path(self.root) / "build" / "shell", self.metadata.version)
