@@ -102,7 +102,7 @@ def parse_arithmetic(clause: str, step_ids: Sequence[str] = ()) -> Operation | N
     if len(clause) > _MAX_ARITHMETIC:
         return None
     text, refs = clause.strip(), {"_": Ref(step_ids[-1])} if step_ids else {}
-    for step_id in sorted(set(step_ids), key=len, reverse=True):
+    for step_id in sorted({step_id for step_id in step_ids if step_id in clause}, key=len, reverse=True):
         refs[name := f"_{len(refs)}"] = Ref(step_id)
         text = re.sub(rf"\b(?:the )?result of {re.escape(step_id)}(?![\w-])", name, text, flags=re.IGNORECASE)
     text = _BEFORE.sub("_", text).lower()
