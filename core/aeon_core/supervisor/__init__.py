@@ -1,4 +1,1 @@
-"""Repairing what a model got wrong.
-
-`supervisor.Supervisor`, the `actions` it records, and the `invariants` that a repair must keep.
-"""
+"""Repairing model output: `supervisor.Supervisor`, its `actions`, and the `invariants` that a repair must keep."""
