@@ -29,7 +29,7 @@ from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions
 from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.session import AnySession
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import Today, UserSettings
 from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
@@ -311,7 +311,7 @@ class AeonApp(Navigation):
         # Not here: the next key must be heard, and what was said be drawn.
         self.run_worker(self._exit_when_ended(self.runner), exit_on_error=False)
 
-    async def _exit_when_ended(self, runner: Session) -> None:
+    async def _exit_when_ended(self, runner: AnySession) -> None:
         deadline = time.monotonic() + ABORT_SECONDS
         while runner.running and time.monotonic() < deadline:
             await asyncio.sleep(0.02)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
     from aeon_core.journal.summary import RunSummary
     from aeon_tui.sessions.run_jobs import RunJob
-    from aeon_tui.sessions.session import Session
+    from aeon_tui.sessions.session import AnySession
     from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
     from aeon_tui.settings import UserSettings
     from aeon_tui.sources.base import RecordSource
@@ -40,9 +40,9 @@ class Navigation(App[None]):
     """What is said at first."""
     next_notice = ""
     """What is said, once, with the next run that is shown: it concerns that run."""
-    runner: Session | None = None
+    runner: AnySession | None = None
     """The run or workflow in this app, or the last one."""
-    runners: list[Session]
+    runners: list[AnySession]
     """All that this app has run, in their order."""
     user_settings: UserSettings
 
@@ -171,11 +171,11 @@ class Navigation(App[None]):
         self._take_on(runner)
         return runner, WorkflowScreen(runner.source, runner)
 
-    def _take_on(self, runner: Session) -> None:
+    def _take_on(self, runner: AnySession) -> None:
         self.runner = runner
         self.runners.append(runner)
 
-    def start_session(self, runner: Session) -> None:
+    def start_session(self, runner: AnySession) -> None:
         """Start what this app runs from now on."""
         runner.start()
         # What can be done with a past run cannot be done with this one yet.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.errors import AeonError
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolation_warning
+from aeon_tui.sessions.session import Session
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
@@ -59,48 +58,23 @@ def _build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, appro
     return job.build(journal, on_line, on_delta, approver)
 
 
-class Runner:
-    """Does one work on a thread of its own, and says how it went.
-
-    `source` and `stream` are what the screen reads. In the end `result` is the RunResult, or `error` why there is none.
-    """
+class Runner(Session["RunResult"]):
+    """Does one job. `source`, `stream` and `broker` are what the screen needs."""
 
     def __init__(self, job: RunJob, journal: Path, build: Build = _build) -> None:
+        super().__init__()
         self.job = job
         self._build = build
-        self.journal = journal
+        self._journal = journal
         self.source = job.source(journal)
         self.stream = Stream()
         self.broker = ApprovalBroker(journal)
-        self.result: RunResult | None = None
-        self.error: AeonError | None = None
-        self.aborting = False
         self._kernel: Kernel | None = None
-        self._done = threading.Event()
-        self._thread: threading.Thread | None = None
 
     @property
-    def run_id(self) -> str:
-        """The run's id."""
-        return self.journal.stem
-
-    @property
-    def running(self) -> bool:
-        """Whether the run has begun and not ended."""
-        return self._thread is not None and not self._done.is_set()
-
-    @property
-    def exit_code(self) -> int:
-        """What a command ends with: the result's code, the error's, or 1 where the run has not ended."""
-        if self.result is not None:
-            return self.result.exit_code
-        return self.error.exit_code if self.error is not None else 1
-
-    def start(self) -> None:
-        """Begin the run; once."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="aeon-kernel", daemon=True)
-            self._thread.start()
+    def journal(self) -> Path:
+        """The journal; there may be none yet."""
+        return self._journal
 
     def abort(self) -> None:
         """Ask the run to end; returns at once."""
@@ -108,10 +82,6 @@ class Runner:
         self.broker.close()
         if (kernel := self._kernel) is not None:
             kernel.abort()
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the run's end, at most so long, or as long as it takes; return whether it has ended."""
-        return self._thread is None or self._done.wait(seconds)
 
     def ending(self) -> RunResult | None:
         """Return how the run ended, a failure to start included; None where it goes on."""
@@ -147,29 +117,22 @@ class Runner:
         status = self.result.status.replace("_", " ")
         return f"{prefix}run {self.run_id}{label}: {status}{reason} · {see}"
 
-    def _work(self) -> None:
-        try:
-            self._kernel = kernel = self._build(self.job, self.journal, self._on_line, self.stream.add, self.broker)
-            if self.aborting:
-                kernel.abort()
-            self.source.notice = isolation_warning(self.job.config)
-            self.result = kernel.run()
-        except AeonError as error:
-            self.error = error
-        except Exception as error:
-            logger.exception("the run failed before it started")
-            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
-        finally:
-            self._release()
-            self.source.finish()
-            self._done.set()
+    def run(self) -> None:
+        """Build the kernel and run it."""
+        self._kernel = kernel = self._build(self.job, self.journal, self._on_line, self.stream.add, self.broker)
+        if self.aborting:
+            kernel.abort()
+        self.source.notice = isolation_warning(self.job.config)
+        self.result = kernel.run()
 
-    def _release(self) -> None:
+    def close(self) -> None:
+        """Close the kernel, and let the source end."""
         try:
             if self._kernel is not None:
                 self._kernel.close()
         except Exception:
             logger.exception("could not close what the run had open")
+        self.source.finish()
 
     def _on_line(self, line: bytes) -> None:
         if b'"type":"llm"' in line[:200]:

@@ -1,42 +1,100 @@
-"""What goes on in this process, whatever it is: a run, or a workflow."""
+"""What runs in this process on a thread of its own, whatever it is: a run, or a workflow."""
 
 from __future__ import annotations
 
+import logging
+import threading
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+from aeon_core.errors import AeonError
+
+logger = logging.getLogger("aeon")
 
 
-class Session(Protocol):
-    """Works on a thread of its own; the app starts it, ends it, and says at its end how it went."""
-
-    @property
-    def journal(self) -> Path | None:
-        """The file that its records are in; None where there is none yet."""
-
-    @property
-    def run_id(self) -> str:
-        """Its id."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it has begun and not ended."""
-
-    @property
-    def result(self) -> object:
-        """How it ended; None where it has not, or could not begin."""
+class Result(Protocol):
+    """How a run or a workflow ended."""
 
     @property
     def exit_code(self) -> int:
         """What a command ends with."""
 
+
+ResultT = TypeVar("ResultT", bound=Result, covariant=True)
+
+
+class Session(ABC, Generic[ResultT]):
+    """The app starts it, ends it, and says at its end how it went: `result`, or the `error` why there is none."""
+
+    what = "run"
+
+    def __init__(self) -> None:
+        self.result: ResultT | None = None
+        self.error: AeonError | None = None
+        self.aborting = False
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    @abstractmethod
+    def journal(self) -> Path | None:
+        """The file that its records are in; None where there is none yet."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id; empty while it has none."""
+        return self.journal.stem if self.journal is not None else ""
+
+    @property
+    def running(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._thread is not None and not self._done.is_set()
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: the result's code, the error's, or 1 where it has not ended."""
+        if self.result is not None:
+            return self.result.exit_code
+        return self.error.exit_code if self.error is not None else 1
+
     def start(self) -> None:
         """Begin; once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"aeon-{self.what}", daemon=True)
+            self._thread.start()
 
+    @abstractmethod
     def abort(self) -> None:
         """Ask it to end; returns at once."""
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
+        return self._thread is None or self._done.wait(seconds)
 
+    @abstractmethod
     def outcome(self) -> str:
         """Return one line about how it ended."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do the work, on the session's thread. May raise whatever goes wrong."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what it had open, on the session's thread, however it ended."""
+
+    def _work(self) -> None:
+        try:
+            self.run()
+        except AeonError as error:
+            self.error = error
+        except Exception as error:
+            logger.exception("the %s failed before it started", self.what)
+            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
+        finally:
+            self.close()
+            self._done.set()
+
+
+AnySession = Session[Result]

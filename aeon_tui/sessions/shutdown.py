@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from aeon_tui.platform.terminal import handled
-from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.session import AnySession
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
@@ -27,7 +27,7 @@ WAITING = "aeon-tui: waiting for the running tool …; press Ctrl-C to stop now\
 class Quittable(Protocol):
     """An app that may have a session running."""
 
-    runner: Session | None
+    runner: AnySession | None
 
     def quit_soon(self) -> None:
         """Quit; from any thread."""
@@ -77,7 +77,7 @@ def _has_terminal() -> bool:
     return True
 
 
-def let_end(runner: Session) -> None:
+def let_end(runner: AnySession) -> None:
     """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
     if not runner.running:
         return

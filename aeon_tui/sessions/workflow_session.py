@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import shlex
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
+from aeon_tui.sessions.session import Session
 from aeon_tui.sessions.workflow_broker import WorkflowBroker
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 from aeon_tui.sources.workflow import LiveWorkflowSource
@@ -71,49 +71,24 @@ class WorkflowRequest:
             model.close()
 
 
-class WorkflowRunner:
-    """Does one workflow, and says how it went. `source` and `broker` are what the screen needs."""
+class WorkflowRunner(Session["WorkflowResult"]):
+    """Does one workflow. `source` and `broker` are what the screen needs."""
+
+    what = "workflow"
 
     def __init__(self, request: WorkflowRequest) -> None:
+        super().__init__()
         self.request = request
         self.source = LiveWorkflowSource()
         self.broker = WorkflowBroker(request.project_root)
         self.warnings: list[str] = []
         """What was warned of, in order."""
-        self.result: WorkflowResult | None = None
-        self.error: AeonError | None = None
-        self.aborting = False
         self._orchestrator: Orchestrator | None = None
-        self._done = threading.Event()
-        self._thread: threading.Thread | None = None
 
     @property
     def journal(self) -> Path | None:
         """The transcript; None where there is none yet, or it cannot be written."""
         return self.source.path
-
-    @property
-    def run_id(self) -> str:
-        """The workflow's id; empty while it has none."""
-        return self.source.path.stem if self.source.path is not None else ""
-
-    @property
-    def running(self) -> bool:
-        """Whether the workflow has begun and not ended."""
-        return self._thread is not None and not self._done.is_set()
-
-    @property
-    def exit_code(self) -> int:
-        """What a command ends with: system2's codes, the error's, or 1 where the workflow has not ended."""
-        if self.result is not None:
-            return self.result.exit_code
-        return self.error.exit_code if self.error is not None else 1
-
-    def start(self) -> None:
-        """Begin the workflow; once."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="aeon-workflow", daemon=True)
-            self._thread.start()
 
     def abort(self) -> None:
         """Ask the workflow to end; returns at once."""
@@ -121,10 +96,6 @@ class WorkflowRunner:
         if (orchestrator := self._orchestrator) is not None:
             orchestrator.abort()
         self.broker.close()
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
-        return self._thread is None or self._done.wait(seconds)
 
     def outcome(self) -> str:
         """Return one line about how the workflow ended, where its transcript is, and how to go on with it."""
@@ -153,21 +124,17 @@ class WorkflowRunner:
             return ""
         return f" · transcript {path} · continue with `aeon-tui workflow --resume {shlex.quote(str(path))}`"
 
-    def _work(self) -> None:
-        try:
-            self._orchestrator = orchestrator = self._made()
-            if self.aborting:
-                orchestrator.abort()
-            self.result = self._run(orchestrator)
-        except AeonError as error:
-            self.error = error
-        except Exception as error:
-            logger.exception("the workflow failed before it started")
-            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
-        finally:
-            self.broker.close()
-            self.source.finish()
-            self._done.set()
+    def run(self) -> None:
+        """Make the workflow and run it, or resume it."""
+        self._orchestrator = orchestrator = self._made()
+        if self.aborting:
+            orchestrator.abort()
+        self.result = self._run(orchestrator)
+
+    def close(self) -> None:
+        """Let nobody wait for an answer, and let the source end."""
+        self.broker.close()
+        self.source.finish()
 
     def _run(self, orchestrator: Orchestrator) -> WorkflowResult:
         from aeon_core.journal.reader import read_records
