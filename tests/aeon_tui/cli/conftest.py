@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import io
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import aeon_tui.cli
 from aeon_core.llm.base import LLMAdapter
 from aeon_tui.cli.main import main
 
 ROOT = Path(__file__).parents[3]
+
+# All commands now: one that is imported while a test replaces a function would keep the replacement.
+for _module in pkgutil.iter_modules(aeon_tui.cli.__path__):
+    import_module(f"aeon_tui.cli.{_module.name}")
 
 
 @dataclass
