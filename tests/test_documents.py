@@ -141,6 +141,7 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
+@pytest.mark.exhaustive
 def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
     site = tmp_path / "docs"
     assemble(site)

@@ -73,6 +73,7 @@ def test_python_3_10_and_older_are_refused_by_the_installation() -> None:
     assert project["requires-python"] == ">=3.11"
 
 
+@pytest.mark.exhaustive
 def test_ten_thousand_files_are_searched_in_time(tmp_path: Path) -> None:
     for number in range(FILES):
         folder = tmp_path / f"d{number % 100}"

@@ -96,6 +96,7 @@ def test_an_agent_that_says_nothing_again_has_ended(tmp_path: Path) -> None:
     assert (result.completion is not None and result.completion.status, len(bench.requests)) == ("success", 2)
 
 
+@pytest.mark.exhaustive
 def test_a_huge_reply_and_a_huge_file_are_taken(tmp_path: Path) -> None:
     text = "word " * 400_000
     write = uses(("Write", {"file_path": "big.md", "content": text}), text=text)

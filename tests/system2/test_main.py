@@ -132,6 +132,7 @@ def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
     assert len(list(folder.iterdir())) == 13
 
 
+@pytest.mark.exhaustive
 def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) -> None:
     # A model that never answers: a port that takes the connection and says nothing.
     import socket

@@ -152,6 +152,7 @@ def test_a_person_sees_the_same_at_the_gate_and_may_approve_it_all_the_same(tmp_
     assert case.gates.asked[1][2] == "spec/context.md was not written\nall written"
 
 
+@pytest.mark.exhaustive
 def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_goes_on_once_it_can(tmp_path: Path) -> None:
     # A file in the place of the folder: that holds for root as well.
     (tmp_path / "spec").write_text("no folder")

@@ -121,6 +121,7 @@ def test_a_file_that_is_no_transcript_is_refused_and_left_alone(tmp_path: Path) 
     assert path.read_text("utf-8") == "hello\n"
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_entry_is_a_line_that_says_so_or_makes_no_difference(whole: Path, tmp_path: Path) -> None:
     _, lines = lines_of(whole)
     first: dict[str, int] = {}

@@ -155,6 +155,7 @@ def test_us4_7_the_history_tells_why_depth_and_ttl_are_what_they_are(tmp_path: P
     assert "1 step failed" not in str(first.adaptive_depth)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(told=loop_random.scripts, ttl=st.integers(6, 60))
 def test_in_every_run_the_profile_is_whole_coherent_and_revised_between_passes_alone(

@@ -137,6 +137,7 @@ def compared(recorded: dict[str, Records]) -> Compared:
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
 def test_any_value_that_the_kernel_made_is_noticed_when_it_is_altered(compared: Compared, name: str) -> None:
     """Every plan, score and step: what is emitted does not mean the same as the altered line."""
@@ -168,6 +169,7 @@ def moved(place: int, lines: Records) -> None:
     lines.insert(place + 1, lines.pop(place))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
 def test_a_record_that_is_left_out_doubled_or_moved_is_noticed(recorded: dict[str, Records], name: str) -> None:
     records, missed = [record for record in recorded[name] if record["type"] != "text"], []

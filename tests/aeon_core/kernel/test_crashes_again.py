@@ -64,6 +64,7 @@ def again(request: pytest.FixtureRequest, memory: Path) -> Again:
     return whole, left, crashes(folder / "crashes", name, str(left))
 
 
+@pytest.mark.exhaustive
 def test_what_goes_on_was_killed_at_many_places_of_its_own(again: Again) -> None:
     _, left, found = again
     assert {crash.signal for crash in found} == {signal.SIGKILL}

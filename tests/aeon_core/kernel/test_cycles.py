@@ -81,6 +81,7 @@ def test_after_a_structural_change_a_long_plan_is_written_in_full() -> None:
     assert cycles[6]["plan_state"]["steps"][5]["tool"] == "calculator"
 
 
+@pytest.mark.exhaustive
 def test_a_record_costs_the_same_however_long_the_plan() -> None:
     def bytes_a_step(count: int) -> float:
         lines: list[bytes] = []

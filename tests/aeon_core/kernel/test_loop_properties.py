@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_the_loop_ends_and_the_ttl_stays_between_zero_and_the_limit(told: dict[s
     assert (last.remaining, last.limit) == (last.allocated - last.spent, ttl)
 
 
+@pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=st.integers(20, 60))
 def test_a_run_expires_at_the_limit_alone_and_not_at_a_smaller_allocation(told: dict[str, Any], ttl: int) -> None:
@@ -52,6 +54,7 @@ def test_a_run_expires_at_the_limit_alone_and_not_at_a_smaller_allocation(told: 
         assert ran.result.ttl.spent == ttl
 
 
+@pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=ttls)
 def test_phases_come_in_the_fixed_order_whatever_is_replied(told: dict[str, Any], ttl: int) -> None:
@@ -93,6 +96,7 @@ def test_what_was_executed_never_changes(told: dict[str, Any], ttl: int) -> None
     assert [step.output for step in ran.result.steps if step.status in ("pending", "running") and step.output] == []
 
 
+@pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=ttls)
 def test_every_snapshot_of_the_plan_is_one_by_its_schema(told: dict[str, Any], ttl: int) -> None:
@@ -106,6 +110,7 @@ def test_every_snapshot_of_the_plan_is_one_by_its_schema(told: dict[str, Any], t
         assert [error.message for error in PLAN.iter_errors(snapshot)] == []
 
 
+@pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=st.integers(20, 60))
 def test_refinement_stays_within_its_limits(told: dict[str, Any], ttl: int) -> None:

@@ -83,7 +83,9 @@ def test_any_replies_end_in_a_sound_result(plan: Any, replies: list[Any], ttl: i
     assert own - asked_again <= result.ttl.spent == sum(1 for cycle in cycles if cycle["llm_output"]) <= own
 
 
-@pytest.mark.parametrize("text", sample([*HOSTILE, "x" * 5_000_000], 4), ids=lambda text: repr(text[:12]))
+@pytest.mark.parametrize(
+    "text", sample([*HOSTILE, "x" * 5_000_000], lambda text: text in HOSTILE[::4]), ids=lambda text: repr(text[:12])
+)
 def test_hostile_text_everywhere_does_no_harm(text: str) -> None:
     class Mirror:
         name = "mirror"

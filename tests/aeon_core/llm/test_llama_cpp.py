@@ -19,6 +19,7 @@ from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
 from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
+from tests.sampling import sample
 from tests.waiting import PATIENCE
 
 TOOL: dict[str, Any] = {
@@ -153,7 +154,7 @@ def test_a_schema_beside_native_tools_is_met_too(make: Make) -> None:
     assert reply.tool_calls == []
 
 
-@pytest.mark.parametrize("template", [NATIVE, CHAT_TEMPLATE, None], ids=["native", "told", "none"])
+@pytest.mark.parametrize("template", sample([NATIVE, CHAT_TEMPLATE, None], 1), ids=["native", "told", "none"])
 def test_a_conversation_with_calls_and_results_is_taken(make: Make, template: str | None) -> None:
     reply = make(template=template).complete(request(messages=CONVERSATION, tools=[TOOL], max_tokens=3))
     assert reply.usage is not None
@@ -303,7 +304,7 @@ sys.exit(5)
 """
 
 
-@pytest.mark.parametrize("how", ["idle", "thread", "daemon"])
+@pytest.mark.parametrize("how", sample(["idle", "thread", "daemon"], 1))
 def test_the_process_ends_at_once_and_in_peace_while_a_model_speaks(tmp_path: Path, how: str) -> None:
     path = write_tiny_gguf(tmp_path / "m.gguf", context=MAX_CONTEXT)
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}

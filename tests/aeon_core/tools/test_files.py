@@ -161,6 +161,7 @@ def test_read_gives_the_lines_of_any_text(
     assert found["total_lines"] == len(whole)
 
 
+@pytest.mark.exhaustive
 def test_a_huge_file_is_read_without_holding_it(registry: ToolRegistry, tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as stream:
         stream.write(b"first\n" * 100_000 + b"\n" * 8192)

@@ -163,6 +163,7 @@ def test_a_server_in_the_sandbox_stays_in_the_project(inside: dict[str, str], na
     assert CANARY not in inside[name]
 
 
+@pytest.mark.exhaustive
 def test_a_server_in_the_sandbox_reaches_the_network_where_its_settings_say_so(tmp_path: Path) -> None:
     if probe(tmp_path, ShellSettings(network=True)).name == "none":
         pytest.skip("no isolation works here")

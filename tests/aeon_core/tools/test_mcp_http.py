@@ -221,6 +221,7 @@ def test_a_stream_that_breaks_off_fails_the_call_with_its_effect_unknown(tmp_pat
         assert tools["mcp__web__do"].invoke() == {"text": "done"}
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_back(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     with http_server(notes) as (url, process), connected(tmp_path, web={"url": url}) as tools:

@@ -59,6 +59,7 @@ def test_a_program_gets_its_own_variables_and_no_keys(tmp_path: Path, monkeypatc
     assert not {"SOME_API_KEY", "TMPDIR"} & set(found)
 
 
+@pytest.mark.exhaustive
 def test_two_servers_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
     trusting = stdio(trust_annotations=True, tools=["a??", "f*"])
     with connected(tmp_path, one=stdio(tools=["add"]), two=trusting) as tools:
@@ -77,6 +78,7 @@ def test_a_server_that_dies_fails_its_call_and_is_named_with_its_last_words(tmp_
         )
 
 
+@pytest.mark.exhaustive
 def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_call_is_not_called_again(
     tmp_path: Path,
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_program_that_is_no_server_is_refused_in_one_line(
     assert message.startswith(f"cannot use the MCP server 'bad': {reason.replace('{root}', str(tmp_path))}")
 
 
+@pytest.mark.exhaustive
 def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     late = program("import time; time.sleep(60)", start_timeout=1.5)
@@ -192,6 +195,7 @@ def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
     assert said == ["MCP server 'test' wrote something that is not MCP, ignored: 'Welcome! this is no JSON'"]
 
 
+@pytest.mark.exhaustive
 def test_nothing_of_a_server_reaches_the_screen(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
@@ -210,6 +214,7 @@ except Exception:
     assert_nothing_is_left()
 
 
+@pytest.mark.exhaustive
 def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     mcp = McpTools({"test": stdio(env={"TEST_NOTES": str(notes)})}, project_root=tmp_path)
@@ -232,6 +237,7 @@ def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> 
         tools["mcp__test__add"].invoke(a=1, b=1)
 
 
+@pytest.mark.exhaustive
 def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     server = stdio(env={"TEST_NOTES": str(notes)}, tools=["add"])

@@ -142,6 +142,7 @@ def test_a_type_knows_its_files(root: Path, file_type: str, name: str) -> None:
     assert grep(root, "x", type=file_type)["files"] == [name]
 
 
+@pytest.mark.exhaustive
 def test_every_type_can_be_used(root: Path) -> None:
     for file_type in FILE_TYPES:
         assert grep(root, "x", type=file_type)["files"] == []

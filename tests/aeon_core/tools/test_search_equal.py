@@ -71,6 +71,7 @@ def outcome(tool: GrepTool, **arguments: Any) -> Any:
         return error.as_dict()
 
 
+@pytest.mark.exhaustive
 @needs_ripgrep
 @settings(max_examples=examples(150))
 @given(st.dictionaries(st.sampled_from(NAMES), CONTENTS, min_size=1, max_size=4), PATTERNS, OPTIONS)

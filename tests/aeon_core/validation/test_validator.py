@@ -164,6 +164,7 @@ def test_lint_report_of_any_data_begins_with_that_of_lint(data: Any) -> None:
     assert lint_report(data, default_registry()).issues[: len(structural)] == structural
 
 
+@pytest.mark.exhaustive
 def test_the_report_does_not_depend_on_the_hash_seed() -> None:
     program = (
         "from tests.aeon_core.validation.labelled.plans import labelled_plans\n"

@@ -23,6 +23,7 @@ from aeon_tui.cli.output import stderr
 from tests.aeon_core.questions import Asking
 from tests.aeon_tui.cli.conftest import Cli, process
 from tests.fakes import steps
+from tests.sampling import sample
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -177,7 +178,7 @@ def test_e_opens_the_plan_in_an_editor(
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
-@pytest.mark.parametrize("point", ["plan", "pass"])
+@pytest.mark.parametrize("point", sample(["plan", "pass"], 1))
 def test_without_a_terminal_the_run_stops_and_can_be_gone_on_with(point: str) -> None:
     done = process("demo", "--headless", "--json", "--approve", point)
     assert done.returncode == 1

@@ -14,6 +14,7 @@ from aeon_core.journal.history import open_history
 from aeon_tui.cli.batch import BatchReport
 from aeon_tui.cli.output import Output
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.sampling import sample
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -85,6 +86,7 @@ def test_json_is_the_results_in_the_tasks_order_and_a_second_call_runs_nothing(c
     assert again.err.startswith("2 of 2 tasks had already ended\n")
 
 
+@pytest.mark.exhaustive
 def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
     line = json.dumps({"id": 1, "task": ADD})
     assert cli("batch", "-", *SIMULATED, stdin=line).code == 0
@@ -179,7 +181,7 @@ def wait_until_gone(pid: int) -> None:
     wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM], 1))
 def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals) -> None:
     tasks, here = lingering()
     with start(tasks, "--json") as process:

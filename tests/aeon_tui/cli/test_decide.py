@@ -128,6 +128,7 @@ def test_a_run_that_nobody_decides_ends_when_its_time_is_over(tmp_path: Path, cl
     assert "waiting" not in at_once.err
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_was_killed_while_it_waited_is_resumed_and_asks_again(tmp_path: Path, cli: Cli) -> None:
     process = run(tmp_path, "--approve", "plan")
     process.waits()
@@ -259,6 +260,7 @@ def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli
     assert told[-1] == "to decide: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_a_batch_is_decided_too(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "add 2 and 3"}\n')
     options = ("--model", "simulated:default", "--approve", "plan", "--wait", "60")

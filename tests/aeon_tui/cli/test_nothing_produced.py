@@ -140,6 +140,7 @@ def test_a_refusal_in_prose_that_the_judge_does_not_find_good(cli: Cli, server: 
     assert (done.code, json.loads(done.out)["status"]) == (5, "not_converged")
 
 
+@pytest.mark.exhaustive
 def test_why_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
     server.says(judge=Reply({"error": {"message": "no judges today"}}, status=400))
     done = process("run", "--headless", "--model", "openai:x", "--base-url", f"{server.url}/v1", "go")

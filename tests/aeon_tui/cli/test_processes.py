@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.aeon_tui.cli.conftest import environment, process
+from tests.sampling import sample
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -59,6 +60,7 @@ def test_the_demo_tells_of_a_repair_and_two_passes_and_its_answer_on_one_screen(
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_demo_ends_with_commands_that_work_without_a_key() -> None:
     told = process("demo", "--headless").stderr.splitlines()[-1]
     commands = [shlex.split(command) for command in told.split("`")[1::2]]
@@ -82,16 +84,20 @@ def test_a_run_is_listed_and_shown_by_later_processes() -> None:
 
 @pytest.mark.parametrize(
     ("model", "code", "told"),
-    [
-        ("malformed", 0, "warning: json repair (local, 1/2) succeeded"),
-        ("broken", 0, "warning: json repair (llm, 1/2) succeeded"),
-        ("unrepairable", 1, "aeon-tui: the plan could not be repaired in 2 attempts"),
-        ("no-such-tool", 0, "warning: s1 complete · fallback reasoning"),
-        ("bad-arguments", 0, "warning: s1 · tool call repair (local, 1/2) succeeded"),
-        ("refused-key", 3, "aeon-tui: "),
-        ("hostile", 0, r"\x1b[31mred\x1b[0m"),
-        ("nonsense", 3, "aeon-tui: "),
-    ],
+    sample(
+        [
+            ("malformed", 0, "warning: json repair (local, 1/2) succeeded"),
+            ("broken", 0, "warning: json repair (llm, 1/2) succeeded"),
+            ("unrepairable", 1, "aeon-tui: the plan could not be repaired in 2 attempts"),
+            ("no-such-tool", 0, "warning: s1 complete · fallback reasoning"),
+            ("bad-arguments", 0, "warning: s1 · tool call repair (local, 1/2) succeeded"),
+            ("refused-key", 3, "aeon-tui: "),
+            ("hostile", 0, r"\x1b[31mred\x1b[0m"),
+            ("nonsense", 3, "aeon-tui: "),
+        ],
+        3,
+        rows=True,
+    ),
 )
 def test_each_way_of_misbehaving_has_its_exit_code_and_is_told(model: str, code: int, told: str) -> None:
     done = process("run", "--headless", "--json", "--model", f"simulated:{model}", TASK)
@@ -153,7 +159,7 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> N
     assert statuses() == ["aborted"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM], 1))
 def test_the_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals) -> None:
     run, _ = slow_run(tmp_path)
     assert run.stderr is not None

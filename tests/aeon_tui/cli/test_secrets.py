@@ -37,6 +37,7 @@ def steps_of(*steps: dict[str, Any]) -> str:
     return "plan.json"
 
 
+@pytest.mark.exhaustive
 def test_a_command_and_a_file_are_what_was_sent_and_no_record_holds_a_secret(tmp_path: Path) -> None:
     line = f"connect(password='correct-horse', token='{PASSWORD}', key='{KEY}')"
     plan = steps_of(

@@ -70,6 +70,7 @@ def test_stdout_is_the_results_whatever_stderr_is(redirection: str) -> None:
     assert json.loads(done.stdout)["status"] == "completed"
 
 
+@pytest.mark.exhaustive
 def test_closed_stdout_and_streams_that_are_one_are_no_error() -> None:
     for redirection in (">&-", "2>&1", ">&- 2>&-"):
         command = f'"{sys.executable}" -m aeon_tui {" ".join(RUN)} {redirection}'
@@ -120,6 +121,7 @@ def on_a_terminal(*arguments: str) -> tuple[int, str]:
     return run.wait(PATIENCE), shown.decode(errors="replace")
 
 
+@pytest.mark.exhaustive
 def test_what_a_tool_prints_does_not_draw_over_the_app() -> None:
     live = [argument for argument in RUN if argument not in ("--headless", "--json")]
     code, shown = on_a_terminal(*live)

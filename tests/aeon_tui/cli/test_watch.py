@@ -180,6 +180,7 @@ def kill(run: subprocess.Popen[str]) -> None:
     run.communicate(timeout=PATIENCE)
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_followed_from_before_it_exists_until_its_process_is_killed(tmp_path: Path) -> None:
     with started("watch", "--headless", "--json") as watch:
         line_with("waiting for a run in", watch.stderr)

@@ -250,6 +250,7 @@ def test_a_worker_of_a_batch_looks_for_modules_where_its_commands_expect_them(pl
     assert not place.mark.exists()
 
 
+@pytest.mark.exhaustive
 def test_there_are_enough_of_them() -> None:
     assert len(FOLDERS) >= 20
     assert len(COMMANDS) >= 12

@@ -18,6 +18,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps
+from tests.sampling import sample
 
 TEXT = "Grüße. " * 200
 SHA = hashlib.sha256(TEXT.encode()).hexdigest()
@@ -57,7 +58,9 @@ def long_run(rounds: int = 30) -> list[dict[str, Any]]:
     return recording.records
 
 
-@pytest.mark.parametrize("records", [converged_run().records, finished_run().records, failed_run().records, long_run()])
+@pytest.mark.parametrize(
+    "records", sample([converged_run().records, finished_run().records, failed_run().records, long_run()], 1)
+)
 def test_the_last_states_are_those_of_the_whole_after_any_line(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     path = tmp_path / "r.jsonl"
     lines = as_lines(records)

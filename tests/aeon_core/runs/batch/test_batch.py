@@ -167,6 +167,7 @@ def test_a_worker_that_dies_loses_nothing_and_takes_no_other_with_it(tmp_path: P
     assert list(runs.glob("*.interrupted-*")) == []
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_kills_every_worker_is_given_up_after_three(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, lives(tmp_path, 9), "calculate 1 + 2")
     killer, other = Batch(tasks, ProcessPool(2), runs).run()
@@ -177,6 +178,7 @@ def test_a_task_that_kills_every_worker_is_given_up_after_three(tmp_path: Path, 
     assert other["status"] == "completed"
 
 
+@pytest.mark.exhaustive
 def test_a_stop_aborts_what_runs_and_begins_nothing_more(tmp_path: Path, runs: Path) -> None:
     here = tmp_path / "here"
     tasks = tasks_of(tmp_path, f"use linger on '{here}'", "calculate 1 + 2")
@@ -198,6 +200,7 @@ def test_a_stop_aborts_what_runs_and_begins_nothing_more(tmp_path: Path, runs: P
     assert b'"type":"run_resumed"' in (runs / "b.t1.jsonl").read_bytes()
 
 
+@pytest.mark.exhaustive
 def test_an_interrupt_kills_the_workers_and_leaves_their_journals(tmp_path: Path, runs: Path) -> None:
     here = tmp_path / "here"
     tasks = tasks_of(tmp_path, f"use linger on '{here}'", "calculate 1 + 2")

@@ -54,6 +54,7 @@ def tasks_of(tmp_path: Path, *tasks: str) -> list[BatchTask]:
     return read_tasks(lines, name="b", config=config, where="lines")
 
 
+@pytest.mark.exhaustive
 def test_a_killed_worker_of_the_cluster_loses_nothing(cluster: Any, tmp_path: Path) -> None:
     marker, runs = tmp_path / "victim", tmp_path / "runs"
     tasks = tasks_of(tmp_path, f"use victim on '{marker}'", *(f"calculate {number} + 10" for number in range(5)))
@@ -74,6 +75,7 @@ def test_a_killed_worker_of_the_cluster_loses_nothing(cluster: Any, tmp_path: Pa
     assert int(marker.read_text()) != os.getpid()
 
 
+@pytest.mark.exhaustive
 def test_no_more_runs_at_once_than_asked_for(cluster: Any) -> None:
     pool = dask_pool(cluster.scheduler_address, 1)
     gone = threading.Event
@@ -127,6 +129,7 @@ def test_a_server_that_says_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         dask_pool(f"tcp://127.0.0.1:{server.getsockname()[1]}")
 
 
+@pytest.mark.exhaustive
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'aeon-tui\[dask\]'"):

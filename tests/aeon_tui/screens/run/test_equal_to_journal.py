@@ -331,6 +331,7 @@ async def test_a_resumed_run_is_shown_without_what_was_taken_back(tmp_path: Path
     await show_past(path)
 
 
+@pytest.mark.exhaustive
 async def test_an_expired_run_that_got_more_cycles_is_shown_as_it_went_on(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(two_passes(), config=RunConfig(durability="off", ttl=5), journal=path).run(TASK)

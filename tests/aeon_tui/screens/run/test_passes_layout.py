@@ -116,6 +116,7 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
         assert all(any(part in line for line in told) for part in shown_lines)
 
 
+@pytest.mark.exhaustive
 async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
     wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
     async with shown(given_up_run(), size=(40, 20)) as run:

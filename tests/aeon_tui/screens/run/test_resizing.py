@@ -119,6 +119,7 @@ async def test_a_question_keeps_the_focus_and_can_be_answered_after_it(state: st
     await opened(screen, act)
 
 
+@pytest.mark.exhaustive
 async def test_words_that_are_being_typed_stay() -> None:
     screen = STATES["pass"]()
 
@@ -191,6 +192,7 @@ async def test_a_filter_of_the_list_stays() -> None:
         await resize(pilot, check)
 
 
+@pytest.mark.exhaustive
 async def test_the_palette_and_what_was_typed_in_it_stay() -> None:
     app = on(STATES["past"]())
     async with app.run_test(size=START) as pilot:
@@ -205,6 +207,7 @@ async def test_the_palette_and_what_was_typed_in_it_stay() -> None:
         await resize(pilot, check)
 
 
+@pytest.mark.exhaustive
 async def test_the_key_help_stays_open() -> None:
     app = on(STATES["past"]())
     async with app.run_test(size=START) as pilot:

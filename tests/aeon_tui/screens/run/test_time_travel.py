@@ -336,6 +336,7 @@ async def test_a_run_is_opened_at_a_record(path: Path) -> None:
         assert run.seq == 7
 
 
+@pytest.mark.exhaustive
 async def test_while_a_key_is_held_down_moments_are_shown_on_the_way(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("{")
