@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import string
 import tempfile
 import time
@@ -11,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import ripgrep
-from aeon_core.tools.search.process import run
-from aeon_core.tools.search.ripgrep import find_ripgrep, loosened, narrowed
+from aeon_core.tools.search.matching import Query, Searcher, required_text
+from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
 from aeon_core.tools.search.tools import GrepTool
 from tests.sampling import examples
 
@@ -89,53 +89,42 @@ def test_both_engines_give_the_same(files: dict[str, bytes], pattern: str, optio
         assert outcome(with_it, pattern=pattern, **options) == outcome(without, pattern=pattern, **options)
 
 
-@needs_ripgrep
 @settings(max_examples=examples(300))
 @given(st.lists(CONTENTS, min_size=1, max_size=8), PATTERNS, st.booleans())
-def test_ripgrep_keeps_every_file_in_which_the_pattern_matches(
+@example([b"foo\nxk"], "xk", False)
+@example(["ſK\u212a".encode()], "sk", True)
+@example([b"ab\n", b"a\nb"], r"b\Z|a\B", False)
+@example([b"a\n-b"], r"a\B", False)
+@example([b"a\nb"], r"a(?!\s)", False)
+@example([b"xa\nb"], r"x[^c]*+(?<=a)", False)
+def test_a_line_is_found_if_and_only_if_the_pattern_matches_in_it(
     contents: list[bytes], pattern: str, ignore_case: bool
 ) -> None:
     try:
-        regex = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-    except (re.error, FutureWarning):
+        expected = regex.compile(pattern, (regex.IGNORECASE if ignore_case else 0) | regex.V0)
+    except regex.error:
         return
-    assert RIPGREP
     paths = [str(number) for number in range(len(contents))]
+    deadline = time.monotonic() + 60
     with tempfile.TemporaryDirectory() as folder:
         for path, content in zip(paths, contents, strict=True):
             (Path(folder) / path).write_bytes(content)
-        kept = narrowed(RIPGREP, Path(folder), paths, pattern, ignore_case, time.monotonic() + 60)
-    for path, content in zip(paths, contents, strict=True):
-        lines = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-        assert path in kept or not any(regex.search(line) for line in (lines if lines[-1] else lines[:-1]))
+        kept = narrowed(RIPGREP, Path(folder), paths, pattern, ignore_case, deadline) if RIPGREP else paths
+        query = Query(pattern, ignore_case, mode="content", limit=1_000)
+        answer = Searcher(query, deadline).search(folder, kept)
+    found = [(entry["path"], entry["line"]) for entry in answer.entries]
+    assert found == [
+        (path, number)
+        for path, content in zip(paths, contents, strict=True)
+        if b"\0" not in content
+        for number, line in enumerate(lines_of(content), 1)
+        if expected.search(line)
+    ]
 
 
-@needs_ripgrep
-@pytest.mark.parametrize(
-    ("pattern", "text", "ignore_case"),
-    [
-        ("[a-c]$", "B", True),
-        ("[K]", "\u212a", True),
-        (r"\w", "_", False),
-        (r"\s", "\x1c", False),
-        (r"[\s]", "\x85", False),
-        (r"\d", "٣", False),
-        (r"^a.b$", "a\0b", False),
-        ("^a$", "a\r", False),
-        ("^😀?.$", "😀é", False),
-    ],
-    ids=range(9),
-)
-def test_ripgrep_keeps_a_file_with_such_a_line(tmp_path: Path, pattern: str, text: str, ignore_case: bool) -> None:
-    (tmp_path / "f").write_text("-\n" * 5_000 + text + "\n", newline="")
-    # Few files are mapped into memory, and looked at in another way than many.
-    others = [f"other{number}" for number in range(20)]
-    for other in others:
-        (tmp_path / other).touch()
-    assert RIPGREP
-    assert loosened(pattern, ignore_case)
-    for paths in (["f"], [*others, "f"]):
-        assert narrowed(RIPGREP, tmp_path, paths, pattern, ignore_case, time.monotonic() + 60) == ["f"]
+def lines_of(content: bytes) -> list[str]:
+    lines = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 @needs_ripgrep
@@ -143,23 +132,30 @@ def test_ripgrep_does_leave_files_out(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("def f(x): return 1\n")
     (tmp_path / "b").write_text("class F:\n")
     assert RIPGREP
-    for pattern in (r"^def \w+\(", r"\breturn\b", "[d]ef f|nothing", r"f\(.*\):", r"\d$", "(?:x){1}"):
+    for pattern in (r"^def \w+\(", r"\breturn\b", "def f?", r"return \d$", "return[ ]1"):
         assert narrowed(RIPGREP, tmp_path, ["a", "b"], pattern, False, time.monotonic() + 60) == ["a"], pattern
+    assert narrowed(RIPGREP, tmp_path, ["a", "b"], "RETURN", True, time.monotonic() + 60) == ["a"]
 
 
-def test_ripgrep_is_told_of_all_that_python_takes_for_an_ascii_letter() -> None:
+def test_the_required_text_has_no_letter_that_another_character_stands_for() -> None:
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     for letter in string.ascii_letters:
-        expected = set(re.findall(letter, every, re.IGNORECASE))
-        assert set((loosened(letter, True) or "").strip("[]")) == expected
+        same = set(regex.findall(letter, every, regex.IGNORECASE))
+        assert required_text(letter, True) == ("" if same - set(string.ascii_letters) else letter.lower()), same
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    ["(?=a)", "(?i)a", r"(a)\1", "a*+", "[[:alpha:]]", "[a&&[b]]", "a{,2}", r"\Aa", r"\x41", "a\nb", "[é]", "\ufffd"],
-)
-def test_what_the_dialects_do_not_share_is_left_to_python(pattern: str) -> None:
-    assert loosened(pattern, False) is None
+    ("pattern", "text"),
+    [
+        ("abc", "abc"), (r"^def \w+\(", "def "), ("ab*cd+e", "a"), ("abc?de", "ab"), ("ab{0}", "a"), ("a|bcd", ""),
+        ("(?i)abc", ""), ("abc(?x) d", ""), ("(abc)?d", ""), ("ab(c|d)", ""), (r"ab\x41cd", "ab"),
+        (r"a\.b\(c", "a.b(c"),
+        (r"\d\dabc", "abc"), ("[abc]de", ""), ("é\nab", "ab"), (r"\101bc", ""), ("ab*?c", "a"),
+    ],
+    ids=range(17),
+)  # fmt: skip
+def test_the_required_text_is_what_every_match_holds(pattern: str, text: str) -> None:
+    assert required_text(pattern, False) == text
 
 
 def test_a_ripgrep_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,14 +183,10 @@ def test_a_ripgrep_inside_the_project_or_by_a_relative_path_is_not_run(
 def test_the_surroundings_do_not_reach_ripgrep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", "/somewhere")
     monkeypatch.setenv("EXAMPLE_API_KEY", "x" * 30)
-    fake = program(tmp_path / "rg", 'env | cut -d= -f1; cat; for it; do echo "$it"; done')
-    done = run([str(fake), "-e", "x", "--", "./a"], folder=tmp_path, data=b"", seconds=60)
-    assert set(done.stdout.decode().split()) - {"PWD", "OLDPWD", "SHLVL", "_", "LD_LIBRARY_PATH"} == {
-        "-e",
-        "x",
-        "--",
-        "./a",
-    }
+    seen = tmp_path / "seen"
+    fake = program(tmp_path / "rg", f'{{ env | cut -d= -f1; cat; }} > {seen}; printf "./a\\0"')
+    assert narrowed(str(fake), tmp_path, ["a", "b"], "x", False, time.monotonic() + 60) == ["a"]
+    assert set(seen.read_text().split()) <= {"PWD", "OLDPWD", "SHLVL", "_", "LD_LIBRARY_PATH"}
 
 
 def program(path: Path, script: str) -> Path:

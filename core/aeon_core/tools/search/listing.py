@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+
+import regex
+from pathspec.patterns.gitignore import GitIgnorePatternError
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import FolderEntry, Sandbox
-from aeon_core.tools.search.globs import GlobError, compile_glob
+from aeon_core.tools.search.expression import Expression, PatternError
 
 FILE_TYPES: dict[str, str] = {
     "c": "*.{c,h}",
@@ -52,9 +57,66 @@ FILE_TYPES: dict[str, str] = {
 }
 
 
+MAX_ALTERNATIVES = 200
+"""How many patterns the braces of one may stand for."""
+_BRACES = re.compile(r"(?<!\\)\{([^{}]*)(?<!\\)\}")
 _MAX_IGNORE_FILE = 100_000
 _MAX_RULE = 1_000
 _REPOSITORY = ".git"
+
+
+def glob_matcher(label: str, pattern: str, deadline: float) -> Callable[[str], bool]:
+    """Return a test of relative POSIX paths: `*`, `?`, `[…]`, `**` as in a `.gitignore`, and `{a,b}` (REQ-025).
+
+    The whole path has to fit. Raises PatternError for a pattern that is empty, absolute, leaves its directory, names
+    one, or is not well formed.
+    """
+    expressions = [_expression(label, f"/{_checked(text)}")[0] for text in _expanded(pattern)]
+    return lambda path: any(expression.search(path, deadline) for expression in expressions)
+
+
+def _expanded(pattern: str) -> list[str]:
+    """Return the patterns without braces that a pattern stands for."""
+    waiting, done = [pattern], []
+    while waiting:
+        text = waiting.pop()
+        if braces := _BRACES.search(text):
+            waiting += [f"{text[: braces.start()]}{choice}{text[braces.end() :]}" for choice in braces[1].split(",")]
+        else:
+            done.append(text)
+        if len(waiting) + len(done) > MAX_ALTERNATIVES:
+            raise PatternError(f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
+    return done
+
+
+def _checked(pattern: str) -> str:
+    """Return a pattern without what changes nothing: `.` and doubled slashes."""
+    if not pattern.strip():
+        raise PatternError("it is empty")
+    if pattern.startswith("/"):
+        raise PatternError("it is absolute; give it relative to the project root, or to 'path'")
+    if re.search(r"(?<!\\)\{", pattern):
+        raise PatternError("'{' is not closed; write '\\{' for the character itself")
+    names = [name for name in pattern.split("/") if name != "."]
+    if ".." in names:
+        raise PatternError("'..' would leave its directory; give a pattern without it")
+    if not names or not names[-1]:
+        raise PatternError("it names a folder, only files are found; end it with '/**' for all below")
+    return "/".join(name for name in names if name)
+
+
+def _expression(label: str, pattern: str) -> tuple[Expression, bool]:
+    """Return a pattern of a `.gitignore` compiled, and whether it ignores; a folder's path is to end with a slash.
+
+    Only the path itself is held against it, not the folders above. Raises PatternError.
+    """
+    with suppress(GitIgnorePatternError, PatternError):
+        source, ignores = GitIgnoreSpecPattern.pattern_to_regex(pattern)
+        if source is not None:
+            own = source.replace("(?P<ps_d>/)", r"/\Z").replace("|$)", r"|\Z)")
+            stars = 1 + len(re.findall(r"\*+", pattern))
+            return Expression(label, own, regex.DOTALL, stars=stars), bool(ignores)
+    raise PatternError("it is not well formed; write '[[]' for '[', and '\\\\' for '\\'")
 
 
 @dataclass(frozen=True)
@@ -89,7 +151,7 @@ def list_files(
     if is_hidden(start, hidden):
         raise ToolError(f"there is nothing at {path[:300]!r} in the project; look for it with Glob")
     if not include_ignored:
-        unseen.ignores = _Ignores(sandbox, start)
+        unseen.ignores = _Ignores(sandbox, start, deadline)
     listing = Listing(start, [], [])
     for entry in sandbox.walk(start, enter=unseen.enters):
         if time.monotonic() > deadline:
@@ -128,20 +190,14 @@ class _Unseen:
         return self.hidden is not None and self.hidden(path)
 
 
-@dataclass(frozen=True)
-class _Rule:
-    regex: re.Pattern[str]
-    ignores: bool
-    folders_only: bool
-
-
 @dataclass
 class _Ignores:
     """The `.gitignore` files of a project, as git reads them; the user's own and `.git/info/exclude` are not read."""
 
     sandbox: Sandbox
     start: str
-    _rules: dict[str, list[_Rule]] = field(default_factory=dict)
+    deadline: float
+    _rules: dict[str, list[tuple[Expression, bool]]] = field(default_factory=dict)
     _top: str = "."
 
     def __post_init__(self) -> None:
@@ -155,43 +211,27 @@ class _Ignores:
         """Return what the last fitting rule says; those of a deeper folder come after those of a higher one."""
         folder, _, relative = path.rpartition("/")
         while True:
-            for rule in self._rules_of(folder or "."):
-                if (is_folder or not rule.folders_only) and rule.regex.fullmatch(relative):
-                    return rule.ignores
+            for expression, ignores in self._rules_of(folder or "."):
+                if expression.search(f"{relative}/" if is_folder else relative, self.deadline):
+                    return ignores
             if not folder or folder == self._top:
                 return False
             folder, _, name = folder.rpartition("/")
             relative = f"{name}/{relative}"
 
-    def _rules_of(self, folder: str) -> list[_Rule]:
+    def _rules_of(self, folder: str) -> list[tuple[Expression, bool]]:
         rules = self._rules.get(folder)
         if rules is None:
-            rules = self._rules[folder] = self._read(folder)
+            rules = self._rules[folder] = list(self._read(f"{folder}/.gitignore"))
         return rules
 
-    def _read(self, folder: str) -> list[_Rule]:
+    def _read(self, path: str) -> Iterator[tuple[Expression, bool]]:
+        """Yield the rules of a file, the last one first, without those that can fit nothing."""
         try:
-            data = self.sandbox.read_bytes(f"{folder}/.gitignore", _MAX_IGNORE_FILE)
+            data = self.sandbox.read_bytes(path, _MAX_IGNORE_FILE)
         except ToolError:
-            return []
-        lines = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")
-        return [rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r")))]
-
-
-def _rule(line: str) -> _Rule | None:
-    """Return the rule in a line of a `.gitignore`, None where it has none or one that can fit nothing."""
-    text = line.rstrip(" ")
-    if len(text) < len(line) and text.endswith("\\"):
-        text += " "
-    ignores = not text.startswith("!")
-    text = text if ignores else text[1:]
-    pattern = text.removesuffix("/")
-    if not pattern or line.startswith("#") or len(pattern) > _MAX_RULE:
-        return None
-    # A slash before the end ties a pattern to the folder of its file. Braces have no meaning there.
-    pattern = pattern.removeprefix("/") if "/" in pattern else f"**/{pattern}"
-    pattern = re.sub(r"(\\.)|([{}])", lambda found: found[1] or f"\\{found[2]}", pattern)
-    try:
-        return _Rule(compile_glob(pattern), ignores, text.endswith("/"))
-    except GlobError:
-        return None
+            return
+        for line in reversed(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")):
+            if len(line) <= _MAX_RULE:
+                with suppress(PatternError):
+                    yield _expression(f"the rule {line!r} in {path.removeprefix('./')!r}", line.removesuffix("\r"))

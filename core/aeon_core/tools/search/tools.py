@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, get_args
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search import regex_program
-from aeon_core.tools.search.globs import GlobError, compile_glob
-from aeon_core.tools.search.listing import FILE_TYPES, Listing, is_hidden, list_files
-from aeon_core.tools.search.process import run
-from aeon_core.tools.search.regex_program import MAX_FILE, MAX_TOTAL, Answer, Mode, Query
+from aeon_core.tools.search.expression import PatternError
+from aeon_core.tools.search.listing import FILE_TYPES, Listing, glob_matcher, is_hidden, list_files
+from aeon_core.tools.search.matching import MAX_FILE, MAX_TOTAL, Answer, Mode, Query, Searcher
 from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
 
 MAX_SECONDS = 20.0
@@ -73,13 +66,13 @@ class SearchTool(Tool):
         """Return the files below `path` that the tool may see. Raises as `list_files`."""
         return list_files(self.sandbox, path, hidden=self.hidden, include_ignored=include_ignored, deadline=deadline)
 
-    def matcher(self, argument: str, pattern: str) -> Callable[[str], bool]:
+    def matcher(self, argument: str, pattern: str, deadline: float) -> Callable[[str], bool]:
         """Return whether a path fits a glob pattern. Raises ToolError, which names the argument, for a bad one."""
+        label = f"{self.name}: {argument} {pattern[:MAX_SHOWN]!r}"
         try:
-            regex = compile_glob(pattern)
-        except GlobError as error:
-            raise ToolError(f"{self.name}: {argument} {pattern[:MAX_SHOWN]!r}: {error}") from None
-        return lambda path: regex.fullmatch(path) is not None
+            return glob_matcher(label, pattern, deadline)
+        except PatternError as error:
+            raise ToolError(f"{label}: {error}") from None
 
 
 def by_path(paths: Iterable[str]) -> list[str]:
@@ -92,92 +85,46 @@ def shown_path(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-# Without site-packages and the user's settings it starts in some 20 ms.
-_PROGRAM = [sys.executable, "-I", "-S", "-X", "utf8", regex_program.__file__]
-_GRACE = 2.0
 _NAMED = 5
 
 
-def search_files(root: Path, query: Query, paths: list[str]) -> Answer:
-    """Return what a search of the files, in their order, finds.
-
-    Raises ToolError for a pattern that is no regular expression, needs too much memory, or takes longer on one file
-    than the query's `cpu_seconds`; TimeoutError where all of it takes longer than its `seconds`.
-    """
-    data = json.dumps(query).encode() + b"\n" + b"".join(os.fsencode(path) + b"\0" for path in paths)
-    if query["seconds"] <= 0:
-        raise TimeoutError
-    try:
-        done = run(_PROGRAM, folder=root, data=data, seconds=query["seconds"] + _GRACE)
-    except TimeoutError:
-        raise
-    except OSError as error:
-        raise ToolError(f"Grep: the search cannot be started: {error.strerror}; try again") from None
-    if done.code == -signal.SIGALRM:
-        raise TimeoutError
-    if done.code == -signal.SIGPROF:
-        raise ToolError(
-            f"Grep: pattern {query['pattern'][:MAX_SHOWN]!r} takes more than {query['cpu_seconds']:g} s on one file; "
-            "write it without a repeat inside a repeat, such as a+ for (a+)+"
-        )
-    if done.code:
-        reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise ToolError(f"Grep: the search broke off, code {done.code}: {reason[:MAX_SHOWN] or 'nothing was said'}")
-    answer: Answer = json.loads(done.stdout)
-    if wrong := answer.get("error"):
-        raise ToolError(f"Grep: pattern {query['pattern'][:MAX_SHOWN]!r} cannot be used: {wrong}")
-    return answer
-
-
-def found(answer: Answer, query: Query, paths: list[str]) -> dict[str, Any]:
+def result_of(answer: Answer, query: Query) -> dict[str, Any]:
     """Return Grep's result: what was found, how much there is in all, and in `notes` what was left out."""
-    mode = query["mode"]
-    total = answer["lines" if mode == "content" else "files"]
-    names = [shown_path(path) for path in paths]
-    listed: dict[str, Any] = {}
-    if mode == "files_with_matches":
-        listed["files"] = [names[entry["file"]] for entry in answer["entries"]]
-    elif mode == "count":
-        listed["counts"] = [{"path": names[entry["file"]], "count": entry["lines"]} for entry in answer["entries"]]
+    entries = [{**entry, "path": shown_path(entry["path"])} for entry in answer.entries]
+    listed: dict[str, Any]
+    if query.mode == "files_with_matches":
+        listed = {"files": [entry["path"] for entry in entries]}
+    elif query.mode == "count":
+        listed = {"counts": [{"path": entry["path"], "count": entry["lines"]} for entry in entries]}
     else:
-        listed["matches"] = [
-            {"path": names[entry["file"]], **{key: value for key, value in entry.items() if key != "file"}}
-            for entry in answer["entries"]
-        ]
+        listed = {"matches": entries}
     return {
         **listed,
-        "total_files": answer["files"],
-        "total_lines": answer["lines"],
-        "truncated": answer["cut"],
-        "notes": _notes(answer, query, total, names),
+        "total_files": answer.files,
+        "total_lines": answer.lines,
+        "truncated": answer.cut,
+        "notes": list(_notes(answer, query)),
     }
 
 
-def _notes(answer: Answer, query: Query, total: int, names: list[str]) -> list[str]:
-    notes = []
-    if answer["cut"]:
-        what = "matching lines" if query["mode"] == "content" else "files"
-        limit = "head_limit" if answer["shown"] >= query["limit"] else f"a result holds {MAX_TOTAL // 1000} kB"
-        notes.append(
-            f"Shown are the first {answer['shown']:,} of {total:,} {what} ({limit}); "
+def _notes(answer: Answer, query: Query) -> Iterator[str]:
+    if answer.cut:
+        total, what = (answer.lines, "matching lines") if query.mode == "content" else (answer.files, "files")
+        limit = "head_limit" if answer.shown >= query.limit else f"a result holds {MAX_TOTAL // 1000} kB"
+        yield (
+            f"Shown are the first {answer.shown:,} of {total:,} {what} ({limit}); "
             "use a narrower pattern, path, glob or type."
         )
-    if answer["large"]:
-        reason = f"larger than {MAX_FILE // 1_000_000} MB"
-        notes.append(f"Not searched, {reason}: {_some(answer['large'], names)}.")
-    if answer["unreadable"]:
-        notes.append(f"Not searched, cannot be read: {_some(answer['unreadable'], names)}.")
-    return notes
-
-
-def _some(places: list[int], names: list[str]) -> str:
-    more = len(places) - _NAMED
-    return ", ".join(names[place] for place in places[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    for paths, reason in (
+        (answer.large, f"larger than {MAX_FILE // 1_000_000} MB"),
+        (answer.unreadable, "cannot be read"),
+    ):
+        if paths:
+            more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+            yield f"Not searched, {reason}: {', '.join(map(shown_path, paths[:_NAMED]))}{more}."
 
 
 DEFAULT_MATCHES = 250
-CPU_SECONDS = 2.0
-"""How long Grep may compute on one file: a pattern that backtracks without end is an error then."""
 DEFAULT_FILES = 1_000
 
 _PATH = {
@@ -308,26 +255,28 @@ class GrepTool(SearchTool):
         include_ignored: bool = False,
     ) -> dict[str, Any]:
         """Return `files`, `matches` or `counts`, how many files and lines match in all, and what was left out."""
-        accepts = self._accepts(glob, type)
+        query = Query(
+            pattern,
+            case_insensitive,
+            multiline,
+            output_mode,
+            max(int(before_context), int(context)),
+            max(int(after_context), int(context)),
+            int(head_limit),
+        )
+        try:
+            searcher = Searcher(query, deadline)
+        except PatternError as error:
+            raise ToolError(f"Grep: pattern {pattern[:MAX_SHOWN]!r} cannot be used: {error}") from None
+        accepts = self._accepts(glob, type, deadline)
         listing = self.listed(path, include_ignored, deadline)
-        paths = by_path([file for file in listing.files if accepts(listing.below(file))])
-        if self._ripgrep and not multiline:
+        paths = by_path(file for file in listing.files if accepts(listing.below(file)))
+        if self._ripgrep:
             paths = narrowed(self._ripgrep, self.sandbox.root, paths, pattern, case_insensitive, deadline)
         paths = self.sandbox.without_foreign_links(paths)
-        query: Query = {
-            "pattern": pattern,
-            "ignore_case": case_insensitive,
-            "multiline": multiline,
-            "mode": output_mode,
-            "before": max(int(before_context), int(context)),
-            "after": max(int(after_context), int(context)),
-            "limit": int(head_limit),
-            "seconds": deadline - time.monotonic(),
-            "cpu_seconds": CPU_SECONDS,
-        }
-        return found(search_files(self.sandbox.root, query, paths), query, paths)
+        return result_of(searcher.search(str(self.sandbox.root), paths), query)
 
-    def _accepts(self, glob: str | None, file_type: str | None) -> Callable[[str], bool]:
+    def _accepts(self, glob: str | None, file_type: str | None, deadline: float) -> Callable[[str], bool]:
         tests: list[Callable[[str], bool]] = []
         if file_type is not None:
             if file_type not in FILE_TYPES:
@@ -335,9 +284,9 @@ class GrepTool(SearchTool):
                     f"Grep: unknown type {file_type[:MAX_SHOWN]!r}, expected one of {', '.join(FILE_TYPES)}; "
                     "use 'glob' for others"
                 )
-            tests.append(self.matcher("type", f"**/{FILE_TYPES[file_type]}"))
+            tests.append(self.matcher("type", f"**/{FILE_TYPES[file_type]}", deadline))
         if glob is not None:
-            fits = self.matcher("glob", _anywhere(glob.removeprefix("!")))
+            fits = self.matcher("glob", _anywhere(glob.removeprefix("!")), deadline)
             tests.append((lambda path: not fits(path)) if glob.startswith("!") else fits)
         return lambda path: all(test(path) for test in tests)
 
@@ -382,7 +331,7 @@ class GlobTool(SearchTool):
 
     def run(self, deadline: float, pattern: str, path: str = ".", include_ignored: bool = False) -> dict[str, Any]:
         """Return the files in the order of their paths, and how many there are in all."""
-        fits = self.matcher("pattern", pattern)
+        fits = self.matcher("pattern", pattern, deadline)
         listing = self.listed(path, include_ignored, deadline)
         links = [link for link in listing.links if fits(listing.below(link)) and self._leads_to_a_file(link)]
         fitting = by_path([*(file for file in listing.files if fits(listing.below(file))), *links])
