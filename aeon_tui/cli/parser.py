@@ -220,7 +220,7 @@ def _workflow(parser: Parser) -> None:
     add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
     _settings(parser, model="model to use instead of Bedrock's, such as simulated:default")
     _settings(parser, "base_url")
-    add("--unsafe-bash", action="store_true", help="run commands without asking, except blocked ones")
+    add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
     add("--auto-approve", action="store_true", help="approve every gate without asking")
     _trust_project(parser)
     text = "project folder (default: the git root, then the working directory)"

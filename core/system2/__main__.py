@@ -56,7 +56,7 @@ def _parser() -> _Parser:
     )
     add = parser.add_argument
     add("task", nargs="?", help="the task")
-    add("--unsafe-bash", action="store_true", help="run commands without asking, except blocked ones")
+    add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
     add(
         "--auto-approve",
         action="store_true",

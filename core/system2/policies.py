@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, Protocol, TypeVar
 
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.tools.shell.commands import unknown_program
 
 Answer = TypeVar("Answer")
 
@@ -106,14 +107,16 @@ class RefuseBash:
 
 
 class UnsafeBash:
-    """Confirms every command but blocklisted ones: `--unsafe-bash` (REQ-004). Of those another policy decides."""
+    """Confirms plain commands that are not blocklisted: `--unsafe-bash` (REQ-004). Of others another policy decides."""
 
     def __init__(self, asking: BashPolicy) -> None:
         self._asking = asking
 
     def confirm(self, command: str, is_blocklisted: bool) -> bool:
-        """Return True, for a blocklisted command what the other policy says (REQ-115)."""
-        return self._asking.confirm(command, is_blocklisted) if is_blocklisted else True
+        """Return True; for a blocklisted command, or one that cannot be read, what the other policy says (REQ-115)."""
+        if is_blocklisted or unknown_program(command) is not None:
+            return self._asking.confirm(command, is_blocklisted)
+        return True
 
 
 class AutoApproveGates:

@@ -200,8 +200,8 @@ def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_anew() ->
     "command",
     [
         "git push origin", "A=b git push", "/usr/bin/git push", "git -C . push", "git --no-pager -c a=b push",
-        "verb=push; git $verb", "git {push,}", "f() { git $1; }; f push", "'git' pu\\sh", "env git push",
-        "ls; git push",
+        "'git' pu\\sh", "env git push", "ls; git push", "for x in a; do git push; done", "echo $(git push)",
+        "bash -c 'git push'",
     ],
     ids=range(11),
 )  # fmt: skip
@@ -210,6 +210,13 @@ def test_a_rule_that_denies_sees_a_command_however_it_is_written(tmp_path: Path,
     policy = Policy(PolicyRules(allow=("Bash",), deny=("Bash(git push*)",)))
     assert policy.verdict(tool, {"command": command}).answer == "deny"
     assert policy.verdict(tool, {"command": "git status"}).answer == "allow"
+
+
+@pytest.mark.parametrize("command", ["verb=push; git $verb", "git {push,}", "f() { git $1; }; f push"])
+def test_a_command_that_may_be_a_denied_one_is_never_allowed(tmp_path: Path, command: str) -> None:
+    tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
+    policy = Policy(PolicyRules(allow=("Bash",), deny=("Bash(git push*)",)))
+    assert policy.verdict(tool, {"command": command}).answer == "ask"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The blocklist of destructive commands: 18 built-in patterns and a user's own (REQ-028, REQ-028a, REQ-115).
 
-The built-in ones are matched against each simple command that would run, so that quotes, variables, substitutions and
-wrappers hide nothing, and text that is only printed or searched for is no match. It keeps a mistaken or misled model
-from the known ways to do damage. It is no wall against one that looks for others: that is what isolation is for.
+The built-in ones are matched against each plain command that would run, so that quotes hide nothing, and text that is
+only printed or searched for is no match. A line that is more than plain commands is matched as text too, and asked
+about where it matches nothing (`commands.unknown_program`). It keeps a mistaken or misled model from the known ways to
+do damage. It is no wall against one that looks for others: that is what isolation is for.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.shell.commands import Reading, readings
-from aeon_core.tools.shell.rules import destruction, fork_bomb
+from aeon_core.tools.shell.commands import read
+from aeon_core.tools.shell.rules import destruction
 
 _TEXTS = {
     "rm -rf /": r"rm\s+-rf\s+/",
@@ -42,7 +43,8 @@ PATTERNS: tuple[str, ...] = tuple(_TEXTS)
 _COMPILED = {name: re.compile(text) for name, text in _TEXTS.items()}
 _PIPED = re.compile(r"\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|da|z|k)?sh")
 _AS_WORDS = {"eval", "deploy", "publish"}
-_QUOTES = re.compile(r"[\\'\"]")
+_QUOTES = re.compile(r"\\\n|[\\'\"]")
+_HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
 _LISTED = re.compile(r"[\\'\",\[\]()]+")
 _SHOWN = 200
 
@@ -81,32 +83,20 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
     for pattern in check_patterns(extra):
         if pattern.search(text):
             return Match(pattern.pattern, _cut(text), "it matches a pattern in the configuration")
-    return next((match for reading in readings(text) if (match := _in_reading(reading, text))), None)
-
-
-def _in_reading(reading: Reading, text: str) -> Match | None:
-    for command in reading.commands:
-        found = destruction(command)
-        if found:
+    line = read(text)
+    for command in line.commands:
+        if found := destruction(command, text):
             return Match(found[0], _cut(command.text), found[1])
-    found = fork_bomb(reading.commands)
-    if found:
-        return Match(found[0], _cut(text), found[1])
-    for unread in dict.fromkeys(reading.unread):
-        name = _in_text(unread)
-        if name:
-            return Match(name, _cut(unread), f"it cannot be parsed as shell commands, and contains {name!r}")
-    hidden = next((command for command in reading.commands if command.words and command.is_open(0)), None)
-    name = _in_text(text, without=_AS_WORDS) if hidden else None
-    if hidden and name:
-        return Match(
-            name, _cut(hidden.text), f"{hidden.words[0]!r} is unknown until it runs, and the line contains {name!r}"
-        )
+        if command.code and (name := _in_text(command.code)):
+            return Match(name, _cut(command.code), f"it is in another language, and contains {name!r}")
+    if line.unread and (name := _in_text(text, without=_AS_WORDS)):
+        return Match(name, _cut(text), f"{line.doubt}, and it contains {name!r}")
     return None
 
 
 def _in_text(text: str, without: Iterable[str] = ()) -> str | None:
     """Return the first pattern that the text matches: as it is written, without quotes, or as a list of words."""
+    text = _HOME.sub("~", text)
     spellings = (text, _QUOTES.sub("", text), _LISTED.sub(" ", text))
     return next(
         (name for name in PATTERNS if name not in without and any(_holds(name, spelling) for spelling in spellings)),

@@ -4,75 +4,79 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable
 from itertools import pairwise
 
-from aeon_core.tools.shell.ast import Finding, SimpleCommand
-from aeon_core.tools.shell.names import (
+from aeon_core.tools.shell.commands import SimpleCommand
+from aeon_core.tools.shell.options import GIT_OPTIONS, operand_start
+from aeon_core.tools.shell.programs import (
     CLIENTS,
     DATA_VERBS,
-    DECODERS,
-    FETCHERS,
-    RUNNERS,
+    INTERPRETERS,
+    RUNNERS_OF_TASKS,
+    SHELLS,
+    SIMPLE_RUNNERS,
     TAKES_DATA,
     TASK_RUNNERS,
     WRITERS,
 )
-from aeon_core.tools.shell.nested_commands import operand_start
-from aeon_core.tools.shell.wrappers import SHELLS, is_interpreter, is_wrapper, reads_stdin
+
+Finding = tuple[str, str]
+"""The name of a blocklist pattern, and why a command matches it."""
 
 _SHOWN = 60
 
 
-def release(command: SimpleCommand) -> Finding | None:
+def _release(command: SimpleCommand) -> Finding | None:
     """Return a finding for `npm publish`, `make deploy`, `./deploy.sh`: where the word names what is done."""
     for name in ("deploy", "publish"):
-        if any(name == word or (splits and name in re.split(r"[._:/-]", word)) for word, splits in _actions(command)):
+        if any(
+            name == word or (splits and name in re.split(r"[._:/-]", word)) for word, splits in _actions(command.words)
+        ):
             return name, f"{command.text[:_SHOWN]!r} would {name}"
     return None
 
 
-def _actions(command: SimpleCommand) -> list[tuple[str, bool]]:
+def _actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
     """Return the words that name what is done, each with whether a part of it counts, as in `deploy:prod`."""
-    program = command.program
-    actions = [(command.words[0], True)]
-    before = command.arguments[: command.arguments.index("--")] if "--" in command.arguments else command.arguments
+    program, arguments = posixpath.basename(words[0]), words[1:]
+    actions = [(words[0], True)]
+    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
     operands = [word for word in before if not word.startswith("-") and "=" not in word]
     if program in TASK_RUNNERS:
         return actions + [(word, True) for word in operands]
-    if program in SHELLS or is_interpreter(program) or program in {"source", "."}:
-        return actions + _script_actions(command)
-    if program in TAKES_DATA or is_wrapper(program):
+    if program in SHELLS or INTERPRETERS.fullmatch(program) or program in {"source", "."}:
+        return actions + _script_actions(words)
+    if program in TAKES_DATA or program in SIMPLE_RUNNERS:
         return actions
-    start = operand_start(command.words, frozenset({"-C", "-c"})) if program == "git" else 1
-    operands = operands if program != "git" else list(command.words[start : start + 1])
+    if program == "git":
+        operands = list(words[operand_start(words, GIT_OPTIONS) :][:1])
     for place, word in enumerate(operands[:3]):
         if place and (operands[place - 1] in DATA_VERBS or not re.fullmatch(r"@?\w[\w:.-]*", operands[place - 1])):
             break
-        actions.append((word, place == 0 or operands[place - 1] in RUNNERS))
+        actions.append((word, place == 0 or operands[place - 1] in RUNNERS_OF_TASKS))
     return actions
 
 
-def _script_actions(command: SimpleCommand) -> list[tuple[str, bool]]:
+def _script_actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
     """Return the script or module that is run, and its first argument; nothing where code is given instead."""
-    words = command.words
     start = operand_start(words, frozenset({"-W", "-X", "-o", "-O", "--rcfile"}))
     options = words[1:start]
     if "-m" in options:
-        module = options.index("-m") + 2
-        return _actions(replace(command, words=words[module:], literal=command.literal[module:]))
+        module = words[options.index("-m") + 2 :]
+        return _actions(module) if module else []
     if any(re.fullmatch(r"-[a-zA-Z]*[ce]|--eval", option) for option in options):
         return []
-    return [(word, place == 0 or words[start] in RUNNERS) for place, word in enumerate(words[start : start + 2])]
+    return [
+        (word, place == 0 or words[start] in RUNNERS_OF_TASKS) for place, word in enumerate(words[start : start + 2])
+    ]
 
 
-def forced_push(command: SimpleCommand) -> Finding | None:
+def _forced_push(command: SimpleCommand) -> Finding | None:
     """Return a finding for `git push --force` in any spelling, and for `push --force` of any other program."""
     words = command.words
     if command.program == "git":
-        start = operand_start(words, frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"}))
+        start = operand_start(words, GIT_OPTIONS)
         return _git_push(words[start + 1 :]) if words[start : start + 1] == ("push",) else None
     if command.program not in TAKES_DATA and any(
         one == "push" and other.startswith("--force") for one, other in pairwise(words[1:])
@@ -94,11 +98,8 @@ def _git_push(arguments: tuple[str, ...]) -> Finding | None:
 
 _DISK = re.compile(r"/dev/(?:sd|nvme|vd|hd|xvd|mmcblk|disk)")
 _EVERYTHING = {"/", "~", ".", "..", "*", "/*", "~/*", "./*", "../*", ".*", "./.*"}
-_HERE = re.compile(r"\$\(\s*pwd(?:\s+-[LP])?\s*\)|`\s*pwd(?:\s+-[LP])?\s*`|\$OLDPWD|\$\{OLDPWD\}")
 _NARROWS = re.compile(r"-(?:i?name|i?path|i?regex|i?wholename|[acm]?(?:newer|time|min)\w*|size|user|group|empty|perm)")
 _ALL_RIGHTS = re.compile(r"(?:0*[0-7]?777|(?:[ugo]*[ao][ugoa]*)?[+=](?=\w*r)(?=\w*w)(?=\w*[xX])[rwxXst]+)")
-_OPENS = re.compile(r"<\(|\$\(|`")
-_ELSEWHERE = re.compile(rf"\b(?:{'|'.join(sorted(FETCHERS | DECODERS))})\b")
 _SQL = {
     "DROP TABLE": re.compile(r"\bDROP\s+TABLE\b", re.IGNORECASE),
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
@@ -106,67 +107,14 @@ _SQL = {
 }
 _BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|TRUNCATE\b")
 """A statement in the place of a command. `truncate` in small letters is a program of its own."""
-_GUESSES = ("rm", "chmod", "dd", "git", "npm", "sh", "find", "psql")
-_GLOBBED = (*_GUESSES, "mkfs", "bash", "eval", "tee", "cp", "curl", "wget")
 
 
-def destruction(command: SimpleCommand) -> Finding | None:
-    """Return the pattern that the command matches, and why; None where it matches none.
-
-    Where the program cannot be known, those are tried that its arguments would make destructive.
-    """
+def destruction(command: SimpleCommand, line: str) -> Finding | None:
+    """Return the pattern that a command of the line matches, and why; None where it matches none."""
     if not command.words:
         return _disk(command)
-    if command.is_open(0):
-        return _suspected(command)
-    if not command.literal[0] and re.search(r"[*?\[]", command.words[0]):
-        fitting = (name for name in _GLOBBED if fnmatchcase(name, command.program))
-        return _first(_judged(_as(command, name)) for name in fitting)
-    return _judged(command)
-
-
-def fork_bomb(commands: Iterable[SimpleCommand]) -> Finding | None:
-    """Return a finding where a function's body calls the function twice at once, or where one is named `:`."""
-    calls: dict[str, list[SimpleCommand]] = {}
-    for command in commands:
-        if ":" in command.functions:
-            return ":(){", "a function named ':' is a fork bomb"
-        if command.words and command.words[0] in command.functions:
-            calls.setdefault(command.words[0], []).append(command)
-    for name, found in calls.items():
-        if len(found) > 1 and any(command.concurrent for command in found):
-            return ":(){", f"the function {name!r} calls itself more than once at a time, a fork bomb"
-    return None
-
-
-def _judged(command: SimpleCommand) -> Finding | None:
-    return _first(rule(command) for rule in _RULES)
-
-
-def _first(findings: Iterable[Finding | None]) -> Finding | None:
-    return next((finding for finding in findings if finding), None)
-
-
-def _as(command: SimpleCommand, program: str) -> SimpleCommand:
-    return replace(command, words=(program, *command.arguments), literal=(True, *command.literal[1:]))
-
-
-def _suspected(command: SimpleCommand) -> Finding | None:
-    word = command.words[0]
-    shown = repr(word if len(word) <= _SHOWN else word[:_SHOWN] + "…")
-    if _from_elsewhere(word):
-        return _fetching(word), f"{shown} is fetched or decoded while the line runs, then run"
-    found = _first(_judged(_as(command, name)) for name in _GUESSES)
-    known = next((index for index in range(len(command.words)) if not command.is_open(index)), None)
-    if not found and known is not None:
-        found = destruction(replace(command, words=command.words[known:], literal=command.literal[known:]))
-    return found and (found[0], f"{shown} is unknown until it runs, and with what follows it may be that {found[1]}")
-
-
-def _from_elsewhere(word: str) -> bool:
-    """Return whether a substitution in the word runs something whose output comes from elsewhere."""
-    opens = _OPENS.search(word)
-    return bool(opens and _ELSEWHERE.search(word, opens.end()))
+    found = (rule(command) for rule in _RULES)
+    return next((finding for finding in found if finding), None) or _sql(command, line)
 
 
 def _remove(command: SimpleCommand) -> Finding | None:
@@ -175,11 +123,10 @@ def _remove(command: SimpleCommand) -> Finding | None:
     options, targets = _options(command)
     recursive = _has(options, "rR", "--recursive")
     force = _has(options, "f", "--force")
-    open_options = any(command.is_open(index) for index in range(1, len(command.words)))
     for target in targets:
-        place = "." if _HERE.fullmatch(target.rstrip("/*")) else _normal(target)
+        place = _normal(target)
         everything = place in _EVERYTHING
-        if not ((recursive and (force or everything)) or (open_options and everything)):
+        if not (recursive and (force or everything)):
             continue
         if place.startswith(("/", "~")):
             return f"rm -rf {place[0]}", f"rm removes {target!r} and everything in it"
@@ -206,14 +153,6 @@ def _find(command: SimpleCommand) -> Finding | None:
         if start in {"/", "~", "/*", "~/*"} or (start in _EVERYTHING and not narrowed):
             return f"rm -rf {start[0] if start[0] in '/~' else '.'}", f"find removes everything it finds in {start!r}"
     return None
-
-
-def _handed_over(command: SimpleCommand) -> Finding | None:
-    """Judge `find / | xargs rm`: what find prints is what rm removes."""
-    if command.program != "rm" or not command.piped_from:
-        return None
-    finds = (source for source in command.piped_from if source.program == "find")
-    return _first(_find(replace(source, words=(*source.words, "-delete"))) for source in finds)
 
 
 def _disk(command: SimpleCommand) -> Finding | None:
@@ -251,35 +190,11 @@ def _rights(command: SimpleCommand) -> Finding | None:
     return None
 
 
-def _piped(command: SimpleCommand) -> Finding | None:
-    """Judge what a shell or an interpreter takes its program from: a download, or text that is decoded on the way."""
-    program = command.program
-    shell = program in SHELLS
-    if not (shell or is_interpreter(program) or program in {"source", "."}):
-        return None
-    given = [word for word in command.arguments if word.startswith(("<(", "$(", "`"))]
-    given += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
-    for word in given:
-        if _from_elsewhere(word):
-            return _fetching(word), f"{program} runs what {word!r} fetches or decodes"
-    if not (shell or reads_stdin(command) or command.arguments[:1] == ("/dev/stdin",)):
-        return None
-    for source in command.piped_from:
-        fetches = source.program in FETCHERS
-        if fetches or (reads_stdin(command) and (source.program in DECODERS or (source.words and source.is_open(0)))):
-            return _fetching(source.program), f"{program} runs the output of {source.program}, which nobody has read"
-    return None
-
-
-def _fetching(text: str) -> str:
-    return "wget ... | sh" if "wget" in text else "curl ... | sh"
-
-
 def _evaluate(command: SimpleCommand) -> Finding | None:
     return ("eval", "eval runs text that is made while the line runs") if command.program == "eval" else None
 
 
-def _sql(command: SimpleCommand) -> Finding | None:
+def _sql(command: SimpleCommand, line: str) -> Finding | None:
     program = command.program
     bare = _BARE_SQL.match(" ".join(command.words))
     if bare:
@@ -288,7 +203,7 @@ def _sql(command: SimpleCommand) -> Finding | None:
         return None
     if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):
         return "DROP DATABASE", f"{program} removes a database"
-    text = "\n".join((*command.arguments, command.input_text() or ""))
+    text = line if command.piped or command.stdin else "\n".join(command.arguments)
     for name, pattern in _SQL.items():
         if pattern.search(text) or pattern.search(_without_comments(text)):
             return name, f"{program} is told to {name}"
@@ -327,14 +242,11 @@ def _normal(path: str) -> str:
 _RULES: tuple[Callable[[SimpleCommand], Finding | None], ...] = (
     _remove,
     _find,
-    _handed_over,
     _disk,
     _filesystem,
     _copy,
     _rights,
-    _piped,
     _evaluate,
-    _sql,
-    forced_push,
-    release,
+    _forced_push,
+    _release,
 )

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -223,9 +220,3 @@ def test_the_isolation_is_tried_out_only_when_needed(tmp_path: Path, monkeypatch
 def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         ShellSettings.model_validate(settings)
-
-
-def test_importing_it_loads_no_parser() -> None:
-    code = "import sys, aeon_core.tools.shell.bash; sys.exit('tree_sitter' in sys.modules)"
-    path = os.pathsep.join(sys.path)
-    assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}).returncode == 0

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,9 +174,8 @@ def test_a_long_command_is_cut_in_the_match() -> None:
         ("(" * 10_000 + "rm -rf /" + ")" * 10_000, "rm -rf /"),
         ("true;" * 20_000 + "rm -rf /", "rm -rf /"),
         ("true;" * 20_000 + "'r'm -r\\f /", "rm -rf /"),
-        ("true \ue020; rm\ue020-rf / # eval", "eval"),
     ],
-    ids=range(10),
+    ids=range(9),
 )
 def test_what_cannot_be_parsed_is_searched_as_text(text: str, pattern: str) -> None:
     match = judge(text)
@@ -195,11 +191,11 @@ def test_what_cannot_be_parsed_and_holds_no_pattern_is_no_match(text: str) -> No
     assert judge(text) is None
 
 
-def test_a_program_that_cannot_be_told_matches_what_else_the_line_holds() -> None:
-    match = judge("$run 'mkfs /dev/x'")
+def test_a_line_that_is_not_read_matches_what_its_text_holds() -> None:
+    match = judge("f() { mkfs /dev/x; }")
     assert match is not None
-    assert (match.pattern, match.command) == ("mkfs", "$run 'mkfs /dev/x'")
-    assert judge("$run 'ls /dev/x'") is None
+    assert (match.pattern, match.command) == ("mkfs", "f() { mkfs /dev/x; }")
+    assert judge("f() { ls /dev/x; }") is None
 
 
 def test_a_users_patterns_are_searched_in_the_whole_text() -> None:
@@ -259,8 +255,3 @@ HEAVY = {
 def test_a_hard_text_is_judged_at_all(text: str) -> None:
     with cpu_limit(30):
         judge(text)
-
-
-def test_importing_it_loads_no_parser() -> None:
-    code = "import sys, aeon_core.tools.shell.blocklist; sys.exit(any('tree_sitter' in name for name in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -217,7 +217,7 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-
 
 
 def _runs_as_nobody(python: str) -> bool:
-    code = f"import sys; sys.path[:0] = {sys.path!r}; import aeon_core.tools.shell.bash, tree_sitter_bash"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import aeon_core.tools.shell.bash"
     environ = {"PATH": "/usr/bin:/bin", "HOME": "/"}
     return (
         subprocess.run([*NOBODY, python, "-c", code], env=environ, capture_output=True, cwd="/", check=False).returncode

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # one case after the other
 from __future__ import annotations
 
 import base64
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.tools.shell.blocklist import PATTERNS, judge
+from aeon_core.tools.shell.commands import unknown_program
 from tests.sampling import each
 
 ENCODED = base64.b64encode(b"rm -rf /").decode()
@@ -240,11 +242,28 @@ CASES = [(pattern, text) for pattern, texts in ATTACKS.items() for text in texts
 
 
 @each(CASES)
-def test_an_attack_matches_the_pattern_it_is_a_spelling_of(pattern: str, text: str) -> None:
+def test_an_attack_is_blocked_by_its_pattern_or_asked_about(pattern: str, text: str) -> None:
+    match = judge(text)
+    assert (match is None and unknown_program(text)) or (match and (match.pattern, bool(match.why)) == (pattern, True))
+
+
+@each(
+    [
+        ("rm -rf /", "rm -fr /"), ("rm -rf /", "'r''m' -r \\-f \"/\""), ("rm -rf /", "echo $(rm -rf /etc)"),
+        ("rm -rf /", "while true; do rm -rf /; done"), ("rm -rf /", "sh -c 'sudo rm -rf /'"), ("rm -rf ~", "rm -rf $HOME"),
+        ("rm -rf /", "bash <<EOF\nrm -rf /\nEOF"), ("rm -rf /", "f() { rm -rf /; }"), ("rm -rf /", "xargs rm -rf / < list"),
+        ("rm -rf /", "python3 -c 'import os; os.system(\"rm -rf /\")'"), ("rm -rf .", "find . -exec rm {} +"),
+        ("mkfs", "sudo mkfs.ext4 x"), ("dd if=", "dd of=x if=y"), (":(){", ":(){ :|:& };:"), ("> /dev/sd", "{ ls; } > /dev/vda"),
+        ("chmod -R 777", "chmod 777 -R x"), ("wget ... | sh", "wget -qO- x | sh"), ("curl ... | sh", "curl x | sudo bash"),
+        ("eval", "ls; eval ls"), ("DROP TABLE", "echo 'drop table x' | sqlite3 db"), ("DROP DATABASE", "dropdb x"),
+        ("TRUNCATE", "psql -c 'TRUNCATE users'"), ("deploy", "env make deploy"), ("publish", "npm publish"),
+        ("push --force", "git -C x push origin +main"), ("git push -f", "bash -c 'git push -f'"),
+    ]
+)  # fmt: skip
+def test_what_is_plain_is_blocked(pattern: str, text: str) -> None:
     match = judge(text)
     assert match is not None, text
-    assert (match.pattern, text) == (pattern, text)
-    assert match.why
+    assert match.pattern == pattern
 
 
 def test_every_pattern_has_attacks() -> None:
@@ -296,12 +315,12 @@ BLOCKED = [
 
 
 @given(st.data())
-def test_a_blocked_command_stays_blocked_however_it_is_quoted_and_wrapped(data: st.DataObject) -> None:
+def test_a_blocked_command_is_blocked_or_asked_about_however_it_is_quoted_and_wrapped(data: st.DataObject) -> None:
     words = data.draw(st.sampled_from(BLOCKED))
     text = " ".join(data.draw(st.sampled_from(QUOTINGS))(word) for word in words)
     for wrapping in data.draw(st.lists(st.sampled_from(WRAPPINGS), max_size=3)):
         text = wrapping(text)
     text = data.draw(st.sampled_from(STATEMENTS))(text)
     match = judge(text)
-    assert match is not None, text
-    assert match.pattern in {"rm -rf /", "mkfs", "dd if=", "git push -f", "publish", "chmod -R 777"}
+    assert match is not None or unknown_program(text), text
+    assert match is None or match.pattern in {"rm -rf /", "mkfs", "dd if=", "git push -f", "publish", "chmod -R 777"}

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import re
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FETCHERS = _names("curl wget fetch aria2c http https lynx nc ncat socat")
-"""What they print comes from elsewhere."""
+SHELLS = _names("sh bash dash zsh ksh mksh ash fish rbash")
+INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|deno|bun|pypy|osascript)[\d.]*")
 
-DECODERS = _names("base64 base32 basenc xxd openssl uudecode rev tr gpg")
-"""What they print cannot be told from what they read."""
+SIMPLE_RUNNERS = _names("env sudo doas timeout time nice nohup setsid command builtin exec")
+"""They run what follows: after a duration for `timeout`, assignments for `env` and `sudo`. Options are not read."""
+
+RUNNERS = _names(
+    """
+    pkexec coproc ionice chrt taskset stdbuf unbuffer chroot unshare nsenter setpriv strace ltrace fakeroot busybox
+    toybox systemd-run flock watch xargs parallel su runuser gosu script ssh bwrap at batch tmux screen expect npx bunx
+    pnpx uvx eval trap alias enable hash shopt let declare typeset local readonly mapfile readarray getopts compgen
+    complete bind fc
+    """
+)
+"""They run text or words in ways that are not read here, or give a word another meaning."""
+
+READERS = _names(
+    """
+    echo cat tac ls dir ll cd pushd popd grep egrep fgrep head tail wc cut paste join comm diff cmp mkdir rmdir touch
+    stat tree du df basename dirname realpath readlink pwd sleep true false seq expr column fold nl rev md5sum sha1sum
+    sha256sum return exit shift
+    """
+)
+"""Whatever their arguments turn out to be, they destroy nothing and run nothing."""
 
 WRITERS = _names("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
 """They write to a path among their arguments."""
@@ -42,16 +63,7 @@ DATA_VERBS = _names(
 )
 """Sub-commands whose operands are files or names, of whatever program."""
 
-DATA_VERBS = _names(
-    """
-    test install i add view info show remove uninstall search generate g help get list ls logs log status
-    describe delete rm create new init build tag pull push checkout clone open edit diff policy why update
-    upgrade lint format check config set explain outdated
-    """
-)
-"""Sub-commands whose operands are files or names, of whatever program."""
-
-RUNNERS = _names("run run-script exec x task dlx job workflow do call")
+RUNNERS_OF_TASKS = _names("run run-script exec x task dlx job workflow do call")
 """Sub-commands whose first operand names what is done."""
 
 TAKES_DATA = _names(

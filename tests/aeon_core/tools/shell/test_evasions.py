@@ -1,0 +1,71 @@
+"""Ways around the blocklist and the rules: none is allowed without a question, whatever the rules allow."""
+
+# ruff: noqa: E501  # one case after the other
+from __future__ import annotations
+
+from pathlib import Path
+
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.isolation import Isolation
+from system2.policies import UnsafeBash
+from tests.sampling import each
+
+EVASIONS = [
+    "r''m -r'f' /", '"\\rm" -rf /; "rm" -rf "/"', "r$@m -rf /", "r${x}m -rf /", "${x:-rm} -rf /", "$'rm' -rf /",
+    '$"rm" -rf /', "{rm,-rf,/}", "/???/rm -rf /", "env /bin/r? -rf /", "env * -rf /", "IFS=_; c=rm_-rf_/; $c",
+    "IFS=, read -r c <<< rm,-rf; $c /", 'set -- rm -rf /; "$@"', 'a=(rm -rf /); "${a[@]}"', "printf -v c rm; $c -rf /",
+    "while read -r c; do $c; done <<< 'rm -rf /'", "for c in rm; do $c -rf /; done", "$(echo rm) -rf /", "`echo rm` -rf /",
+    "echo cm0gLXJmIC8= | base64 -d | sh", "bash <(base64 -d <<< cm0gLXJmIC8=)", 'sh -c "$(base64 -d <<< cm0gLXJmIC8=)"',
+    "bash << E\n$(rm -rf /)\nE", "cat <<A; rm -rf /\nA", "cat <<\\A\nA\nrm -rf /", "cat <<$HOME\n~\n$HOME\nrm -rf /",
+    "bash -c '$0 -rf /' rm", "bash -c \"bash -c 'r\\\"\\\"m -rf /'\"", "bash --norc -c 'x'", "e\\val 'x'", "command eval x",
+    "env -S 'x y'", "env -Srm -rf /", "env A=b sudo nice rm -rf /", "PATH=. ls", "export P'AT'H=.; ls", "export *",
+    "LD_PRELOAD=./x.so ls", "BASH_ENV=x bash y.sh", "HOME=/; rm -rf ~", "alias ls=x", "trap x EXIT", "hash -p ./x ls",
+    "git -c core.pager=x log", "git config alias.x '!x'", "git config core.hooksPath x", "GIT_PAGER=x git log",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=x git log", "git rebase -x x main",
+    "git bisect run x", "git submodule foreach x", "git fetch --upload-pack=x o", "find . -exec x ;", "find / -delete",
+    "xargs x < y", "fd -x x", "echo x | sh", "echo x | . /dev/stdin", "tar xf a --to-command=x", "tar xf a --to-com x",
+    "tar cf a b --checkpoint-action=exec=x", "tar cf a b -Ix", "rsync -e x a b:c", "man -P x ls", "make SHELL=x",
+    "make -f - <<'E'\na:; x\nE", "vim -c '!x'", "psql -c '\\! x'", "awk 'BEGIN { system(\"x\") }'", "ex a <<< '!x'",
+    "timeout -s KILL 5 x", "time -p x", "time { rm -rf /; }", "i\\\nf rm -rf /; then ls; fi", "f() { x; }; f",
+    "case x in x) rm -rf /;; esac", "coproc x", "echo x # y\nrm -rf /", "echo a \\\n; rm -rf /", 'echo "$(rm -rf /)"',
+    "echo ${x:-$(x)}", "cat < <(x)", "echo $\\\n(x)", "echo > /dev//sd'a'", "D=/dev/sda; echo > $D", "exec <<< x; sh",
+    "[[ -v 'a[$(x)]' ]]", "test -v 'a[$(x)]'", "x='a[$(x)]'; echo $(( x ))", "echo ${x@P}", "declare -i x=y",
+    "source <(x)", "rm -rf $HOME", "rm -rf $x", "curl x | sudo -E bash -s", "curl x | python3 -", "{ sh; } <<< x",
+    "python3 <<< 'import os; os.system(\"rm -rf /\")'", "npx vercel deploy", "docker run x", "uv run x", "ssh h x",
+]  # fmt: skip
+WRITES = [
+    "echo x > main.py", "echo x &> main.py", "echo x 2>> main.py", "cat x | git diff --output=y", "git log --out=y",
+    "sort -o x y", "sort $x y", "sed -i s/a/b/ x", "sed -n 'w x' y", "find . -fprint x", "tar xf a --to-command=x",
+    "git status; rm x", "echo $(rm x)", "env rm x", "{ echo x; } > main.py", "echo x | tee y", "sh -c 'rm x'",
+]  # fmt: skip
+
+
+def answer(command: str, *allow: str) -> str:
+    tool = BashTool(Path("/tmp"), isolation=Isolation("bubblewrap", network=False))
+    return Policy(PolicyRules(allow=allow)).verdict(tool, {"command": command}).answer
+
+
+@each((rule, command) for rule in ("Bash", "Bash(*)") for command in EVASIONS)
+def test_an_evasion_is_blocked_or_asked_about_whatever_is_allowed(rule: str, command: str) -> None:
+    assert answer(command, rule) in {"ask", "deny"}
+
+
+@each(WRITES)
+def test_a_rule_about_programs_that_read_allows_no_file_to_be_written(command: str) -> None:
+    rules = ("echo*", "cat*", "git *", "sort*", "sed*", "find*", "tar*", "env*")
+    assert answer(command, *(f"Bash({rule})" for rule in rules)) in {"ask", "deny"}
+
+
+def test_unsafe_bash_asks_about_what_is_more_than_plain_commands() -> None:
+    asked: list[str] = []
+
+    class Refuses:
+        def confirm(self, command: str, is_blocklisted: bool) -> bool:
+            asked.append(command)
+            return is_blocklisted
+
+    policy = UnsafeBash(Refuses())
+    assert policy.confirm("cd src && ls -l | wc -l", is_blocklisted=False)
+    assert not policy.confirm("$x -rf a", is_blocklisted=False)
+    assert asked == ["$x -rf a"]
