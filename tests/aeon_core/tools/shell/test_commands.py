@@ -173,7 +173,7 @@ def test_what_is_more_than_plain_commands_is_asked_about(text: str) -> None:
 
 PIECES = st.lists(
     st.sampled_from(
-        ["a", "'b c'", '"d e"', "\\'", "\\ ", "''", '"\\$f"', "g=h", "'*'", "é", "\\\n", '"i\nj"', "#k", '"$"', "'$l'"]
+        ["a", "'b c'", '"d e"', "\\'", "\\ ", "''", '"\\$f"', "g=h", "'*'", "é", "\\\n", '"i\nj"', "l#k", '"$"', "'$l'"]
     ),
     min_size=1,
     max_size=6,
