@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from aeon_core.effects.outcomes import describe
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
-from aeon_core.journal.reader import BESIDE, open_journal, parse_line, read_records, record_type, resolved, tail
+from aeon_core.journal.reader import STATE_TYPES, open_journal, parse_line, read_records, record_type, resolved, tail
 from aeon_core.journal.records import ApprovalPoint, Decision
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
@@ -76,8 +76,8 @@ def unattended(on_unknown: str) -> ApprovalDecision | None:
     return _reject("on_unknown: fail")
 
 
-_PASSED_OVER = (*BESIDE, "run_resumed")
-"""Types of records behind a question that leave it open: a process that goes on with the run may ask it once more."""
+_CLOSING = STATE_TYPES - {"run_resumed"}
+"""Types of records that close a question. A process that resumes the run may ask it once more."""
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
 NOBODY = "there was no one to ask"
 """The feedback of a decision that no person made."""
@@ -163,14 +163,14 @@ def _decides_nothing(record: Mapping[str, Any]) -> bool:
 
 
 def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    return next((record for record in newest_first if record["type"] not in _PASSED_OVER), None)
+    return next((record for record in newest_first if record["type"] in _CLOSING), None)
 
 
 def _last_of_all(path: Path) -> dict[str, Any] | None:
     """Return the same where what `tail` reads holds only what is passed over: the question may be a long line."""
     last: dict[str, Any] | None = None
     for record in read_records(path, texts=False, plans=False):
-        last = last if record["type"] in _PASSED_OVER else record
+        last = record if record["type"] in _CLOSING else last
     return last
 
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from aeon_core.errors import ReplayMismatchError
-from aeon_core.journal.records import ENVELOPE, Record
+from aeon_core.journal.records import EMITTED, ENVELOPE, Record
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
@@ -102,7 +102,6 @@ def _window(text: str, start: int) -> str:
 
 
 _NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
-_NOT_EMITTED = frozenset({"text", "run_resumed", "journal_recovered"})
 
 
 class RecordingEnded(ReplayMismatchError):
@@ -245,7 +244,7 @@ def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, An
         elif line.get("repeats") is not None:
             if line["state"] == "finished":
                 repeats.append((len(held), line))
-        elif line["type"] not in _NOT_EMITTED and not (line["type"] == "label" and line["source"] == "person"):
+        elif line["type"] in EMITTED and not (line["type"] == "label" and line["source"] == "person"):
             held.append(line)
     return held, _within(held, changes), _within(held, repeats)
 

@@ -11,9 +11,9 @@ from typing import IO, Any, Literal
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import (
-    BESIDE,
     ENDS,
     MAX_LINE,
+    STATE_TYPES,
     FindTexts,
     RecordReader,
     is_known_beginning,
@@ -161,7 +161,7 @@ class Follower:
         assert self._reading is not None
         while True:
             for record in self._reading.records(self.size):
-                if record["type"] not in BESIDE:
+                if record["type"] in STATE_TYPES:
                     self._finished = record["type"] in ENDS
                 self._something_came = True
                 yield self._generation, record

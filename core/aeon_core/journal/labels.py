@@ -10,7 +10,7 @@ from typing import Any
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import (
-    BESIDE,
+    STATE_TYPES,
     head,
     marks,
     no_journal,
@@ -56,7 +56,7 @@ def label_run(path: Path, verdict: Verdict, why: str | None = None) -> dict[str,
 
     def note(record: dict[str, Any]) -> None:
         nonlocal number, last
-        last = last if record["type"] in BESIDE else record["type"]
+        last = record["type"] if record["type"] in STATE_TYPES else last
         if record["type"] in ("phase", "convergence"):
             number = record["pass"]
 

@@ -139,8 +139,47 @@ _MOST = 2**63
 BEGINNINGS = ("run_started", "workflow_start")
 """Types of which a journal's first record is one: a run's, and a workflow's."""
 ENDS = ("run_finished", "workflow_end")
-BESIDE = ("journal_recovered", "text", "label")
-"""Types of records that say nothing of a run's state: they may follow any record, also the last one of a run."""
+STATE_TYPES = frozenset(
+    [
+        "run_started",
+        "run_resumed",
+        "phase",
+        "plan",
+        "step",
+        "llm",
+        "tool",
+        "supervisor",
+        "memory",
+        "ttl",
+        "approval",
+        "policy",
+        "profile",
+        "validation",
+        "convergence",
+        "refinement",
+        "notice",
+        "cycle",
+        "pass",
+        "run_finished",
+        "workflow_start",
+        "workflow_resumed",
+        "agent_start",
+        "agent_skipped",
+        "api_request",
+        "api_response",
+        "tool_exec",
+        "question",
+        "gate_asked",
+        "gate_decision",
+        "agent_complete",
+        "note",
+        "workflow_end",
+    ]
+)
+"""Types of records that say where a run or a workflow is.
+
+Any other, also one that this version does not know, may follow any record, also the last one of a run.
+"""
 END_BYTES = 64 * 1024
 """How much `tail` reads; more only if that holds no record of the run's state."""
 
@@ -390,7 +429,7 @@ def head(path: Path) -> dict[str, Any] | None:
 
 def tail(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the last whole records, newest first, references unresolved: those in the file's last 64 kB, and as many
-    before them as it takes to have one that is not of a type BESIDE.
+    before them as it takes to have one of a type in STATE_TYPES.
 
     Raises UsageError where the file cannot be opened.
     """
@@ -405,7 +444,7 @@ def tail(path: Path) -> Iterator[dict[str, Any]]:
             if start > 0:
                 whole = whole[whole.find(b"\n") + 1 :]
             lines = whole.split(b"\n")
-            if start == 0 or wanted > MAX_LINE or any(record_type(line) not in (*BESIDE, None) for line in lines):
+            if start == 0 or wanted > MAX_LINE or any(record_type(line) in STATE_TYPES for line in lines):
                 break
             wanted *= 4
     for line in reversed(lines):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from aeon_core.entities import LogEntry, RunResult, SupervisorAction, ToolCall
+from aeon_core.entities import LogEntry, RunResult, SupervisorAction
 from aeon_core.plan.models import Plan
 from aeon_core.step_status import ExecutionMode, StepStatus
 
@@ -31,11 +31,13 @@ class Record(BaseModel):
     """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
 
     `raw` says that it may hold text which has not passed the port, such as a prompt: it is redacted when it is written.
+    `emitted` says that the kernel emits it, so that a replay compares it.
     """
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
     nulls: ClassVar[Nulls] = "dropped"
     raw: ClassVar[bool] = False
+    emitted: ClassVar[bool] = True
     tag: ClassVar[str] = ""
 
     @classmethod
@@ -86,6 +88,7 @@ class RunResumed(Record):
     """A process goes on with a run."""
 
     type: Literal["run_resumed"] = Field(default="run_resumed", exclude=True)
+    emitted: ClassVar[bool] = False
     raw: ClassVar[bool] = True
     options: dict[str, Any]
     """What was said anew; everything else holds as it was."""
@@ -100,6 +103,7 @@ class JournalRecovered(Record):
     """A torn tail was set aside."""
 
     type: Literal["journal_recovered"] = Field(default="journal_recovered", exclude=True)
+    emitted: ClassVar[bool] = False
     offset: int
     set_aside: str
 
@@ -352,6 +356,7 @@ class TextRecord(Record):
     """A long text, where it first occurs; elsewhere `{"$text": "<sha256>"}` stands for it."""
 
     type: Literal["text"] = Field(default="text", exclude=True)
+    emitted: ClassVar[bool] = False
     sha256: str
     text: str
 
@@ -398,16 +403,21 @@ AnyRecord = Annotated[
 RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord)
 """Validates a parsed line into its record; raises pydantic's ValidationError."""
 
-TYPES = frozenset(record.tag for record in get_args(get_args(AnyRecord)[0]))
+_KINDS: tuple[type[Record], ...] = get_args(get_args(AnyRecord)[0])
+TYPES = frozenset(record.tag for record in _KINDS)
 """The types of records that this version knows."""
+EMITTED = frozenset(record.tag for record in _KINDS if record.emitted)
+"""Those that the kernel emits."""
 
 
 __all__ = [
+    "EMITTED",
     "ENVELOPE",
     "RECORD",
     "TYPES",
     "AnyRecord",
     "ApprovalRecord",
+    "ConvergenceRecord",
     "CycleRecord",
     "JournalRecovered",
     "LLMRecord",
@@ -418,7 +428,9 @@ __all__ = [
     "PhaseRecord",
     "PlanRecord",
     "PolicyRecord",
+    "ProfileRecord",
     "Record",
+    "RefinementRecord",
     "RunFinished",
     "RunResumed",
     "RunStarted",
@@ -426,7 +438,7 @@ __all__ = [
     "SupervisorRecord",
     "TTLRecord",
     "TextRecord",
-    "ToolCall",
     "ToolRecord",
+    "ValidationRecord",
     "Verdict",
 ]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
-from aeon_core.journal.reader import BESIDE, head, tail
+from aeon_core.journal.reader import STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.regular_file import open_regular
 
@@ -132,7 +132,7 @@ def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
 
 def last_told(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the last record that says where a run stands, {} where none does."""
-    return next((record for record in newest_first if record["type"] not in BESIDE), {})
+    return next((record for record in newest_first if record["type"] in STATE_TYPES), {})
 
 
 def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:

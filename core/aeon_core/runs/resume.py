@@ -16,7 +16,7 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
-from aeon_core.journal.reader import BESIDE, read_records
+from aeon_core.journal.reader import STATE_TYPES, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import last_told
@@ -51,7 +51,7 @@ def finished_result(path: Path) -> RunResult | None:
     """
     last: dict[str, Any] = {}
     for record in read_records(path, plans=False):
-        last = last if record["type"] in BESIDE else record
+        last = record if record["type"] in STATE_TYPES else last
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
     try:

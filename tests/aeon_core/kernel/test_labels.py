@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,32 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     assert list(follower.read()) == []
     assert follower.standing == "ended"
     follower.close()
+
+
+def test_a_record_of_a_later_version_behind_the_end_changes_nothing_for_whoever_reads_it(tmp_path: Path) -> None:
+    path = ended(tmp_path)
+    before, summary, seconds = finished_result(path), summarise(path), took(path)
+    lines = path.read_bytes().splitlines()
+    last = json.loads(lines[-1])
+    unknown = {"v": 1, "seq": last["seq"] + 1, "ts": "2099-01-01T00:00:00.000Z", "run": last["run"], "type": "bookmark"}
+    # In the middle of a run, too: no replay compares it.
+    first = json.dumps({**unknown, "seq": 0}, separators=(",", ":")).encode()
+    path.write_bytes(b"\n".join([*lines, json.dumps(unknown, separators=(",", ":")).encode(), b""]))
+    assert finished_result(path) == before
+    assert (summarise(path), took(path)) == (summary, seconds)
+    assert pending_approval(path) is None
+    assert open_run(path)[0].status == "converged"
+    assert replay(path).difference is None
+    assert label_run(path, "good")["pass"] == 2
+    follower = Follower(path)
+    assert [record["type"] for _, record in follower.read()][-2:] == ["bookmark", "label"]
+    assert list(follower.read()) == []
+    assert follower.standing == "ended"
+    follower.close()
+    shifted = [lines[0], first.replace(b'"seq":0', b'"seq":1')]
+    shifted += [re.sub(rb'"seq":\d+', b'"seq":%d' % (seq + 1), line, count=1) for seq, line in enumerate(lines[1:], 1)]
+    path.write_bytes(b"\n".join([*shifted, b""]))
+    assert replay(path).difference is None
 
 
 def test_a_label_belongs_to_its_pass_in_the_history_of_one(tmp_path: Path) -> None:

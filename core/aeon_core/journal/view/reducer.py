@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
 
+from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.values import brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import (
@@ -367,8 +368,8 @@ def _apply(view: RunView, record: Record) -> None:
         view.current_pass = int_of(record["pass"], view.current_pass)
     if handler is not None:
         handler(view, record)
-    if record.get("type") == "label" and view.status != "running":
-        # A run takes no longer because somebody labels it later.
+    if view.status != "running" and record.get("type") not in STATE_TYPES:
+        # A run takes no longer because something is added to its journal later.
         view.last_ts = before
 
 
