@@ -142,24 +142,22 @@ def _replay(parser: Parser) -> None:
 
 def _resume(parser: Parser) -> None:
     parser.epilog = "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`."
+    from aeon_core.config.keys import OPTIONS
+
     _headless(parser)
-    _settings(
-        parser,
-        "model",
-        "base_url",
-        "judge_model",
-        ttl="maximum number of cycles, including those already spent",
-        budget="maximum cost of the run, including what is already spent",
-        on_unknown="what to do with an unsafe tool call that started but never finished: fail, retry or ask (default: "
-        "fail; in the app: ask)",
-        durability="how often to sync the journal to disk: full, normal or off",
-    )
-    _settings(parser, "approve", "wait", "tools")
+    same = ("model", "base_url", "judge_model", "tools", "approve", "wait")
+    other = {
+        "ttl": "maximum number of cycles, including those already spent",
+        "budget": "maximum cost of the run, including what is already spent",
+        "on_unknown": "what to do with an unsafe tool call that started but never finished: fail, retry or ask "
+        "(default: fail; in the app: ask)",
+        "durability": "how often to sync the journal to disk: full, normal or off",
+    }
+    _settings(parser, *same, **other)
     _trust_project(parser)
     # Said in one line to be fork's, rather than to be unknown.
     parser.add_argument("--plan", help=argparse.SUPPRESS)
-    hidden = ("criteria", "requirements", "judge_votes", "policy", "single_pass")
-    _settings(parser, **dict.fromkeys(hidden, argparse.SUPPRESS))
+    _settings(parser, **{key: argparse.SUPPRESS for key in OPTIONS if key not in (*same, *other)})
     _common(parser)
 
 

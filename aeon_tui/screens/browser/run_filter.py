@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from aeon_core.llm import PROVIDERS
+
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
 
@@ -32,8 +34,6 @@ KINDS = ("live", "ended", "fork", "damaged", "simulated")
 FILTERS = ("status", "model", "since", "before", "is")
 TIMES = ("today", "yesterday", "1h", "2d", "1w")
 """Times to offer; besides them any number of a unit, and dates."""
-PROVIDERS = ("anthropic", "openai", "bedrock", "llama-cpp", "simulated")
-"""What a model's name may begin with; not taken from where models are connected, which loads much."""
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 _AGO = re.compile(rf"(\d{{1,6}})({'|'.join(_UNITS)})")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:t\d\d:\d\d)?")

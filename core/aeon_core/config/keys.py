@@ -35,6 +35,10 @@ class ConfigKey:
     is_path: bool = False
     is_mapping: bool = False
     """Whether only files and Python can give it."""
+    is_list: bool = False
+    """Whether a text of it is several with commas between."""
+    is_whole: bool = False
+    """Whether a text of it is a whole number."""
 
 
 CONFIG_KEYS: Mapping[str, ConfigKey] = {
@@ -52,6 +56,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "Maximum number of cycles in a run. A cycle is one processed model reply.",
         "a whole number of cycles, 0 or more",
         Option("maximum number of cycles (default: 50)", "N"),
+        is_whole=True,
     ),
     "single_pass": ConfigKey(
         "Run a single pass, without evaluation or refinement.",
@@ -79,6 +84,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "With 3, an unclear verdict is checked by two more; the majority counts.",
         "1 or 3",
         Option("number of verdicts per result; the majority counts (default: 1)", "1|3"),
+        is_whole=True,
     ),
     "tools": ConfigKey(
         "What a run may use: built-in tools, MCP servers, your own Python.",
@@ -88,6 +94,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
             "SPEC",
             repeatable=True,
         ),
+        is_list=True,
     ),
     "project_root": ConfigKey("Folder that files and commands are confined to.", "text, a folder", is_path=True),
     "approve": ConfigKey(
@@ -98,6 +105,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
             "none (default: none; in the app: pass,tool)",
             "WHAT[,WHAT]",
         ),
+        is_list=True,
     ),
     "wait": ConfigKey(
         "How long a headless run waits for a decision from another terminal.",
@@ -121,7 +129,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         Option("how often to sync the journal to disk: full, normal or off (default: normal)", "HOW"),
     ),
     "runs_dir": ConfigKey("Folder for run journals.", "text, a folder", is_path=True),
-    "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more"),
+    "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more", is_whole=True),
     "timeout": ConfigKey("How long to wait for a silent model.", "a number of seconds above 0"),
     "prompts_dir": ConfigKey(
         "Folder with your own prompts, <purpose>.md, to replace the built-in ones.", "text, a folder", is_path=True
@@ -142,6 +150,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "context_window": ConfigKey(
         "Tokens for request and reply together, if the model's limit is unknown.",
         "a whole number of tokens, 1 or more",
+        is_whole=True,
     ),
     "policy": ConfigKey(
         "Which tool calls are allowed, asked about or denied.",
@@ -260,9 +269,9 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
             continue
         if isinstance(value, str) and not value.strip():
             raise UsageError(f"{where} is empty, expected {CONFIG_KEYS[key].expected}")
-        if key in ("tools", "approve"):
+        if CONFIG_KEYS[key].is_list:
             value = listed(value)
-        elif key in ("ttl", "judge_votes", "max_tokens", "context_window") and isinstance(value, str):
+        elif CONFIG_KEYS[key].is_whole and isinstance(value, str):
             value = _whole_number(value)
         checked = checked_value(key, value, where)
         values[key] = Path.cwd() / expanded(checked, where) if key in PATH_KEYS else checked

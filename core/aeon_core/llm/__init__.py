@@ -2,3 +2,6 @@
 
 `base.LLMAdapter` is the port, `connect.connect` returns the adapter of a `PROVIDER:NAME`.
 """
+
+PROVIDERS = ("anthropic", "openai", "bedrock", "llama-cpp", "simulated")
+"""What a model's name may begin with. Here, where reading it loads nothing."""

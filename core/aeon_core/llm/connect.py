@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
+from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMAdapter
 
 PLACEHOLDER_KEY = "none"
@@ -92,9 +93,6 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
-PROVIDERS = ("anthropic", "openai", "bedrock", "llama-cpp", "simulated")
-
-
 def connect(
     model: str | Sequence[str],
     *,
@@ -115,33 +113,54 @@ def connect(
 
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
-    if provider == "simulated":
-        from aeon_core.llm.simulated import SimulatedModel
+    return _ADAPTERS[provider](name, base_url, timeout, bedrock or {})
 
-        return SimulatedModel(name)
-    if provider == "anthropic":
-        from aeon_core.llm.anthropic import AnthropicModel
 
-        return AnthropicModel(name, base_url=base_url, timeout=timeout)
-    if provider == "bedrock":
-        from aeon_core.llm.bedrock import BedrockModel
+def _anthropic(name: str, base_url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
+    from aeon_core.llm.anthropic import AnthropicModel
 
-        given = bedrock or {}
-        return BedrockModel(
-            name,
-            base_url=base_url,
-            timeout=timeout,
-            region=given.get("region"),
-            profile=given.get("profile"),
-            role_arn=given.get("role_arn"),
-        )
-    if provider == "llama-cpp":
-        from aeon_core.llm.llama_cpp import LlamaCppModel
+    return AnthropicModel(name, base_url=base_url, timeout=timeout)
 
-        return LlamaCppModel(name, timeout=timeout)
+
+def _openai(name: str, base_url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
     from aeon_core.llm.openai import OpenAIModel
 
     return OpenAIModel(name, base_url=base_url, timeout=timeout)
+
+
+def _bedrock(name: str, base_url: str | None, timeout: float, given: Mapping[str, str]) -> LLMAdapter:
+    from aeon_core.llm.bedrock import BedrockModel
+
+    return BedrockModel(
+        name,
+        base_url=base_url,
+        timeout=timeout,
+        region=given.get("region"),
+        profile=given.get("profile"),
+        role_arn=given.get("role_arn"),
+    )
+
+
+def _llama_cpp(name: str, _url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
+    from aeon_core.llm.llama_cpp import LlamaCppModel
+
+    return LlamaCppModel(name, timeout=timeout)
+
+
+def _simulated(name: str, *_: object) -> LLMAdapter:
+    from aeon_core.llm.simulated import SimulatedModel
+
+    return SimulatedModel(name)
+
+
+_ADAPTERS: Mapping[str, Callable[[str, str | None, float, Mapping[str, str]], LLMAdapter]] = {
+    "anthropic": _anthropic,
+    "openai": _openai,
+    "bedrock": _bedrock,
+    "llama-cpp": _llama_cpp,
+    "simulated": _simulated,
+}
+"""One of each of PROVIDERS."""
 
 
 def _parts(model: object) -> tuple[str, str]:

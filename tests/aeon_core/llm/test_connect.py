@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.llm import PROVIDERS
 from aeon_core.llm.anthropic import AnthropicModel
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.connect import connect
@@ -34,6 +35,19 @@ def test_a_model_is_connected_under_its_label(model: str, kind: type, label: str
     adapter = connect(model)
     assert type(adapter) is kind
     assert (adapter.model, adapter.simulated) == (label, False)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_each_provider_has_an_adapter_of_its_own(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "k" * 20)
+    name = {"simulated": "default", "llama-cpp": "none.gguf"}.get(provider, "some-model")
+    try:
+        made = connect(f"{provider}:{name}")
+    except ModelUnavailableError as error:
+        assert provider in ("bedrock", "llama-cpp"), error  # noqa: PT017  # without region, or without the file
+    else:
+        assert type(made).__module__.startswith(f"aeon_core.llm.{provider.replace('-', '_')}")
 
 
 def test_the_simulated_model_needs_no_key_and_says_what_it_is() -> None:

@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.summary import RunSummary
-from aeon_core.llm.connect import PROVIDERS as CONNECTED
 from aeon_tui.screens.browser.filter_suggestions import HINT, FilterSuggester, Present, hint, offered
 from aeon_tui.screens.browser.run_filter import (
     FILTERS,
     KINDS,
-    PROVIDERS,
     STATUSES,
     TIMES,
     asked_status,
@@ -191,7 +189,3 @@ def test_ages_count_back_from_now() -> None:
     begun = run("x", started=(NOW - timedelta(minutes=30)).isoformat())
     for line, passes in (("since:31min", True), ("since:29m", False), ("since:1800s", True), ("since:1799s", False)):
         assert read_filter(line, NOW).passes(begun, "") is passes, line
-
-
-def test_a_model_of_every_provider_may_be_looked_for() -> None:
-    assert PROVIDERS == CONNECTED
