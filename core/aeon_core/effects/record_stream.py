@@ -56,7 +56,9 @@ class OutcomeDigest:
         if record.tag == RunStarted.tag:
             self._begin(from_json(body).get("start"))
         elif record.tag in _COUNTED:
-            self._fold(record.tag, getattr(record, "state", None), getattr(record, "source", None), body)
+            # Not getattr: pydantic makes one of a field that is not there cost as much as the record.
+            fields = vars(record)
+            self._fold(record.tag, fields.get("state"), fields.get("source"), body)
 
     def count_line(self, line: Mapping[str, Any]) -> None:
         """Fold a record in that stands in a journal, long texts in full."""

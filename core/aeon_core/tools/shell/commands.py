@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from aeon_core.tools.shell.options import GIT_OPTIONS, operand_start, runs_others, writes_files
-from aeon_core.tools.shell.programs import INTERPRETERS, READERS, RUNNERS, SHELLS, SIMPLE_RUNNERS
+from aeon_core.tools.shell.programs import CLIENTS, INTERPRETERS, READERS, RUNNERS, SHELLS, SIMPLE_RUNNERS, TAKES_DATA
 
 MAX_TEXT = 50_000
 """How long a line may be, in characters; a longer one is not read."""
@@ -37,6 +37,9 @@ _NAMING = {"read", "export", "unset", "wait"}
 """Builtins whose arguments are names of variables."""
 _ENDS_WORD = " \t\n;&|<>()"
 _KNOWN = {"HOME": "~", "PWD": "."}
+_TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) - {"crontab", "make", "ssh"}
+"""Programs to which input is data, not something to do."""
+_INPUTS = ("/dev/stdin", "/dev/fd/", "/proc/")
 _SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 _DECIDES = re.compile(
     r"PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS\d|SHELLOPTS|BASHOPTS|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR"
@@ -259,6 +262,9 @@ def _gives_code(command: SimpleCommand) -> bool:
         )
     if INTERPRETERS.fullmatch(program):
         return command.piped and command.stdin is None and _reads_stdin(command)
+    if program not in _TAKES_INPUT:
+        # `make -f /dev/stdin` runs what it is given there.
+        return command.stdin is not None or any(word.startswith(_INPUTS) for word in arguments)
     if program in {"test", "[", "printf"}:
         return any(word.startswith("-v") for word in arguments) or (program == "[" and arguments[-1:] != ("]",))
     # Bash evaluates a subscript.

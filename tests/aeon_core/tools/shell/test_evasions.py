@@ -26,7 +26,7 @@ EVASIONS = [
     "git bisect run x", "git submodule foreach x", "git fetch --upload-pack=x o", "find . -exec x ;", "find / -delete",
     "xargs x < y", "fd -x x", "echo x | sh", "echo x | . /dev/stdin", "tar xf a --to-command=x", "tar xf a --to-com x",
     "tar cf a b --checkpoint-action=exec=x", "tar cf a b -Ix", "rsync -e x a b:c", "man -P x ls", "make SHELL=x",
-    "make -f - <<'E'\na:; x\nE", "vim -c '!x'", "psql -c '\\! x'", "awk 'BEGIN { system(\"x\") }'", "ex a <<< '!x'",
+    "make -f - <<'E'\na:; x\nE", "make -f /dev/stdin <<< 'a:; x'", "echo 'a:; x' | make -f /dev/fd/0", "crontab - <<< x", "vim -c '!x'", "psql -c '\\! x'", "awk 'BEGIN { system(\"x\") }'", "ex a <<< '!x'",
     "timeout -s KILL 5 x", "time -p x", "time { rm -rf /; }", "i\\\nf rm -rf /; then ls; fi", "f() { x; }; f",
     "case x in x) rm -rf /;; esac", "coproc x", "echo x # y\nrm -rf /", "echo a \\\n; rm -rf /", 'echo "$(rm -rf /)"',
     "echo ${x:-$(x)}", "cat < <(x)", "echo $\\\n(x)", "echo > /dev//sd'a'", "D=/dev/sda; echo > $D", "exec <<< x; sh",
