@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aeon_core.config.schema import RunConfig
 
-KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
+KEY_VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 """The variables that may hold a provider's key."""
 
 
@@ -27,7 +27,7 @@ class HealthCheck:
 
 def providers(config: RunConfig) -> list[HealthCheck]:
     """Return what is found of each provider of models."""
-    keyed = [_keyed(name, variables, config.base_url) for name, variables in KEYS.items()]
+    keyed = [_keyed(name, variables, config.base_url) for name, variables in KEY_VARIABLES.items()]
     return [*keyed, _bedrock(config), _llama_cpp(), _simulated()]
 
 

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static, TextArea
 from textual.worker import get_current_worker
 
+from aeon_core.config.keys import TOOL_SETS
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import KeepDraft, StartRun
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_tui.screens.model_choices import ModelChoice
 
-TOOLS = ("files", "shell", "mcp")
+TOOLS = tuple(TOOL_SETS)
 HINTS = {
     "model": "PROVIDER:NAME; add fallbacks after commas",
     "criteria": "YAML file with convergence criteria; empty: the built-in ones",
 }
-BESIDE = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; empty: none"}
+_RANGES = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; empty: none"}
 PROBLEM_SECONDS = 20
 KEPT = "Your text is kept until you quit: n brings it back. Press esc again to leave."
 
@@ -102,7 +103,7 @@ class NewRunScreen(Screen[None]):
             yield Field("Ask about", *(Tick(text, f"ask-{point}") for point, text in POINTS.items()))
             yield Field("Tools", *(Tick(name, f"tool-{name}") for name in TOOLS))
             for key in ("ttl", "budget", "criteria"):
-                yield Field(TEXTS[key], TextField(HINTS.get(key, ""), key), hint=BESIDE.get(key, ""))
+                yield Field(TEXTS[key], TextField(HINTS.get(key, ""), key), hint=_RANGES.get(key, ""))
                 yield Problem(f"problem-{key}")
             yield Field("Passes", Tick("only one: no evaluation, no refinement", "single"))
         yield Static("", id="said", markup=False)

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.keys import KEYS
+from aeon_core.config.keys import KEYS, TOOL_SETS
 from aeon_core.config.schema import RunConfig, find_project_root
-from aeon_core.config.trust import BUILT_IN_TOOLS, HARMLESS, TrustItem, items_of, plain_value, split_values
+from aeon_core.config.trust import HARMLESS, TrustItem, items_of, plain_value, split_values
 from aeon_core.config.trust_store import load_entry, update_entry
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.writer import LineListener
@@ -151,7 +151,7 @@ def _told(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
 def _file_digests(config: RunConfig) -> dict[str, str]:
     """Return the digests of the project's files that the options would execute or read, by path."""
     root = _root(config)
-    modules = [spec for spec in config.tools if spec not in BUILT_IN_TOOLS]
+    modules = [spec for spec in config.tools if spec not in TOOL_SETS]
     items = items_of("tools", modules, root)
     if config.prompts_dir is not None:
         items += items_of("prompts_dir", config.prompts_dir, root)

@@ -41,6 +41,14 @@ class ConfigKey:
     """Whether a text of it is a whole number."""
 
 
+TOOL_SETS: Mapping[str, str] = {
+    "files": "let the model read, search and change the project's files",
+    "shell": "let the model run commands",
+    "mcp": "start the configured MCP servers",
+}
+"""What `tools` may name besides Python, each with what consent to it allows."""
+_SETS = ", ".join(TOOL_SETS)
+
 CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "model": ConfigKey(
         "The model that plans, acts and judges. With several, each is the fallback of the one before.",
@@ -88,9 +96,9 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "tools": ConfigKey(
         "What a run may use: built-in tools, MCP servers, your own Python.",
-        "a list of files, shell, mcp or texts of the form module:attribute",
+        f"a list of {_SETS} or texts of the form module:attribute",
         Option(
-            "add tools: files, shell, mcp, or MODULE:ATTRIBUTE from the project root; repeatable",
+            f"add tools: {_SETS}, or MODULE:ATTRIBUTE from the project root; repeatable",
             "SPEC",
             repeatable=True,
         ),

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from aeon_core.config.keys import TOOL_SETS
 from aeon_core.config.trust_store import load_entry, remove_entries, update_entry
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
@@ -26,7 +27,6 @@ TrustMode = Literal["require", "apply", "ignore", "never"]
 for this invocation (--trust-project), `ignore` leaves them out where it is missing, `never` in any case."""
 TrustState = Literal["nothing_asked", "trusted", "untrusted", "changed"]
 
-BUILT_IN_TOOLS = ("files", "shell", "mcp")
 JOINED_KEYS = frozenset({"policy", "prices", "mcp_servers"})
 """Keys of which a later layer adds to an earlier one, so that naming them again does not override the project's."""
 MAX_CONSENTS = 8
@@ -368,15 +368,10 @@ def _sentence(key: str, value: Any, root: Path) -> str:
 
 
 def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
-    texts = {
-        "files": "let the model read, search and change the project's files",
-        "shell": "let the model run commands",
-        "mcp": "start the configured MCP servers",
-    }
     items = []
     for spec in dict.fromkeys(specs):
-        if spec in texts:
-            items.append(TrustItem("tools", texts[spec]))
+        if spec in TOOL_SETS:
+            items.append(TrustItem("tools", TOOL_SETS[spec]))
             continue
         files = _module_files([spec], root)
         what = f"run the project's {_named(files, root)}" if files else "run code of an installed package"
@@ -421,7 +416,7 @@ def _lies_in(path: Path, root: Path) -> bool:
 
 def project_modules(specs: Iterable[str], root: Path) -> list[str]:
     """Return those of the tools whose import would execute code of the project: its folder comes first on the path."""
-    return [spec for spec in specs if spec not in BUILT_IN_TOOLS and _module_files([spec], root)]
+    return [spec for spec in specs if spec not in TOOL_SETS and _module_files([spec], root)]
 
 
 def _module_files(specs: Iterable[str], root: Path) -> tuple[Path, ...]:

@@ -18,7 +18,7 @@ from aeon_core.tools.registry import ToolRegistry, default_registry
 if TYPE_CHECKING:
     from aeon_core.telemetry import OtelListener
 
-BUILT_IN = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
+BUILT_IN_NAMES = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 """The names of the tools of `files` and `shell`."""
 NO_MODEL = (
     "no model is configured; set one with --model PROVIDER:NAME, the environment variable AEON_MODEL or `model:` in "
@@ -75,7 +75,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
                 _load_mcp(registry, root, config)
             else:
                 load_tools(spec, registry, root, config.verified)
-        policy.check([*BUILT_IN, *(tool.name for tool in registry)])
+        policy.check([*BUILT_IN_NAMES, *(tool.name for tool in registry)])
     except BaseException:
         registry.close()
         raise
