@@ -50,15 +50,20 @@ def _print(out: Output, tool: dict[str, Any], *, asks: bool) -> None:
     out.line((tool["name"], "bold"), (f"  {tool['effect']}{', needs approval' if asks else ''}", "dim"))
     out.block(tool["description"], indent="  ")
     for label, schema in (("takes", tool["input_schema"]), ("gives", tool["output_schema"])):
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        required = schema.get("required", []) if isinstance(schema, dict) else []
-        if not isinstance(properties, dict) or not properties:
-            out.line(f"  {label}  ", json.dumps(schema, ensure_ascii=False))
-            continue
-        shown = (f"{name}{'' if name in required else '?'}: {_kind(value)}" for name, value in properties.items())
-        out.line(f"  {label}  ", ", ".join(shown))
+        out.line(f"  {label}  ", _shape(schema))
     for example in tool["examples"]:
         out.line(("  e.g.   ", "dim"), (json.dumps(example, ensure_ascii=False), "dim"))
+
+
+def _shape(schema: Any) -> str:
+    """Return the fields of an object on one line; a schema of something else as it is."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if properties == {}:
+        return "nothing"
+    if not isinstance(properties, dict):
+        return json.dumps(schema, ensure_ascii=False)
+    required = schema.get("required", [])
+    return ", ".join(f"{name}{'' if name in required else '?'}: {_kind(value)}" for name, value in properties.items())
 
 
 def _kind(schema: Any) -> str:

@@ -214,8 +214,13 @@ def test_tools_are_shown_with_what_they_take_and_give(cli: Cli) -> None:
         "def shout(text: str, times: int = 1) -> str:\n"
         "    'Says it loudly.'\n"
         "    return text.upper() * times\n"
+        "@tool(effect='pure')\n"
+        "def toss() -> str:\n"
+        "    'Tosses a coin.'\n"
+        "    return 'heads'\n"
     )
-    out = cli("tools", "--tools", "mine:shout").out
+    out = cli("tools", "--tools", "mine:shout", "--tools", "mine:toss").out
+    assert "Tosses a coin.\n  takes  nothing\n" in out
     assert "calculator  pure" in out
     assert "shout  pure\n  Says it loudly.\n  takes  text: string, times?: integer\n  gives  result: string\n" in out
 
