@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from textual.notifications import Notification
 from textual.widgets import Input, TextArea
+from textual.worker import Worker, WorkerCancelled, WorkerState
+from textual.worker_manager import WorkerManager
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +46,20 @@ def _steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture that is taken late shows the cursor as one that is taken at once: none blinks."""
     monkeypatch.setattr(Input, "_toggle_cursor", lambda field: None)
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda area: None)
+
+
+@pytest.fixture(autouse=True)
+def _replaced_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a slow look at the runs is cancelled by the next one, waiting for the workers waits for that one."""
+
+    async def wait_for_complete(manager: WorkerManager, workers: Iterable[Worker[Any]] | None = None) -> None:
+        seen: set[int] = set()
+        while new := [each for each in (workers or list(manager)) if id(each) not in seen]:
+            for worker in new:
+                seen.add(id(worker))
+                while worker.state is WorkerState.PENDING:
+                    await asyncio.sleep(0)
+                with suppress(WorkerCancelled):
+                    await worker.wait()
+
+    monkeypatch.setattr(WorkerManager, "wait_for_complete", wait_for_complete)
