@@ -200,9 +200,9 @@ def started_by(first: Mapping[str, Any]) -> list[Any]:
 def resume_request(
     path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
 ) -> WorkflowRequest:
-    """Return what goes on with a transcript's workflow, in its project and with its model where none is named.
+    """Return what resumes a transcript's workflow, in its project and with its model unless another is named.
 
-    Who decides is asked anew: a person does, whatever was said before. Raises UsageError where the file is no
+    A person decides from here on, whatever was said before. Raises UsageError where the file is no
     transcript, where its project is not there any more, or where the workflow is complete.
     """
     first = head(path)

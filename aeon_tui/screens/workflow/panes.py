@@ -41,7 +41,7 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
 
 
 def artifact_text(root: Path, name: str) -> str:
-    """Return what stands in a file of the project, or in brackets why that is not shown. Reads: for a thread."""
+    """Return a project file's text, or in brackets why it is not shown. Call it on a thread: it reads the disk."""
     path = root / name
     try:
         inside = path.resolve().is_relative_to(root.resolve())

@@ -52,7 +52,7 @@ class OutcomeDigest:
         return record.model_copy(update={"outcomes": outcomes})
 
     def count(self, record: Record, body: bytes) -> None:
-        """Fold a record in that was written so."""
+        """Fold in a record that was written as this body."""
         if record.tag == RunStarted.tag:
             self._begin(from_json(body).get("start"))
         elif record.tag in _COUNTED:
@@ -61,7 +61,7 @@ class OutcomeDigest:
             self._fold(record.tag, fields.get("state"), fields.get("source"), body)
 
     def count_line(self, line: Mapping[str, Any]) -> None:
-        """Fold a record in that stands in a journal, long texts in full."""
+        """Fold in a record of a journal, with its long texts in full."""
         tag = line["type"]
         if tag == RunStarted.tag:
             self._begin(line.get("start"))

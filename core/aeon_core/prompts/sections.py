@@ -26,7 +26,7 @@ The arguments of a `tool_call` are read off the step and the results, and a prov
 def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
     """Return the request as it is made in a reasoning_mode; the one that was given stays as it is (FR-026, FR-030).
 
-    The mode's instruction stands in a last section `reasoning` of the last user message. With a factor above 1 the
+    The mode's instruction is a last section, `reasoning`, of the last user message. With a factor above 1 the
     `max_tokens` leave room for thinking, and `reply_tokens` says what they were. `balanced` changes nothing.
     """
     if request.purpose not in THOUGHT_OVER:

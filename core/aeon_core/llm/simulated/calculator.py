@@ -273,7 +273,7 @@ def strip_lead(clause: str) -> str:
 
 
 def quotations(text: str) -> list[str]:
-    """Return what stands in quotes, in order."""
+    """Return the quoted texts, in order."""
     return [next(filter(None, match.groups()), "") for match in _QUOTED.finditer(text[:MAX_CLAUSE])]
 
 

@@ -513,7 +513,7 @@ class _Reader:
         if "{" in word.bare and (
             "," in word.bare or ".." in word.bare or self._text[self._at : self._at + 1] in {"<", ">"}
         ):
-            raise _NotPlainError("what stands in braces")
+            raise _NotPlainError("a brace expansion")
         return word
 
     def _single_quoted(self, word: _Word) -> None:

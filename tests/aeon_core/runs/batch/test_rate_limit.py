@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -159,25 +158,32 @@ class LimitingServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.runs_dir = runs_dir
         self.both = threading.Barrier(2)
-        self.seen: list[tuple[float, str]] = []
-        self.refused: tuple[float, str] | None = None
+        self.seen: list[str] = []
+        self.refused: str | None = None
+        self.held: list[float] = []
+        """Seconds that the gate still held for, at each request after the refusal."""
         self.lock = threading.Lock()
 
     def reply(self, body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         text = json.dumps(body["messages"])
         task = "first task" if "first task" in text else "second task"
         with self.lock:
-            begins = task not in {name for _, name in self.seen}
-            self.seen.append((time.monotonic(), task))
+            begins = task not in self.seen
+            self.seen.append(task)
+            if not begins:
+                self.held.append(self.gate().remaining())
         if begins and self.both.wait(PATIENCE) == 0:
-            self.refused = time.monotonic(), task
+            self.refused = task
             return 429, {"Retry-After": str(WAIT)}, {"error": {"message": "too many requests"}}
         if begins:
             self.wait_for_gate()
         return 200, {}, PLAN if body["messages"][0]["content"].startswith("Aeon plan") else "thought"
 
+    def gate(self) -> RateGate:
+        return RateGate(self.runs_dir, "openai:m", f"http://127.0.0.1:{self.server_port}/v1")
+
     def wait_for_gate(self) -> None:
-        wait_until(lambda: any(self.runs_dir.glob(".rate-*")))
+        wait_until(self.gate().path.exists)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -222,9 +228,7 @@ def test_a_wait_told_to_one_worker_holds_back_the_other(server: LimitingServer, 
     results = Batch(tasks, ProcessPool(2), tmp_path).run()
     assert [(result["status"], result["error"]) for result in results] == [("completed", None)] * 2
     assert server.refused is not None
-    at, refused = server.refused
-    after = [(moment - at, task) for moment, task in server.seen if moment > at]
-    assert {task for _, task in after} == {"first task", "second task"}
-    assert min(moment for moment, _ in after) > WAIT - 0.1
-    other = next(path for path in tmp_path.glob("*.jsonl") if path.stem != f"b.{refused.split()[0]}")
+    assert {task for task in server.seen if server.seen.count(task) > 1} == {"first task", "second task"}
+    assert set(server.held) == {0.0}
+    other = next(path for path in tmp_path.glob("*.jsonl") if path.stem != f"b.{server.refused.split()[0]}")
     assert "s because the provider limits the rate of this batch's requests" in other.read_text()
