@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,16 @@ def started_of(path: Path) -> dict[str, Any]:
 
 
 def merge_overrides(
-    recorded: RunConfig, started: Mapping[str, Any], loaded: LoadedConfig, said: Mapping[str, Any]
+    recorded: RunConfig,
+    started: Mapping[str, Any],
+    loaded: LoadedConfig,
+    said: Mapping[str, Any],
+    rules: Sequence[str] = (),
 ) -> RunConfig:
     """Return a run's own options, but for what is said anew and for what no journal holds.
 
-    `policy` said anew is rules that are added to the run's. Raises UsageError where the journal names what needs
-    consent and has none.
+    `policy` said anew is rules that are added to the run's; `rules` are those that a person allowed while it ran.
+    Raises UsageError where the journal names what needs consent and has none.
     """
     from aeon_core.config.journal_trust import check_journal
     from aeon_core.config.schema import providers_of
@@ -42,10 +46,10 @@ def merge_overrides(
     if "base_url" not in said and (hidden or elsewhere):
         # The address of one provider is none for another; within one, nothing goes elsewhere unasked.
         kept["base_url"] = today.base_url
-    if (rules := said.get("policy")) is not None:
-        kept["policy"] = recorded.policy.joined(rules)
+    if (added := said.get("policy")) is not None:
+        kept["policy"] = recorded.policy.joined(added)
     config = recorded.model_copy(update={**said, **kept})
-    return check_journal(started, config, today, said, trusts_project=loaded.mode == "apply")
+    return check_journal(started, config, today, said, rules=rules, trusts_project=loaded.mode == "apply")
 
 
 def usable_model(config: RunConfig) -> LLMAdapter:

@@ -63,6 +63,8 @@ class ResumeJob:
         """Return what goes on with the run; its journal is locked from here on."""
         from aeon_core.approvals.inbox import forget_left
         from aeon_core.approvals.remote_approver import about
+        from aeon_core.config.journal_trust import remembers_run
+        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.resume import Resumption
 
         with contextlib.suppress(OSError):
@@ -75,7 +77,7 @@ class ResumeJob:
                 options=self.options,
                 approver=about(self.options.get("approve", self.config.approve), approver),
                 on_record=listener,
-                on_line=on_line,
+                on_line=fan_out([on_line, remembers_run(self.config.project_root)]),
                 on_delta=on_delta,
             )
 
@@ -139,6 +141,8 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
     knows.
     """
+    from aeon_core.config.journal_trust import recorded_rules
+    from aeon_core.journal.reader import read_records
     from aeon_core.runs.fork import forked_config
     from aeon_core.runs.resume import OPTIONS
 
@@ -153,7 +157,7 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     return ResumeJob(
         path,
         str(started["task"]),
-        merge_overrides(forked_config(path), started, today, said),
+        merge_overrides(forked_config(path), started, today, said, recorded_rules(read_records(path, plans=False))),
         options,
     )
 

@@ -23,7 +23,8 @@ class PolicyRules(BaseModel):
     """Rules as a configuration gives them: `TOOL`, `TOOL(GLOB)` or `TOOL(ARGUMENT=GLOB)`.
 
     TOOL is a name or a glob of names. A GLOB alone is held against the tool's first argument; `*` stands for any text,
-    slashes included, `?` for one character, `[…]` for one of a set.
+    slashes included, `?` for one character, `[…]` for one of a set. A GLOB that ends in ` *`, as `git status *` does,
+    also fits the text without arguments.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,7 +71,8 @@ class _Rule:
         if argument not in arguments:
             return False
         value = arguments[argument]
-        return fnmatchcase(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), glob)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return fnmatchcase(text, glob) or (glob.endswith(" *") and fnmatchcase(text, glob.removesuffix(" *")))
 
 
 @runtime_checkable
@@ -86,6 +88,22 @@ class Policy:
     def __init__(self, rules: PolicyRules | None = None) -> None:
         given = rules if rules is not None else PolicyRules()
         self._rules = [_rule(answer, text) for answer in _STRICTEST for text in getattr(given, answer)]
+        self.allowed: list[str] = []
+        """The rules that a person has allowed since."""
+
+    def allow(self, text: str) -> None:
+        """Allow calls by one more rule from here on. Raises UsageError where that is none."""
+        rule = _rule("allow", text)
+        if rule.text not in self.allowed:
+            self.allowed.append(rule.text)
+            self._rules.append(rule)
+
+    def with_rule(self, text: str) -> Policy:
+        """Return the policy as it would be with one more rule that allows. Raises UsageError where that is none."""
+        other = Policy()
+        other._rules = list(self._rules)
+        other.allow(text)
+        return other
 
     def verdict(
         self,

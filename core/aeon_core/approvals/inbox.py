@@ -21,7 +21,14 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from aeon_core.approvals.pending import ANSWERS, ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
+from aeon_core.approvals.pending import (
+    ANSWERS,
+    AllowedRule,
+    ApprovalDecision,
+    ApprovalRequest,
+    PendingApproval,
+    pending_approval,
+)
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import is_being_written
@@ -58,6 +65,8 @@ class _Letter(BaseModel):
     decision: Decision
     feedback: str | None = None
     edited: dict[str, Any] | None = None
+    answers: dict[str, str] | None = None
+    allow: AllowedRule | None = None
 
 
 class _Receipt(BaseModel):
@@ -185,7 +194,8 @@ class Inbox:
             edited = json_safe(letter.edited)
         except NotJsonSafeError:
             return None
-        return ApprovalDecision(decision=letter.decision, feedback=letter.feedback, edited=edited)
+        given = letter.model_dump(include={"decision", "feedback", "answers", "allow"})
+        return ApprovalDecision(**given, edited=edited)
 
     def _close(self) -> None:
         if self._fd is not None:

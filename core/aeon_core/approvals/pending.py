@@ -12,7 +12,7 @@ from aeon_core.effects.outcomes import describe
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
 from aeon_core.journal.reader import STATE_TYPES, open_journal, parse_line, read_records, record_type, resolved, tail
-from aeon_core.journal.records import ApprovalPoint, Decision
+from aeon_core.journal.records import ApprovalPoint, Decision, Scope
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 
@@ -26,12 +26,23 @@ class ApprovalRequest(Entity):
     digest: str
 
 
+class AllowedRule(Entity):
+    """A policy rule that a person allows together with a call, and where it is kept."""
+
+    rule: str
+    scope: Scope
+
+
 class ApprovalDecision(Entity):
     """What was decided, with words or an edited subject where there are any."""
 
     decision: Decision
     feedback: str | None = None
     edited: dict[str, Any] | None = None
+    answers: dict[str, str] | None = None
+    """The answers to open questions, by question; the run plans with them if it continues."""
+    allow: AllowedRule | None = None
+    """The rule that allows calls like this one from here on. Only with the approval of a tool's call."""
 
 
 REVIEWED = frozenset({"plan", "pass"})

@@ -20,7 +20,9 @@ from aeon_core.config.schema import RunConfig, find_project_root
 from aeon_core.config.trust import HARMLESS, TrustItem, items_of, plain_value, split_values
 from aeon_core.config.trust_store import load_entry, update_entry
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
+from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import recorded_config
 from aeon_core.tools.imports import file_digest
 
@@ -63,14 +65,42 @@ def remembers(root: Path, told: object) -> bool:
     return _digest(told) in _known(load_entry(root, os.environ, "runs"))
 
 
-def remembers_run() -> LineListener:
-    """Return a listener that remembers a run when its first record is written."""
+def remembers_run(project: Path | None = None) -> LineListener:
+    """Return a listener that remembers a run when its first record is written, and the rules that a person allows.
+
+    `root` is the project of a run that goes on.
+    """
+    root = project
 
     def listen(line: bytes) -> None:
+        nonlocal root
         if b'"run_started"' in line[:200] and (record := json.loads(line)).get("type") == "run_started":
             remember_run(record)
+            root = _root(recorded_config(record))
+        elif root is not None and b'"approval"' in line[:200] and b'"allow"' in line:
+            record = json.loads(line)
+            for rule in recorded_rules([record]):
+                _remember_rule(root, str(record["run"]), rule)
 
     return listen
+
+
+def _remember_rule(root: Path, run: str, rule: str) -> None:
+    try:
+        remember(root, ["rule", run, rule])
+    except AeonError as error:
+        logger.warning("cannot record the rule that you allowed: %s", error.message)
+
+
+def recorded_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the rules that a person has allowed during a run, according to its records."""
+    found: dict[str, None] = {}
+    for record in records:
+        if record.get("type") == "approval":
+            found |= dict.fromkeys(strs_of([(dict_of(record.get("allow")) or {}).get("rule")]))
+        elif record.get("type") == "pass":
+            found |= dict.fromkeys(strs_of((dict_of(record.get("standing")) or {}).get("allowed")))
+    return list(found)
 
 
 def check_journal(
@@ -79,21 +109,28 @@ def check_journal(
     today: RunConfig,
     said: Iterable[str] = (),
     *,
+    rules: Iterable[str] = (),
     trusts_project: bool = False,
 ) -> RunConfig:
     """Return the options of a run that goes on from a journal, ready to be used.
 
-    `config` is what the journal and today's options come to; the keys that are `said` anew are the user's. Raises
-    UsageError for what neither today's options nor a run that this user started says, unless the user
-    `trusts_project` for this call.
+    `config` is what the journal and today's options come to; the keys that are `said` anew are the user's; `rules` are
+    those that a person allowed during the run (`recorded_rules`). Raises UsageError for what neither today's options
+    nor a run that this user started says, unless the user `trusts_project` for this call.
     """
+    root, run = _root(config), started.get("run")
+    known = {*today.policy.allow}
+    new = [rule for rule in rules if rule not in known and not remembers(root, ["rule", run, rule])]
     items = _items(config, today, {*said})
-    if not items:
+    if not items and not new:
         return config.with_verified(today.verified)
     if trusts_project:
         return config
-    if remembers(_root(config), _told(started, config)):
+    if own := not items or remembers(root, _told(started, config)):
+        items = []
+    if own and not new:
         return config.with_verified(_file_digests(config))
+    items += items_of("policy", PolicyRules(allow=tuple(new)), root) if new else []
     texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
     raise UsageError(
         f"the journal of {str(started.get('run'))!r} asks to {'; to '.join(texts)}, which comes neither from your "

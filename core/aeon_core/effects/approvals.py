@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -26,13 +26,16 @@ class Review:
     """What a person decided that changes the run; each of the fields where it is that.
 
     `plan` takes the place of the one there is, and so do `requirements`; `report` holds their words as an issue, which
-    the plan is refined for; `accepted` ends the run with the result as it is.
+    the plan is refined for, and `approved` says that they are not asked about what comes of it; `accepted` ends the run
+    with the result as it is. `answers` are to open questions, by question.
     """
 
     plan: Plan | None = None
     requirements: list[str] | None = None
     report: SemanticValidationReport | None = None
+    approved: bool = False
     accepted: bool = False
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 def review(
@@ -64,10 +67,13 @@ def review(
             raise RunAborted(f"the {point} needed approval, but {NOBODY}; {how}")
         if (label := _label(point, subject, answer, pass_number)) is not None:
             effects.emit(label)
+        answers = _answered(subject, answer)
         if answer.decision != "edit":
-            return _requested_change(answer, before, report)
+            another = point == "pass" and subject["ended"] is None
+            return _requested_change(answer, before, report, answers, another=another)
         try:
-            return _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
+            edited = _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
+            return replace(edited, answers=answers)
         except ValidationError as error:
             problem = {"problem": error.message}
 
@@ -99,22 +105,52 @@ def _edited(edit: PlanEdit, plan: Plan, known: list[str] | None, point: Point, p
     return Review(plan=edited, requirements=changed)
 
 
-def _requested_change(answer: ApprovalDecision, before: Plan | None, report: SemanticValidationReport) -> Review | None:
+def _answered(subject: Mapping[str, Any], answer: ApprovalDecision) -> dict[str, str]:
+    """Return a person's answers to questions that were asked; one without words is none."""
+    given = answer.answers or {}
+    return {each: words.strip() for each in subject["questions"] if (words := given.get(each, "")).strip()}
+
+
+def _requested_change(
+    answer: ApprovalDecision,
+    before: Plan | None,
+    report: SemanticValidationReport,
+    answers: Mapping[str, str],
+    *,
+    another: bool,
+) -> Review | None:
+    """Return what the decision changes, None for nothing. `another` says whether an approval leads to another pass.
+
+    The plan of that pass is refined for the answers first; a plan that is approved runs as it was shown.
+    """
     if answer.decision == "reject":
-        return Review(report=with_feedback(report, answer.feedback or "a person rejected it, without saying why"))
+        words = answer.feedback or ("" if answers else "a person rejected it, without saying why")
+        return Review(report=with_feedback(report, words, answers), answers=answers)
     if answer.decision == "replay" and before is not None:
-        return Review(plan=before)
-    return Review(accepted=True) if answer.decision == "accept" else None
+        return Review(plan=before, answers=answers)
+    if answer.decision == "approve" and another and answers:
+        return Review(report=with_feedback(report, "", answers), approved=True, answers=answers)
+    if answer.decision == "accept":
+        return Review(accepted=True, answers=answers)
+    return Review(answers=answers) if answers else None
 
 
-def with_feedback(report: SemanticValidationReport, words: str) -> SemanticValidationReport:
-    """Return a report with a person's words as an issue of high severity with the plan."""
-    issue = ValidationIssue(
-        issue_id=f"issue-{len(report.issues) + 1}",
-        type="relevance",
-        severity="high",
-        description=f"a person says: {words.strip() or 'no'}",
-        location=IssueLocation(artifact="plan"),
-        proposed_repair="do as the person says",
-    )
-    return report_of(f"{report.validation_id}-person", report.artifact_type, [*report.issues, issue])
+def with_feedback(
+    report: SemanticValidationReport, words: str, answers: Mapping[str, str] | None = None
+) -> SemanticValidationReport:
+    """Return a report with a person's words, and their answers, as issues of high severity with the plan."""
+    said = [f"a person says: {words.strip() or 'no'}"] if words.strip() or not answers else []
+    said += [f"a person answers the question {question!r}: {told}" for question, told in (answers or {}).items()]
+    issues = list(report.issues)
+    for description in said:
+        issues.append(
+            ValidationIssue(
+                issue_id=f"issue-{len(issues) + 1}",
+                type="relevance",
+                severity="high",
+                description=description,
+                location=IssueLocation(artifact="plan"),
+                proposed_repair="do as the person says",
+            )
+        )
+    return report_of(f"{report.validation_id}-person", report.artifact_type, issues)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from aeon_core.approvals.pending import nobody_answered
 from aeon_core.effects.port import Effects
-from aeon_core.errors import RunAborted, ToolError
+from aeon_core.errors import RunAborted, ToolError, UsageError
 from aeon_core.plan.models import PlanStep
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
@@ -30,8 +31,9 @@ def authorize_call(
     """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
     `objection` what the review of the plan has against the call.
 
-    A person may edit the arguments: what was edited is judged anew, and asked about no second time. Raises ToolError
-    where the call is denied or not approved, RunAborted where a person ended the run.
+    A person may edit the arguments: what was edited is judged anew, and asked about no second time. The rule that they
+    allow with the call holds in `policy` from here on. Raises ToolError where the call is denied or not approved,
+    RunAborted where a person ended the run.
     """
     judge = partial(
         effects.judge,
@@ -52,11 +54,15 @@ def authorize_call(
         "arguments": dict(arguments),
         "description": step.description,
         "reason": verdict.reason,
+        **({"proposal": verdict.proposal} if verdict.proposal is not None else {}),
     }
     answer = effects.decide("tool", subject, pass_number=pass_number, step_id=step.step_id)
     if answer.decision == "abort":
         raise RunAborted(f"the run was aborted at the call of {tool.name!r}")
     if answer.decision == "approve":
+        if answer.allow is not None:
+            with suppress(UsageError):  # the call itself is approved
+                policy.allow(answer.allow.rule)
         return dict(arguments)
     if answer.decision != "edit" or answer.edited is None:
         plain = "a person rejected it" if answer.decision == "reject" else "nothing was edited"

@@ -40,8 +40,9 @@ from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy
-from aeon_core.prompts.sections import in_reasoning_mode
+from aeon_core.prompts.sections import in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
+from aeon_core.rule_proposal import propose_rule
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
@@ -328,7 +329,8 @@ class Effects:
         if self._stream.recording:
             line = self._stream.ahead()
             noted = line.get("type") == "policy"
-            verdict = Verdict(line["answer"], line["reason"]) if noted else Verdict("allow", "as recorded")
+            recorded = Verdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
+            verdict = recorded or Verdict("allow", "as recorded")
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             noted = tool.needs_approval or verdict.answer != "allow"
@@ -340,6 +342,7 @@ class Effects:
                     tool_name=tool.name,
                     answer=verdict.answer,
                     reason=verdict.reason,
+                    proposal=verdict.proposal,
                 )
             )
         return verdict
@@ -352,7 +355,12 @@ class Effects:
             verdict = policy.verdict(tool, known, substitutes=substitutes, objection=objection)
         except LostSecretError as error:
             return Verdict("deny", error.message)
-        return Verdict(verdict.answer, self._secrets.conceal(verdict.reason))
+        proposal = None
+        if verdict.answer == "ask":
+            proposal = propose_rule(policy, tool, known, substitutes=substitutes, objection=objection)
+            if (concealed := self._secrets.conceal(proposal)) != proposal:
+                proposal = {"why_not": "the call contains a secret"} if "rule" in proposal else concealed
+        return Verdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
 
     def decide(
         self,
@@ -373,9 +381,7 @@ class Effects:
         record = partial(ApprovalRecord, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
         if line := self._stream.outcome("approval", {"digest": digest, "state": "decided"}):
-            decision = ApprovalDecision(
-                decision=line["decision"], feedback=line.get("feedback"), edited=line.get("edited")
-            )
+            decision = ApprovalDecision(**{key: line[key] for key in ApprovalDecision.model_fields if key in line})
         elif (decided := policy()) is not None:
             decision = decided
         else:
@@ -465,16 +471,19 @@ class Effects:
 class EffectModel(LLMAdapter):
     """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
 
-    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026).
+    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026);
+    `answers` what a person has answered to open questions, which every request that they matter to shows.
     """
 
     effects: Effects
     place: Callable[[], tuple[int, str | None]]
     on_response: Callable[[LLMRequest, LLMResponse], None]
     mode: Callable[[], ReasoningMode | None] = lambda: None
+    answers: Callable[[], Mapping[str, str]] = dict
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         pass_number, step_id = self.place()
+        request = with_answers(request, self.answers())
         if (mode := self.mode()) is not None:
             request = in_reasoning_mode(request, mode)
         response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)

@@ -18,6 +18,8 @@ Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
 ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
+Scope = Literal["run", "project", "always"]
+"""Where a rule holds that a person has allowed: in the run, in the project's configuration, or in the person's own."""
 Verdict = Literal["good", "bad"]
 PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
@@ -237,6 +239,10 @@ class ApprovalRecord(Record):
     decision: Decision | None = None
     feedback: str | None = None
     edited: dict[str, Any] | None = None
+    answers: dict[str, str] | None = None
+    """The person's answers to open questions, by question."""
+    allow: dict[str, Any] | None = None
+    """The rule that a person allows with the call, and its scope: an AllowedRule."""
     digest: str
 
 
@@ -249,6 +255,8 @@ class PolicyRecord(Record):
     tool_name: str
     answer: Literal["allow", "ask", "deny"]
     reason: str
+    proposal: dict[str, Any] | None = None
+    """Where a person is asked: the rule that would allow calls like it, as `Verdict.proposal` says."""
 
 
 class _EntityRecord(Record):

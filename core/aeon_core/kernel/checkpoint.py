@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.entities import Entity, StepResult, TTLState
+from aeon_core.errors import UsageError
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress
 from aeon_core.kernel.state import OrchestrationState
@@ -39,6 +41,7 @@ class Checkpoint(Entity):
     adaptive_depth: AdaptiveDepthConfiguration
     ledger: RefinementLedger
     follow_up_questions: list[str]
+    answers: dict[str, str] = Field(default_factory=dict)
     requirements: list[str] = Field(default_factory=list)
     answer: str | None
     report: SemanticValidationReport
@@ -50,6 +53,8 @@ class Checkpoint(Entity):
     substitutions: dict[str, str] = Field(default_factory=dict)
     """Steps whose tool a repair chose, with the tool that they named before."""
     reviewed: dict[str, str | None] = Field(default_factory=dict)
+    allowed: list[str] = Field(default_factory=list)
+    """The rules that a person has allowed during the run. A fork is another run: it has none of them."""
     refinements: list[dict[str, Any]] = Field(default_factory=list)
     refined: bool
     gave_up: bool
@@ -85,6 +90,10 @@ class Checkpoint(Entity):
         state.failures, state.requirements = dict(self.failures), list(self.requirements)
         state.substitutions.update(self.substitutions)
         state.reviewed.update(self.reviewed)
+        state.answers.update(self.answers)
+        for rule in self.allowed:
+            with suppress(UsageError):
+                executor.policy.allow(rule)
         for step in self.results.steps:
             if step.output is not None:
                 state.outputs[step.step_id] = step.output

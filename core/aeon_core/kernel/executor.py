@@ -46,7 +46,8 @@ class Executor:
 
     def __post_init__(self) -> None:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
-        self.llm = EffectModel(self.effects, place, self._replied, lambda: self.state.reasoning_mode)
+        mode, answers = lambda: self.state.reasoning_mode, lambda: self.state.answers
+        self.llm = EffectModel(self.effects, place, self._replied, mode, answers)
         self.memory = EffectMemory(self.effects, lambda: self.state.outdated)
         self.policy = Policy(self.config.policy)
         self.supervisor = Supervisor(

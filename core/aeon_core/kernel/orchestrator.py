@@ -180,8 +180,12 @@ class Loop:
                 self._planned(review.plan, "edited")
             if review.report is None:
                 return
+            refined = progress.refined
             self._note(review.report)
             self._phase("refine", self._refine)
+            if review.approved:
+                progress.refined = progress.refined or refined
+                return
             progress.ended = None if self._another_pass() else "not_converged"
 
     def _next_pass(self) -> None:
@@ -393,7 +397,7 @@ class Loop:
         state, plan, number = self.state, self.executor.plan, self.state.pass_number
         self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
-        questions = [*state.follow_up_questions, *reply.follow_up_questions]
+        questions = [*state.follow_up_questions, *(q for q in reply.follow_up_questions if q not in state.answers)]
         self._tell_person(list(dict.fromkeys(questions))[:MAX_QUESTIONS], outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)

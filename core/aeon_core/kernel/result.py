@@ -278,6 +278,8 @@ def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
         "failures": dict(state.failures),
         **({"substitutions": dict(state.substitutions)} if state.substitutions else {}),
         **({"reviewed": dict(state.reviewed)} if state.reviewed else {}),
+        **({"answers": dict(state.answers)} if state.answers else {}),
+        **({"allowed": list(executor.policy.allowed)} if executor.policy.allowed else {}),
         "refined": progress.refined,
         "gave_up": progress.gave_up,
         "models": executor.effects.models.state(),

@@ -42,6 +42,8 @@ def request_review(point: Point, executor: Executor, progress: Progress) -> Revi
         report=report,
         pass_number=executor.state.pass_number,
     )
+    if found is not None:
+        executor.state.answer(found.answers)
     if found is not None and found.requirements is not None:
         executor.state.requirements = found.requirements
         why = "a person edited the requirements"

@@ -94,6 +94,8 @@ class OrchestrationState(Entity):
     adaptive_depth: AdaptiveDepthConfiguration | None = None
     ledger: RefinementLedger = Field(default_factory=RefinementLedger)
     follow_up_questions: list[str] = Field(default_factory=list)
+    answers: dict[str, str] = Field(default_factory=dict)
+    """What a person has answered to follow-up questions, by question; those are open no more."""
     _step_ids: set[str] = PrivateAttr(default_factory=set)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -168,6 +170,11 @@ class OrchestrationState(Entity):
             seen.add(current.step_id)
             current = self.plan.find(current.replaces) if current.replaces is not None and self.plan else None
         return None
+
+    def answer(self, answers: Mapping[str, str]) -> None:
+        """Keep what a person has answered; nobody is asked the same again."""
+        self.answers = {**self.answers, **answers}
+        self.follow_up_questions = [each for each in self.follow_up_questions if each not in self.answers]
 
     def objection_to(self, step: PlanStep) -> str | None:
         """Return what the review of the plan has against the call of a step; None for nothing."""

@@ -35,21 +35,36 @@ def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
     longest = round(request.max_tokens * how.max_tokens_factor)
     return replace(
         request,
-        messages=_told(request.messages, how.instruction),
+        messages=_told(request.messages, how.instruction, "reasoning"),
         effort=how.effort,
         max_tokens=longest,
         reply_tokens=request.max_tokens if longest > request.max_tokens else None,
     )
 
 
-def _told(messages: list[Message], instruction: str) -> list[Message]:
+def _told(messages: list[Message], text: str, name: str) -> list[Message]:
     last = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=None)
-    if not instruction or last is None:
+    if not text or last is None:
         return messages
-    section = f"<reasoning>\n{instruction}\n</reasoning>"
+    section = f"<{name}>\n{text}\n</{name}>"
     told = messages[last].copy()
     told["content"] = f"{told['content']}\n\n{section}" if told["content"] else section
     return [*messages[:last], told, *messages[last + 1 :]]
+
+
+_ASKED_FOR: frozenset[Purpose] = frozenset(
+    {"plan", "reason", "fallback", "tool_call", "review", "judge", "answer", "refine"}
+)
+"""The purposes that a person's answers matter to: all that turn the task into something."""
+_ANSWERED = "A person has answered these questions about the task. Take the answers as part of it."
+
+
+def with_answers(request: LLMRequest, answers: Mapping[str, str]) -> LLMRequest:
+    """Return the request with a last section, `answers`, of what a person has answered; as it is without any."""
+    if not answers or request.purpose not in _ASKED_FOR:
+        return request
+    lines = [to_line({"question": question, "answer": words}) for question, words in answers.items()]
+    return replace(request, messages=_told(request.messages, "\n".join([_ANSWERED, *lines]), "answers"))
 
 
 WHOLE = 32

@@ -270,7 +270,7 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
             f"a TTL of {config.ttl} is too small: {ttl.spent} cycles were spent before pass {number}; "
             "raise it with --ttl"
         )
-    changed: dict[str, Any] = {}
+    changed: dict[str, Any] = {"allowed": []}
     if config.ttl != ttl.limit:
         left = config.ttl - ttl.spent
         changed["ttl"] = TTLState(limit=config.ttl, allocated=config.ttl, spent=ttl.spent, remaining=left)

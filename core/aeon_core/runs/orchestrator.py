@@ -55,6 +55,9 @@ class Start:
         """Return what `run_started` says of it."""
         checkpoint = self.checkpoint
         start = checkpoint.model_dump(mode="json", exclude_none=True) if checkpoint is not None else None
+        for key in ("answers", "allowed"):
+            if start is not None and not start[key]:
+                del start[key]  # as in the journals of earlier versions
         return {"parent": self.parent, "start": start}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Effect = Literal["pure", "idempotent", "unsafe"]
 Answer = Literal["allow", "ask", "deny"]
+_SPECIAL = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,14 @@ class Verdict:
 
     answer: Answer
     reason: str
+    proposal: dict[str, Any] | None = None
+    """For `ask`: `rule`, which would allow calls like this one, and `about`, the text that it is held against; or
+    `why_not`, why no rule is proposed."""
+
+
+def exact_pattern(text: str) -> str:
+    """Return the pattern of a rule that fits this text alone."""
+    return _SPECIAL.sub(r"[\g<0>]", text)
 
 
 class Tool(ABC):
@@ -54,6 +64,16 @@ class Tool(ABC):
         call would do cannot be told: then no rule can allow it.
         """
         return [arguments]
+
+    def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
+        """Return the pattern of the rule that is proposed for a call; None for a rule about the tool as a whole.
+
+        It fits this call and none that a person would not expect from reading it: here the first argument as it is,
+        if that is a text. Raises ToolError where no rule should allow calls like it, with the reason.
+        """
+        first = next(iter(self.input_schema.get("properties", {})), None)
+        value = arguments.get(first) if first is not None else None
+        return exact_pattern(value) if isinstance(value, str) else None
 
     # *args stands here for type checkers alone: with it, a tool may declare the parameters that it takes.
     @abstractmethod

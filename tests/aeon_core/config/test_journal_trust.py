@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config.journal_trust import check_journal, remember_run, remembers_run
+from aeon_core.config.journal_trust import check_journal, recorded_rules, remember_run, remembers_run
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 
@@ -97,3 +97,22 @@ def test_where_nothing_can_be_remembered_the_run_goes_on_all_the_same(
     remember_run(first)
     with pytest.raises(UsageError):
         check_journal(first, RunConfig(**first["config"]), RunConfig(project_root=project))
+
+
+def test_a_rule_in_a_journal_holds_where_this_user_allowed_it_or_says_it_today(project: Path) -> None:
+    first, config = started(project), RunConfig(project_root=project)
+    decided = {"type": "approval", "run": "r1", "state": "decided", "allow": {"rule": "Bash(ls *)", "scope": "run"}}
+    rules = recorded_rules([first, decided, {"type": "pass", "standing": {"allowed": ["Bash(ls *)", "remove"]}}])
+    assert rules == ["Bash(ls *)", "remove"]
+    with pytest.raises(UsageError, match=r"without asking: Bash\(ls \*\), remove"):
+        check_journal(first, config, config, rules=rules)
+    listen = remembers_run(project)
+    listen(json.dumps(decided).encode())
+    assert check_journal(first, config, config, rules=rules[:1]) == config
+    with pytest.raises(UsageError, match="without asking: remove"):
+        check_journal(first, config, config, rules=rules)
+    with pytest.raises(UsageError, match="Bash"):
+        check_journal({**first, "run": "r2"}, config, config, rules=rules[:1])
+    assert check_journal(first, config, config, rules=rules, trusts_project=True) == config
+    today = RunConfig(project_root=project, policy={"allow": ["remove", "Bash(ls *)"]})
+    assert check_journal(first, config, today, rules=rules) == config

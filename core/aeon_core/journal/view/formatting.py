@@ -198,6 +198,16 @@ def cycle_of(call: CallView) -> str:
     return f"{purpose} for {brief(call.step_id, 30)}" if call.step_id else purpose
 
 
+def answers(given: dict[str, Any]) -> str:
+    """Return a person's answers to open questions on one line."""
+    return "; ".join(f"{brief(question, 200)} {brief(words, 200)}" for question, words in given.items())
+
+
+def allowed(rule: str) -> str:
+    """Return that a person has allowed calls by a rule."""
+    return f"allowed from here on: {brief(rule, 200)}"
+
+
 def approval(point: Any, step_id: Any, decision: Any, *, asked: bool) -> str:
     where = f"{brief(step_id, 40)} · " if step_id else ""
     return f"{where}{brief(point, 20)} · " + ("waits for a decision" if asked else f"decided: {brief(decision, 20)}")

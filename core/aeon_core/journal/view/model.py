@@ -345,6 +345,8 @@ class RunView:
     advisories: list[AdvisoryView] = field(default_factory=list)
     follow_up_questions: list[str] = field(default_factory=list)
     """What the result asks; before there is one, what was asked so far. So with the manual interventions."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """What a person has answered, by question."""
     manual_interventions: list[InterventionView] = field(default_factory=list)
     left_open: LeftOpenView = field(default_factory=LeftOpenView)
     """What notices told of both, whatever a result says."""

@@ -565,6 +565,14 @@ def _approval(view: RunView, record: Record) -> None:
     text = formatting.approval(record.get("point"), record.get("step_id"), record.get("decision"), asked=asked)
     view.asked = str_of(record.get("point")) if asked else ""
     view.add_line("warning" if asked else "info", "approval", text)
+    if (answers := dict_of(record.get("answers"))) and not asked:
+        view.answers |= {question: str_of(words) for question, words in answers.items()}
+        known = view.left_open
+        known.questions = [each for each in known.questions if each not in answers]
+        view.follow_up_questions = [each for each in view.follow_up_questions if each not in answers]
+        view.add_line("info", "approval", formatting.answers(answers))
+    if rule := str_of((dict_of(record.get("allow")) or {}).get("rule")):
+        view.add_line("info", "approval", formatting.allowed(rule))
     if record.get("point") == "budget":
         _budget(view, record, asked=asked)
 

@@ -17,12 +17,12 @@ from typing import Any, Literal, TypedDict
 from pydantic import ValidationError
 
 from aeon_core.approvals.remote_approver import RemoteApprover, about
-from aeon_core.config.journal_trust import check_journal, remembers_run
+from aeon_core.config.journal_trust import check_journal, recorded_rules, remembers_run
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
-from aeon_core.journal.reader import head, tail
+from aeon_core.journal.reader import head, read_records, tail
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.json_safe import clean_text
@@ -91,11 +91,13 @@ def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
         set_aside(path, "interrupted")
         return _run(path, job, config)
     started = next(sound_records(path))
-    check_journal(started, recorded_config(started), config, trusts_project=job["trusts_project"])
+    rules = recorded_rules(read_records(path, plans=False))
+    check_journal(started, recorded_config(started), config, rules=rules, trusts_project=job["trusts_project"])
     with _model_and_tools(path, config) as (llm, registry):
         waiting = _waiting(path, config)
         approver = about(config.approve, waiting)
-        going_on = Resumption(path, llm, registry, approver=approver, on_record=telemetry(config))
+        listens = remembers_run(recorded_config(started).project_root)
+        going_on = Resumption(path, llm, registry, approver=approver, on_record=telemetry(config), on_line=listens)
         with contextlib.closing(going_on), _stopped_by(Path(job["stop"]), going_on.abort, waiting):
             return going_on.run()
 

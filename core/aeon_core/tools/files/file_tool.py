@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.base import Tool, Verdict, exact_pattern
 from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 
@@ -51,6 +51,13 @@ class FileTool(Tool):
             return [{**arguments, "file_path": str(self._sandbox.relative(arguments["file_path"]))}]
         except ToolError:
             return None
+
+    def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
+        """Return a pattern for all files in the file's folder; for the file alone at the root and where names hide."""
+        place = self._sandbox.relative(arguments["file_path"])
+        if len(place.parts) < 2 or any(part.startswith(".") for part in place.parts):
+            return exact_pattern(str(place))
+        return f"{exact_pattern(str(place.parent))}/**"
 
     def invoke(self, **arguments: Any) -> dict[str, Any]:
         """Return the tool's result. Raises ToolError for all that goes wrong, with the tool's name."""

@@ -25,6 +25,7 @@ from aeon_core.tools.shell.commands import policy_texts, spellings, unknown_prog
 from aeon_core.tools.shell.environment import child_environment, git_settings
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.patterns import rule_pattern
 from aeon_core.tools.shell.process import WHOLE_LIMIT, Ended, Job, Output, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes
 from aeon_core.tools.shell.settings import ShellSettings
@@ -95,6 +96,10 @@ class BashTool(Tool):
         """Return the arguments once for each simple command that would run; None where that cannot be told."""
         texts = policy_texts(_command(arguments))
         return None if texts is None else [{**arguments, "command": text} for text in texts]
+
+    def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
+        """Return a pattern for the command with any arguments where it only reads, else for this command alone."""
+        return rule_pattern(_command(arguments))
 
     def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the arguments once for each command in its plainest form, for rules that ask or deny."""

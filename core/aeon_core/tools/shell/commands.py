@@ -40,7 +40,7 @@ _KNOWN = {"HOME": "~", "PWD": "."}
 _TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) - {"crontab", "make", "ssh"}
 """Programs to which input is data, not something to do."""
 _INPUTS = ("/dev/stdin", "/dev/fd/", "/proc/")
-_SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
+SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 _DECIDES = re.compile(
     r"PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS\d|SHELLOPTS|BASHOPTS|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR"
     r"|\w*PAGER|VISUAL|BROWSER|\w*_ASKPASS|GIT_EXTERNAL_DIFF|GIT_CONFIG\w*|GIT_SSH|LESSOPEN"
@@ -174,7 +174,7 @@ def spellings(text: str) -> list[str]:
 
 def _written(command: SimpleCommand) -> Iterator[str]:
     for redirect in command.redirects:
-        if redirect.writes and redirect.target not in _SINKS:
+        if redirect.writes and redirect.target not in SINKS:
             yield f"> {redirect.target}"
 
 

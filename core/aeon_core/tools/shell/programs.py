@@ -34,6 +34,19 @@ READERS = _names(
 )
 """Whatever their arguments turn out to be, they destroy nothing and run nothing."""
 
+ONLY_READ = _names(
+    """
+    ls cat head tail wc grep egrep fgrep rg find fd tree du df stat file diff cmp comm sort uniq cut nl column pwd echo
+    which basename dirname realpath readlink md5sum sha1sum sha256sum jq ps date
+    """
+)
+"""Whose name says that they read: a rule may allow them with any arguments, but for options that write (`options`)."""
+
+GIT_RECORDS = _names(
+    "status log diff show blame ls-files ls-tree rev-parse rev-list describe shortlog cat-file add commit"
+)
+"""The same of git's sub-commands: they read, or record what is there."""
+
 WRITERS = _names("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
 """They write to a path among their arguments."""
 
