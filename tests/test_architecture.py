@@ -98,6 +98,11 @@ def test_the_first_screen_and_the_runs_need_no_model_of_the_data(
     assert not runs & {"pydantic", "yaml", "rich"}
 
 
+def test_following_a_run_in_the_app_needs_no_model_of_the_data_to_open() -> None:
+    code = "import aeon_tui.cli.watch, aeon_tui.app, aeon_tui.screens.run.screen, aeon_tui.sources.followed"
+    assert not loaded_by(code) & ({"pydantic", "yaml"} | SDKS)
+
+
 def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_text("model: simulated:default\nttl: 20\nruns_dir: kept\ntools: [a:b]\n")

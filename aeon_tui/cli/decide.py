@@ -21,7 +21,7 @@ from aeon_core.approvals.pending import (
 )
 from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.history import find_run
+from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.paths import expanded

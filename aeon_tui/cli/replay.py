@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.history import find_run, is_path
+from aeon_core.journal.listing import find_run, is_path
 from aeon_core.journal.writer import as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options

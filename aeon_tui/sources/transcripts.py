@@ -46,7 +46,7 @@ def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Pa
 
     `last` is the newest run, with `newest_of_all` the newest of both. Raises UsageError.
     """
-    from aeon_core.journal.history import find_run
+    from aeon_core.journal.listing import find_run
 
     transcript = _newest_transcript() if newest_of_all and run == "last" else None
     try:

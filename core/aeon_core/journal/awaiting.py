@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from aeon_core.journal.history import find_run, is_path
-from aeon_core.journal.listing import list_runs
+from aeon_core.journal.listing import find_run, is_path, list_runs
 from aeon_core.journal.summary import SUFFIX, journal_entries
 from aeon_core.paths import expanded
 

@@ -12,17 +12,16 @@ from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
-from aeon_core.journal.listing import list_runs
-from aeon_core.journal.reader import open_journal, read_records
+from aeon_core.journal.listing import find_run
+from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RECORD, TYPES
-from aeon_core.journal.summary import SUFFIX, RunSummary, is_being_written, journal_entries
+from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.tail import tail_state
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.view.snapshots import PassFold
-from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.plan.refinement.actions import fragment_of
 from aeon_core.suggest import first_problem
 from aeon_core.timing import seconds_after
@@ -246,9 +245,6 @@ __all__ = [
     "ExecutionPass",
     "ExecutionPatterns",
     "OverallStatistics",
-    "RunSummary",
-    "find_run",
-    "list_runs",
     "open_end",
     "open_history",
     "open_run",
@@ -437,33 +433,3 @@ def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:
     ended = {each.pass_number for each in passes}
     found = [change.get("accepted") is not False for each in passes for change in each.refinement_changes]
     return found + [each.accepted for each in view.refinements if each.pass_number not in ended]
-
-
-def is_path(run: str | Path) -> bool:
-    """Return whether a run is named by the path of its journal, not by its id."""
-    return isinstance(run, Path) or "/" in run or run.endswith(SUFFIX)
-
-
-def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
-    """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
-    name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
-    if is_path(run):
-        path = expanded(run, "the journal")
-        open_journal(path).close()
-        return path
-    if name == "last":
-        runs = list_runs(directory)
-        if not runs:
-            raise UsageError(f"no runs in {str(directory)!r} yet; start one with `aeon-tui run`")
-        return Path(runs[0].path)
-    found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))
-    exact = [path for path in found if path.stem == name]
-    if len(found) > 1 and not exact:
-        ids = {each.run_id for each in list_runs(directory)}
-        found = [path for path in found if path.stem in ids] or found
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
-        raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
-    few = ", ".join(path.stem for path in found[:3])
-    raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")

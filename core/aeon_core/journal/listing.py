@@ -15,9 +15,11 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
+from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
-from aeon_core.journal.reader import BEGINNINGS, record_type
+from aeon_core.journal.reader import BEGINNINGS, open_journal, record_type
 from aeon_core.journal.summary import (
+    SUFFIX,
     RunSummary,
     ending_of,
     is_start,
@@ -27,7 +29,7 @@ from aeon_core.journal.summary import (
     summary_of,
     unended_status,
 )
-from aeon_core.paths import default_runs_directory
+from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.regular_file import open_regular, read_whole
 
 CACHE = ".runs-list"
@@ -226,3 +228,33 @@ def _form() -> SchemaValidator:
     more = [maybe(text), maybe(number), amount, amount, text, core_schema.bool_schema(), text]
     row = core_schema.tuple_schema([*told, *more])
     return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))
+
+
+def is_path(run: str | Path) -> bool:
+    """Return whether a run is named by the path of its journal, not by its id."""
+    return isinstance(run, Path) or "/" in run or run.endswith(SUFFIX)
+
+
+def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
+    """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
+    name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
+    if is_path(run):
+        path = expanded(run, "the journal")
+        open_journal(path).close()
+        return path
+    if name == "last":
+        runs = list_runs(directory)
+        if not runs:
+            raise UsageError(f"no runs in {str(directory)!r} yet; start one with `aeon-tui run`")
+        return Path(runs[0].path)
+    found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))
+    exact = [path for path in found if path.stem == name]
+    if len(found) > 1 and not exact:
+        ids = {each.run_id for each in list_runs(directory)}
+        found = [path for path in found if path.stem in ids] or found
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
+    few = ", ".join(path.stem for path in found[:3])
+    raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")

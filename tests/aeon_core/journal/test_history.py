@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.history import find_run, list_runs, open_history, open_run
+from aeon_core.journal.history import open_history, open_run
+from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.records import LLMRecord, PhaseRecord, Record, StepRecord
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import (

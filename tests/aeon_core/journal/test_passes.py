@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aeon_core.journal.history import ExecutionHistory, PassesFold, list_runs, open_history, open_run
+from aeon_core.journal.history import ExecutionHistory, PassesFold, open_history, open_run
+from aeon_core.journal.listing import list_runs
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from tests.aeon_core.journal.build import parsed, pass_record, plan_record, started, write

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.journal.history import list_runs
+from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, steps

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import LLMError
-from aeon_core.journal.history import list_runs, open_history
+from aeon_core.journal.history import open_history
+from aeon_core.journal.listing import list_runs
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, call, steps

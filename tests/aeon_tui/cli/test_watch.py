@@ -18,7 +18,7 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.cli.output import stderr
-from aeon_tui.cli.watch import _Followed
+from aeon_tui.cli.followed_run import FollowedRun
 from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
@@ -132,7 +132,7 @@ def test_what_was_told_is_not_told_again_when_a_resume_takes_lines_back(
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
     writer.begin()
     writer.write(*records)
-    followed = _Followed(writer.path, stderr())
+    followed = FollowedRun(writer.path, stderr())
     followed.read_on()
     assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
     writer.write(more := resumed(records[-1], continues_at=6))
