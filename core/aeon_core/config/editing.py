@@ -10,7 +10,7 @@ import stat
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +43,25 @@ def change_file(file: Path, path: KeyPath, value: str | None) -> None:
     A file that does not exist is made. Raises UsageError where it cannot be read or written, is no YAML, or holds the
     value in a form that cannot be changed by itself: then it is left as it was.
     """
+    _change(file, path, lambda text: changed(text, path, value))
+
+
+def add_item(file: Path, path: KeyPath, item: str) -> None:
+    """Add a text to a list of a configuration file, as its last item, where it is not there; as `change_file` does."""
+    _change(file, path, lambda text: with_item(text, path, item))
+
+
+def remove_item(file: Path, path: KeyPath, item: str) -> None:
+    """Remove a text from a list of a configuration file, and the key with the last one; as `change_file` does."""
+    _change(file, path, lambda text: without_item(text, path, item))
+
+
+def _change(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
     with _CHANGING:
-        _change(file, path, value)
+        _edit(file, path, edit)
 
 
-def _change(file: Path, path: KeyPath, value: str | None) -> None:
+def _edit(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
     try:
         target = file.resolve()
         data = _read(target)
@@ -61,7 +75,7 @@ def _change(file: Path, path: KeyPath, value: str | None) -> None:
         why = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{str(file)!r} cannot be read: {why}") from None
     try:
-        after = changed(before, path, value)
+        after = edit(before)
     except ValueError as error:
         raise UsageError(f"{str(file)!r} was not changed: {error}") from None
     if after != before:
@@ -76,17 +90,61 @@ def changed(text: str, path: KeyPath, value: str | None) -> str:
 
     Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
     """
+    return _rewritten(text, path, lambda data: _with(data, path, value), lambda text: _candidates(text, path, value))
+
+
+def with_item(text: str, path: KeyPath, item: str) -> str:
+    """Return the YAML text with one more item in the list at a key and one below it. Raises ValueError."""
+
+    def add(data: dict[Any, Any]) -> dict[Any, Any]:
+        items = _items(data, path)
+        return data if item in items else _with(data, path, [*items, item])
+
+    return _rewritten(text, path, add, lambda text: _with_item(text, path, item))
+
+
+def without_item(text: str, path: KeyPath, item: str) -> str:
+    """Return the YAML text without an item of the list at a key and one below it. Raises ValueError."""
+
+    def remove(data: dict[Any, Any]) -> dict[Any, Any]:
+        items = _items(data, path)
+        left = [each for each in items if each != item]
+        return data if left == items else _with(data, path, left or None)
+
+    def candidates(text: str) -> Iterator[str]:
+        yield from _without_item(text, path, item)
+        yield from _candidates(text, path, None)
+
+    return _rewritten(text, path, remove, candidates)
+
+
+def _rewritten(
+    text: str,
+    path: KeyPath,
+    change: Callable[[dict[Any, Any]], dict[Any, Any]],
+    candidates: Callable[[str], Iterator[str]],
+) -> str:
+    """Return the first of the candidates that says what the change makes of the text's data."""
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     text = text.removeprefix(mark)
     before = _data(text)
-    wanted = _with(before, path, value)
+    wanted = change(before)
     if wanted == before:
         return mark + text
-    for candidate in _candidates(text, path, value):
+    for candidate in candidates(text):
         with contextlib.suppress(ValueError):
             if _data(candidate) == wanted:
                 return mark + candidate
     raise ValueError(f"{'.'.join(path)!r} cannot be changed on its own; change it in an editor")
+
+
+def _items(data: dict[Any, Any], path: KeyPath) -> list[Any]:
+    key, below = path
+    inner = data.get(key) or {}
+    items = inner.get(below) or [] if isinstance(inner, dict) else None
+    if not isinstance(items, list):
+        raise ValueError(f"{'.'.join(path)!r} is no list")
+    return items
 
 
 def _data(text: str) -> dict[Any, Any]:
@@ -100,7 +158,7 @@ def _data(text: str) -> dict[Any, Any]:
     return data or {}
 
 
-def _with(data: dict[Any, Any], path: KeyPath, value: str | None) -> dict[Any, Any]:
+def _with(data: dict[Any, Any], path: KeyPath, value: Any) -> dict[Any, Any]:
     """Return what the file is to say."""
     key, *below = path
     if below:
@@ -138,6 +196,47 @@ def _candidates(text: str, path: KeyPath, value: str | None) -> Iterator[str]:
         yield _put(text, found[1], f"{{{pair}}}")
 
 
+def _with_item(text: str, path: KeyPath, item: str) -> Iterator[str]:
+    """Yield texts with one more item, the most natural one first."""
+    end, said, (key, below) = "\r\n" if "\r\n" in text else "\n", _scalar(item), path
+    root = compose_yaml(text)
+    outer = _entry(root, key)
+    if outer is None:
+        block = f"{key}:{end}  {below}:{end}    - {said}"
+        yield from _added(text, root, block, f"{key}: {{{below}: [{said}]}}", end)
+        return
+    items = _value(outer[1], below)
+    if items is None:
+        pair = f"{below}: [{said}]"
+        yield from _first_in(text, outer[1], pair, pair, end)
+        yield _put(text, outer[1], f"{{{pair}}}")
+    elif items.id == "sequence" and items.value:
+        stop = _end(text, items.value[-1])
+        if items.flow_style:
+            yield f"{text[:stop]}, {said}{text[stop:]}"
+            return
+        place = _line_end(text, stop)
+        begin = "" if text[:place].endswith(("\n", "\r")) else end
+        yield f"{text[:place]}{begin}{' ' * items.start_mark.column}- {said}{end}{text[place:]}"
+    else:
+        yield _put(text, items, f"[{said}]")
+
+
+def _without_item(text: str, path: KeyPath, item: str) -> Iterator[str]:
+    """Yield texts without the item, or with one less where it is there more than once."""
+    items = _value(_value(compose_yaml(text), path[0]), path[1])
+    nodes = items.value if items is not None and items.id == "sequence" else []
+    for node in (each for each in nodes if each.value == item):
+        start, stop = node.start_mark.index, _end(text, node)
+        line = start - node.start_mark.column
+        if _NO_MORE.match(text, stop) and not text[line:start].strip(" \t-"):
+            yield text[:line] + text[_line_end(text, stop) :]
+        comma = re.match(r"\s*,\s*", text[stop:])
+        if comma is not None:
+            yield text[:start] + text[stop + comma.end() :]
+        yield re.sub(r",\s*$", "", text[:start]) + text[stop:]
+
+
 _Entry = tuple["yaml.Node", "yaml.Node"]
 
 
@@ -145,6 +244,12 @@ def _entry(node: Any, key: str) -> _Entry | None:
     """Return the entry of a mapping, the last one of that name."""
     pairs = node.value if getattr(node, "id", None) == "mapping" else []
     return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
+
+
+def _value(node: Any, key: str) -> Any:
+    """Return the node of a mapping's value; None where it has none of that name."""
+    entry = _entry(node, key)
+    return entry[1] if entry is not None else None
 
 
 def _put(text: str, node: yaml.Node, value: str) -> str:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aeon_core.config.editing import change_file, changed
+from aeon_core.config.editing import change_file, changed, with_item, without_item
 from aeon_core.errors import UsageError
 
 COMMENTED = """\
@@ -204,3 +204,64 @@ def test_changes_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda action: change_file(file, ("keys", action), "x"), actions))
     assert yaml.safe_load(file.read_text()) == {"keys": dict.fromkeys(actions, "x")}
+
+
+RULE = "Bash(git status *)"
+SAID = f'"{RULE}"'
+ALLOW = ("policy", "allow")
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("", f"policy:\n  allow:\n    - {SAID}\n"),
+        ("# mine\nttl: 3", f"# mine\nttl: 3\npolicy:\n  allow:\n    - {SAID}\n"),
+        ("policy:\n", f"policy: {{allow: [{SAID}]}}\n"),
+        ("policy:\n  # no\n  deny: [x]\n", f"policy:\n  # no\n  allow: [{SAID}]\n  deny: [x]\n"),
+        ("policy:\n  allow:  # few\n  deny: [x]\n", f"policy:\n  allow: [{SAID}]  # few\n  deny: [x]\n"),
+        ("policy:\n  allow: [a, b]  # few\n", f"policy:\n  allow: [a, b, {SAID}]  # few\n"),
+        ("policy: {allow: [], deny: [x]}\n", f"policy: {{allow: [{SAID}], deny: [x]}}\n"),
+        (
+            "policy:\n  allow:\n  - a # one\n  # two\n  - b # three\n# four\nttl: 3\n",
+            f"policy:\n  allow:\n  - a # one\n  # two\n  - b # three\n  - {SAID}\n# four\nttl: 3\n",
+        ),
+        ("policy:\r\n  allow:\r\n    - a", f"policy:\r\n  allow:\r\n    - a\r\n    - {SAID}\r\n"),
+        (f"policy:\n  allow: ['{RULE}']\n", f"policy:\n  allow: ['{RULE}']\n"),
+    ],
+)
+def test_an_item_is_added_to_a_list_in_the_form_that_it_has(text: str, after: str) -> None:
+    assert with_item(text, ALLOW, RULE) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        (
+            "policy:\n  allow:\n    - a  # one\n    # two\n    - x  # its own\n# three\n",
+            "policy:\n  allow:\n    - a  # one\n    # two\n# three\n",
+        ),
+        ("policy:\n  allow: [x, a]  # few\n", "policy:\n  allow: [a]  # few\n"),
+        ("policy:\n  allow: [a, x]\n", "policy:\n  allow: [a]\n"),
+        ("policy:\n  allow:\n    - x\n  deny: [y]\n", "policy:\n  deny: [y]\n"),
+        ("# mine\npolicy: {allow: [x]}\nttl: 3\n", "# mine\nttl: 3\n"),
+        ("policy:\n  allow: [a]\n", "policy:\n  allow: [a]\n"),
+    ],
+)
+def test_an_item_is_removed_and_with_the_last_one_the_key(text: str, after: str) -> None:
+    assert without_item(text, ALLOW, "x") == after
+
+
+@given(files(), st.lists(NAMES, min_size=1, max_size=4, unique=True))
+def test_items_are_added_and_removed_again(text: str, items: list[str]) -> None:
+    made = text
+    for item in items:
+        made = with_item(made, ALLOW, item)
+    assert yaml.safe_load(made) == {**(yaml.safe_load(text) or {}), "policy": {"allow": items}}
+    for item in items:
+        made = without_item(made, ALLOW, item)
+    assert made.rstrip("\r\n") == text.rstrip("\r\n")
+
+
+def test_what_is_no_list_is_left_as_it_is() -> None:
+    with pytest.raises(ValueError, match="is no list"):
+        with_item("policy:\n  allow: x\n", ALLOW, RULE)
