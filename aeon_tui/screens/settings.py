@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aeon_core.config.loading import LoadedConfig
+    from aeon_core.config.saved_rules import SavedRule, SavedScope
     from aeon_core.judge.agreement import Comparison
+    from aeon_core.tools.base import Answer
 
 
 _TRUST = "Whether this folder's files may run code, redirect requests or widen access. Press T to change."
@@ -58,6 +60,8 @@ class Setting:
     expected: str
     how: str
     """How it can be set, beside a configuration file."""
+    rule: SavedRule | None = None
+    """The rule that this is, of the key `policy`."""
 
     @property
     def is_set(self) -> bool:
@@ -65,8 +69,11 @@ class Setting:
         return self.source not in (_DEFAULT, _HERE)
 
 
-def settings_of(loaded: LoadedConfig) -> list[Setting]:
-    """Return all settings: those of a run first, in the order of its configuration, then the app's."""
+def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[Setting]:
+    """Return all settings: those of a run first, in the order of its configuration, then the app's.
+
+    The `rules` of the files come below the key that holds them.
+    """
     found = []
     for key, spec in CONFIG_KEYS.items():
         value = _text(getattr(loaded.config, key))
@@ -77,12 +84,32 @@ def settings_of(loaded: LoadedConfig) -> list[Setting]:
             source = _HERE
         how = "only in files" if spec.is_mapping else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
         found.append(Setting(key, value, _short(source), spec.meaning, spec.expected, how))
+        if key == "policy":
+            found += [_rule(each, loaded) for each in rules]
     values: Mapping[str, Any] = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
     for key, spec in APP_CONFIG_KEYS.items():
         source = _short(loaded.app.sources.get(key, _DEFAULT))
         how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files or the keys screen"
         found.append(Setting(key, _text(values[key]), source, spec.meaning, spec.expected, how))
     return [*found, _trust(loaded)]
+
+
+_RULES: Mapping[Answer, str] = {
+    "allow": "Calls that this rule fits are made without asking.",
+    "ask": "You are asked about calls that this rule fits, whatever allows them.",
+    "deny": "Calls that this rule fits are refused.",
+}
+
+
+def _rule(saved: SavedRule, loaded: LoadedConfig) -> Setting:
+    ignored = saved.scope == "project" and saved.answer == "allow" and "policy" in loaded.ignored
+    source = f"{_SCOPES[saved.scope]}{', not trusted' if ignored else ''}"
+    expected = "TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB)"
+    how = f"{saved.file}; Delete removes it"
+    return Setting(f"  {saved.answer}", saved.rule, source, _RULES[saved.answer], expected, how, saved)
+
+
+_SCOPES: Mapping[SavedScope, str] = {"always": "own file: always", "project": "project's file"}
 
 
 def _trust(loaded: LoadedConfig) -> Setting:
@@ -170,8 +197,8 @@ class SettingsList(KeptRows["Setting"]):
     nothing = "no setting matches"
 
     @override
-    def name_of(self, row: Setting) -> str:
-        return row.key
+    def name_of(self, row: Setting) -> object:
+        return row.key, row.rule
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
@@ -200,6 +227,7 @@ class SettingsScreen(FilterableListScreen):
         Binding("e", "edit('own')", "Edit file", id="settings.edit"),
         Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
+        Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
         Binding("t", "app.change_theme", "Theme", id="settings.theme"),
         Binding("T", "trust", "Trust", tooltip="Trust this folder, or revoke it", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
@@ -225,12 +253,15 @@ class SettingsScreen(FilterableListScreen):
 
     @work(thread=True, exclusive=True, group="settings", exit_on_error=False)
     def _read(self) -> None:
+        from aeon_core.config.saved_rules import saved_rules
+
         try:
             loaded = context_of(self).today()
+            rules = saved_rules(loaded.config.project_root or Path())
         except AeonError as error:
             self.app.call_from_thread(self._show_problem, error.message)
             return
-        self.app.call_from_thread(self._take, loaded, settings_of(loaded))
+        self.app.call_from_thread(self._take, loaded, settings_of(loaded, rules))
 
     @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
     def _read_agreement(self) -> None:
@@ -270,12 +301,13 @@ class SettingsScreen(FilterableListScreen):
     @on(RowsView.Moved)
     def _explain(self) -> None:
         setting = self.query_one(SettingsList).selected
+        self.refresh_bindings()
         if setting is None:
             self.query_one(TextView).start([], follow=False)
             return
         self.query_one(TextView).start(
             [
-                ("accent bold", setting.key),
+                ("accent bold", setting.key if setting.rule is None else f"policy.{setting.rule.answer}"),
                 ("", setting.meaning),
                 ("muted", f"Expected  {setting.expected}"),
                 ("muted", f"Set in    {setting.how}"),
@@ -287,6 +319,42 @@ class SettingsScreen(FilterableListScreen):
     @on(RowsView.Chosen)
     def _to_text(self) -> None:
         self.query_one(TextView).focus()
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "remove_rule":
+            shown = next(iter(self.query(SettingsList)), None)
+            return shown is not None and shown.selected is not None and shown.selected.rule is not None
+        return super().check_action(action, parameters)
+
+    def action_remove_rule(self) -> None:
+        """Ask, and remove the selected rule from its file."""
+        from aeon_tui.screens.dialogs import ConfirmDialog
+
+        setting = self.query_one(SettingsList).selected
+        rule = setting.rule if setting is not None else None
+        if rule is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._remove_rule(rule)
+
+        lines = [f"{rule.answer}: {rule.rule}", f"In {rule.file}"]
+        if rule.answer == "allow":
+            lines += ["", "You will be asked about such calls again. Runs that have begun keep the rule."]
+        self.app.push_screen(ConfirmDialog("Remove this rule?", lines, "Remove", no="Keep"), answered)
+
+    @work(thread=True, exclusive=True, group="rules", exit_on_error=False)
+    def _remove_rule(self, saved: SavedRule) -> None:
+        from aeon_core.config.saved_rules import remove_rule
+
+        root = self._loaded.config.project_root if self._loaded is not None else None
+        try:
+            remove_rule(saved, root or Path())
+        except AeonError as error:
+            self.app.call_from_thread(self._warn, error.message)
+        self.app.call_from_thread(self._read)
 
     def action_trust(self) -> None:
         """Ask whether to trust the folder, or whether to take that back."""

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from aeon_core import Orchestrator
 from aeon_core.config.keys import APP_KEYS, KEYS, AppSettings
 from aeon_core.config.loading import LoadedConfig, read_config_file
+from aeon_core.config.saved_rules import save_rule
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.labels import label_run
 from aeon_tui.app import AeonApp
@@ -237,6 +238,34 @@ async def test_a_file_that_was_left_broken_can_be_opened_again(
         await pilot.press("e")
         await until(pilot, lambda: app.screen.query_one(SettingsList).rows)
         assert value_of(app, "ttl") == "8"
+
+
+async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    own.parent.mkdir(parents=True)
+    own.write_text("# mine\npolicy:\n  allow: ['Bash(ls *)']\n  deny: [Read(*.env)]\n")
+    save_rule("Edit(src/**)", "project", Path.cwd())
+    async with open_settings() as (app, pilot):
+        listed = app.screen.query_one(SettingsList)
+        rules = [(each.key.strip(), each.value, each.source) for each in listed.rows if each.rule is not None]
+        assert rules == [
+            ("allow", "Bash(ls *)", "own file: always"),
+            ("deny", "Read(*.env)", "own file: always"),
+            ("allow", "Edit(src/**)", "project's file"),
+        ]
+        assert "delete" not in app.screen.active_bindings, "a setting is not removed"
+        await pilot.press("slash", *"src/", "enter", "j")
+        await until(pilot, lambda: "policy.allow" in explained(app))
+        await pilot.press("delete", "escape")
+        assert read_config_file(Path(".aeon/config.yml"))["policy"].allow == ("Edit(src/**)",)
+        await pilot.press("delete")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and not listed.rows)
+        assert read_config_file(Path(".aeon/config.yml")) == {}
+        assert own.read_text().startswith("# mine\n")
 
 
 async def test_in_a_browser_no_editor_is_opened(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
