@@ -17,8 +17,8 @@ import pytest
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
-from aeon_tui.cli.output import stderr
 from aeon_tui.cli.followed_run import FollowedRun
+from aeon_tui.cli.output import stderr
 from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
