@@ -13,6 +13,7 @@ from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
+    from aeon_tui.sources.snapshots import SnapshotStore
 
 Records = Iterator[dict[str, Any]]
 Listener = Callable[[], object]
@@ -57,6 +58,10 @@ class RecordSource(Protocol):
     def follows(self) -> bool:
         """Whether records come that are written to the journal from now on."""
 
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        """Views of the run's past, where the source reads the whole journal anyway."""
+
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
 
@@ -84,6 +89,7 @@ class RecordsOnly:
     waiting = False
     reading = ""
     follows = False
+    snapshots: SnapshotStore | None = None
 
     def take_view(self) -> RunView | None:
         """Return None: no view but that of the records."""

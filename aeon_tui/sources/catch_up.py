@@ -16,6 +16,7 @@ from aeon_tui.sources.rate_meter import FAST, WINDOW_SECONDS
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition
     from aeon_core.journal.view.model import RunView
+    from aeon_tui.sources.snapshots import SnapshotStore
 
 CALM = 3_000
 """Records a second, below which the whole is read."""
@@ -50,6 +51,11 @@ class CatchUpReader:
         if self._fast:
             return "too fast to show in full"
         return self._past.reading if self._past is not None else ""
+
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        """Views of the run's past, once the whole is being read."""
+        return self._past.snapshots if self._past is not None else None
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record of what was read, in full; None where it cannot be read, or not yet."""

@@ -20,6 +20,7 @@ from aeon_tui.sources.base import Listener, RecordSource, failure, nobody
 from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.journal import JournalSource
 from aeon_tui.sources.rate_meter import RateMeter
+from aeon_tui.sources.snapshots import SnapshotStore
 
 POLL_SECONDS = 0.05
 """How often it is looked whether the file has grown, or its writer has ended."""
@@ -102,6 +103,11 @@ class FollowedSource:
             return self._behind.reading
         behind = follower is not None and follower.size - follower.offset >= BEHIND
         return f"reading {100 * follower.offset // follower.size} %" if follower is not None and behind else ""
+
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        """Views of the run's past, where its journal was long or grew fast."""
+        return self._behind.snapshots if self._behind is not None else None
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time, up to where a view is to be taken."""

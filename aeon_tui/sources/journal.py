@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
 from aeon_tui.sources.base import Listener, failure, nobody
+from aeon_tui.sources.snapshots import Closed, SnapshotStore
 
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition
-    from aeon_core.journal.index import OffsetIndex
-    from aeon_core.journal.pages import Pages
     from aeon_core.journal.view.model import RunView
 
 PIECE_SECONDS = 0.004
@@ -46,13 +45,13 @@ class JournalSource:
         self.notice = ""
         self.waiting = False
         self.journal = path
-        self.reading = ""
+        self.snapshots = SnapshotStore(path)
+        """Views of the run's past: what is read for the whole is read for them."""
         self.place: FollowPosition | None = None
         """Where the view of a long journal ends, once it is there."""
         self._say: Listener = nobody
         self._views: deque[RunView] = deque()
-        self._pages: Pages | None = None
-        self._index: OffsetIndex | None = None
+        self._reads_all = False
         self._first = threading.Event()
         self._taken = threading.Event()
         self._closed = threading.Event()
@@ -65,6 +64,12 @@ class JournalSource:
     def ended(self) -> bool:
         """Whether the view of the whole has been taken."""
         return self._finished.is_set() and not self._views
+
+    @property
+    def reading(self) -> str:
+        """How far the whole has been read, in words; empty where it is there."""
+        reads = self._reads_all and not self._finished.is_set()
+        return (self.snapshots.reading or "reading 0 %") if reads else ""
 
     def wait(self, seconds: float = OPENING_SECONDS) -> None:
         """Wait until the view of the end is there, at most so long: a screen that opens then is drawn once."""
@@ -91,11 +96,7 @@ class JournalSource:
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read."""
-        try:
-            entry = self._pages.by_seq(seq) if self._pages is not None else None
-        except AeonError:
-            return None
-        return entry.record if entry is not None else None
+        return self.snapshots.record(seq)
 
     def listen(self, listener: Listener) -> bool:
         """Have it called on the reading thread."""
@@ -107,22 +108,25 @@ class JournalSource:
         self._closed.set()
         self._taken.set()
         self._may_read.set()
-        if self._finished.is_set() and self._index is not None:
-            self._index.close()
+        self.snapshots.stop()
+        if self._finished.is_set():
+            self.snapshots.close()
 
     def _work(self) -> None:
         try:
-            if not self._show_end():
+            self._reads_all = not self._show_end()
+            if self._reads_all:
                 self._read_all()
+        except Closed:
+            pass
         except (AeonError, OSError) as error:
             self.error = failure(self.journal, error)
         finally:
             self._first.set()
-            self.reading = ""
             self._finished.set()
             self._say()
-            if self._closed.is_set() and self._index is not None:
-                self._index.close()
+            if self._closed.is_set():
+                self.snapshots.close()
 
     def _show_end(self) -> bool:
         """Give the view of the journal's end; return whether that is the whole."""
@@ -133,36 +137,19 @@ class JournalSource:
         return whole
 
     def _read_all(self) -> None:
-        from aeon_core.journal.index import OffsetIndex, TextPlaces
-        from aeon_core.journal.pages import Pages
-        from aeon_core.journal.reader import superseded_lines
-        from aeon_core.journal.view.incremental import IncrementalFold
+        from aeon_core.journal.view.snapshots import detached
 
-        self.reading = "reading 0 %"
         self._taken.wait()
         self._closed.wait(FIRST_SECONDS)
-        self._index = OffsetIndex(self.journal)
-        places = TextPlaces(self._index)
-        self._pages = Pages(self._index, places)
-        whole, grown = IncrementalFold(self._index, places), True
+        grown, read_to = True, 0
         while grown and not self._closed.is_set():
-            self._do(self._index.extend)
-            self._do(places.extend)
-            if whole.place is not None and superseded_lines(self.journal) != whole.place.gone:
-                whole = IncrementalFold(self._index, places)
-            before = whole.read_to
-            for _ in self._pieces(whole.step):
-                self.reading = f"reading {100 * whole.read_to // max(1, self._index.indexed)} %"
+            whole = self.snapshots.read_on(self._pieces)
             # What came meanwhile may be as much again: only a little of it is left to those who follow the journal.
-            grown = whole.read_to > before and self._index.size - whole.read_to > LEFT
+            grown, read_to = whole.read_to > read_to and self.snapshots.unread > LEFT, whole.read_to
         if not self._closed.is_set():
             self.place = whole.place
-            self._views.append(whole.view)
+            self._views.append(detached(whole.view))
             self._say()
-
-    def _do(self, work: Callable[[float], bool]) -> None:
-        for _ in self._pieces(work):
-            pass
 
     def _pieces(self, work: Callable[[float], bool]) -> Iterator[None]:
         """Work piece by piece until there is no more to do, or nobody wants it."""

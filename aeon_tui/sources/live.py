@@ -14,6 +14,7 @@ from aeon_tui.sources.rate_meter import RateMeter
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
+    from aeon_tui.sources.snapshots import SnapshotStore
 
 CAPACITY = 20_000
 """Lines that are kept for the screen at most."""
@@ -57,6 +58,11 @@ class LiveSource:
     def reading(self) -> str:
         """How far the journal has been read, where it is followed."""
         return self._followed.reading if self._followed is not None else ""
+
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        """Views of the run's past, where the journal is followed."""
+        return self._followed.snapshots if self._followed is not None else None
 
     @property
     def live(self) -> bool:

@@ -6,14 +6,14 @@ import gc
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.timeline import Move, Timeline
+from aeon_tui.sources.timeline import Move, Timeline, TimelineReader
 
 if TYPE_CHECKING:
     from aeon_core.journal.index import OffsetIndex, TextPlaces
@@ -24,12 +24,21 @@ SPACING = 2_000
 """Lines between two states that are kept of the whole run; as many are folded for a moment at most."""
 WEIGHT = 64 * 1024 * 1024
 """Bytes that these states may take. Beyond, every second one is given up."""
+SOON = 10_000
+"""Lines that are folded at once for a moment: a person hardly waits for them."""
 NEAR = 64
 """Lines between two states that are kept near the last moment: the next one is most often beside it."""
 NEARBY = 256
 PIECE_SECONDS = 0.004
 """How long the thread works before it lets the screen have its turn."""
 PAUSE_SECONDS = 0.001
+TURN_SECONDS = 0.02
+"""How often it is looked whether another thread has read far enough."""
+
+Work = Callable[[float], bool]
+"""Works for about so many seconds; returns whether there is more to do."""
+Pieces = Callable[[Work], Iterator[None]]
+"""Has work done piece by piece, and yields after each."""
 
 
 @dataclass(frozen=True)
@@ -43,172 +52,264 @@ class Snapshot:
     positions: int
     """How many there are, as far as the journal was read."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether the view is of all records up to there, rather than of the last of them."""
+        return not self.view.whole_from
+
 
 class Closed(Exception):
     """Nobody wants the moment any more."""
 
 
+class _Fold:
+    """What is known of a journal as long as it only grows: its timeline, and states of the run along the way."""
+
+    def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
+        from aeon_core.journal.reader import superseded_lines
+        from aeon_core.journal.view.incremental import IncrementalFold
+
+        self.index = index
+        self.generation = index.generation
+        self.gone = superseded_lines(index.path)
+        self.reader = TimelineReader(index, self.gone)
+        self.whole = IncrementalFold(index, places)
+        """Reads on to the journal's end."""
+        self.reading = threading.Lock()
+        self.past = IncrementalFold(index, places)
+        """Goes from one moment to another."""
+        self._states: list[Folded] = []
+        self._spacing = SPACING
+        self._near: deque[Folded] = deque(maxlen=2 * NEARBY // NEAR)
+
+    @property
+    def timeline(self) -> Timeline:
+        """Where one can stop."""
+        return self.reader.timeline
+
+    def next_state(self) -> int:
+        """Return the line before which the next state is kept."""
+        return (self.whole.folded // self._spacing + 1) * self._spacing
+
+    def keep(self) -> None:
+        """Keep the state that was read to, where that is one to be kept."""
+        from aeon_core.journal.view.snapshots import weight
+
+        if self.whole.folded % self._spacing:
+            return
+        self._states.append(self.whole.state())
+        if sum(weight(state.view) for state in self._states) > WEIGHT:
+            self._spacing *= 2
+            self._states = [state for state in self._states if not state.line % self._spacing]
+
+    def state_before(self, line: int) -> Folded:
+        """Return the last state that is kept of the lines before one."""
+        from aeon_core.journal.view.incremental import Folded
+        from aeon_core.journal.view.model import RunView
+
+        # A list, made at once: another thread may add a state meanwhile.
+        known = [state for state in [*self._states, *self._near] if state.line <= line]
+        return max(known, key=lambda state: state.line, default=Folded(0, 0, RunView()))
+
+    def go_to(self, until: int, pieces: Pieces) -> RunView:
+        """Return the view of the lines before one."""
+        fold, nearest = self.past, self.state_before(until)
+        if not nearest.line <= fold.folded <= until:
+            fold.go_to(nearest)
+        while fold.folded < until:
+            near = until - fold.folded <= NEARBY
+            aim = min(until, (fold.folded // NEAR + 1) * NEAR if near else until - NEARBY)
+            for _ in pieces(partial(fold.step, until=aim)):
+                pass
+            if near and not fold.folded % NEAR:
+                self._near.append(fold.state())
+        return fold.state().view
+
+
 class SnapshotStore:
     """Makes views of a run's past, on threads. It reads what the journal holds by now.
 
-    A view leaves large values in the journal, and `record` reads them. Once the journal has been read, the next moment
-    takes some ms, however long the run is: states along the way are kept, and what two of them have in common is there
-    once.
+    A view leaves large values in the journal, and `record` reads them. A moment takes some ms, however long the run is:
+    states along the way are kept while the journal is read, and what two of them have in common is there once. Of a
+    moment that was not read to yet, there is the end at once, and the whole as soon as it was.
     """
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
-        self.timeline = Timeline()
-        self.reading = ""
-        """How far the journal has been read, in words, while that takes its time."""
         self._index: OffsetIndex | None = None
-        self._working = threading.Lock()
+        self._fold: _Fold | None = None
+        self._looking, self._making = threading.Lock(), threading.Lock()
         self._closed = threading.Event()
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        self.timeline = Timeline()
-        self._fold: IncrementalFold | None = None
-        self._generation = 0
-        self._read = 0
-        """Lines that have been folded once."""
-        self._taken_back = False
-        self._states: list[Folded] = []
-        self._spacing = SPACING
-        self._near: deque[Folded] = deque(maxlen=2 * NEARBY // NEAR)
+        self._nobody_waits = threading.Event()
+        self._nobody_waits.set()
 
     def snapshot(self, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
         """Return the run at the record to which the moves lead from the one at `base`; None where that is now.
 
         `base` is a seq, or None for now. Raises AeonError, OSError where the journal cannot be read, and Closed.
         """
-        with self._working:
-            self._read_on()
-            timeline = self.timeline
-            if not len(timeline):
-                return None
-            position: int | None = None if base is None else timeline.at(base)
-            for move in moves:
-                position = move(timeline, len(timeline) - 1 if position is None else position)
-            return self._snapshot_at(position) if position is not None else None
+        self._nobody_waits.clear()
+        try:
+            return self._led_to(self._look(), base, moves)
+        finally:
+            self._nobody_waits.set()
+
+    def _led_to(self, fold: _Fold, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
+        timeline = fold.timeline
+        if not len(timeline):
+            return None
+        position: int | None = None if base is None else timeline.at(base)
+        for move in moves:
+            position = move(timeline, len(timeline) - 1 if position is None else position)
+        if position is None:
+            return None
+        until = timeline.line(position) + 1
+        if until <= max(fold.whole.folded, fold.state_before(until).line + SOON):
+            self._read(fold, self._pieces, partial(_lacks, fold, until))
+            return self._snapshot_at(fold, position)
+        return _snapshot(fold, position, self._end_of(fold, position))
+
+    def whole(self, seq: int, wanted: Callable[[], bool] = lambda: True) -> Snapshot:
+        """Return the run at a record with all that is known of it by then, once the journal was read so far.
+
+        Raises what `snapshot` does; Closed also once it is no longer `wanted`.
+        """
+        while wanted():
+            fold = self._look()
+            position = fold.timeline.at(seq)
+            until = fold.timeline.line(position) + 1
+            if until <= fold.whole.folded:
+                return self._snapshot_at(fold, position)
+            self._read(fold, self._pieces, partial(_lacks, fold, until, wanted))
+        raise Closed
 
     def at_pass_ends(self, passes: Sequence[int]) -> list[Snapshot]:
         """Return the run as each of these passes had ended; 0 is the first plan that there was, as it was made.
 
-        Of a pass that goes on, it is the last record. Raises what `moment` does.
+        Of a pass that goes on, it is the last record. Raises what `snapshot` does.
         """
-        with self._working:
-            self._read_on()
-            timeline = self.timeline
-            ends = [timeline.end_of_pass(number) if number else timeline.first_plan or 0 for number in passes]
-            return [self._snapshot_at(position) for position in ends] if len(timeline) else []
+        timeline = self._look().timeline
+        ends = [timeline.end_of_pass(number) if number else timeline.first_plan or 0 for number in passes]
+        return [self.whole(timeline.seq(position)) for position in ends] if len(timeline) else []
+
+    @property
+    def reading(self) -> str:
+        """How far the journal has been read, in words, while it is; else empty."""
+        fold = self._fold
+        if fold is not None and fold.reading.locked():
+            return f"reading {100 * fold.whole.read_to // max(1, fold.index.indexed)} %"
+        return "reading …" if self._looking.locked() else ""
+
+    @property
+    def unread(self) -> int:
+        """Bytes of the journal that have not been folded."""
+        fold = self._fold
+        return fold.index.size - fold.whole.read_to if fold is not None else 0
+
+    def read_on(self, pieces: Pieces) -> IncrementalFold:
+        """Read what the journal holds by now, and return what it was folded with; `pieces` may end early.
+
+        Raises what `snapshot` does.
+        """
+        while True:
+            fold = self._look()
+            if self._read(fold, pieces, lambda: True) and fold is self._fold:
+                return fold.whole
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read. May be called from any thread."""
         try:
-            entry = self._pages.by_seq(seq)
+            entry = self._pages.by_seq(seq) if self._index is not None else None
         except AeonError:
             return None
         return entry.record if entry is not None else None
 
+    def stop(self) -> None:
+        """Make no more moments."""
+        self._closed.set()
+
     def close(self) -> None:
         """Make no more moments, and release the file."""
-        self._closed.set()
+        self.stop()
         if self._index is not None:
             self._index.close()
 
-    def _read_on(self) -> None:
-        """Take in what the journal has got, once more from the beginning where that is no longer what it was."""
+    def _look(self) -> _Fold:
+        """Take in which lines the journal has by now; begin again where it is no longer what it was."""
         from aeon_core.journal.index import OffsetIndex, TextPlaces
         from aeon_core.journal.pages import Pages
 
-        if self._index is None:
-            self._index = OffsetIndex(self.journal)
-            self._places = TextPlaces(self._index)
-            self._pages = Pages(self._index, self._places)
+        with self._looking:
+            if self._index is None:
+                index = OffsetIndex(self.journal)
+                self._places = TextPlaces(index)
+                self._pages, self._index = Pages(index, self._places), index
+            index, places = self._index, self._places
+            self._do(index.extend)
+            self._do(places.extend)
+            if self._fold is None or self._fold.generation != index.generation:
+                self._fold = _Fold(index, places)
+            self._do(self._fold.reader.extend)
+            if self._fold.reader.void:
+                self._fold = _Fold(index, places)
+                self._do(self._fold.reader.extend)
+            return self._fold
+
+    def _do(self, work: Work) -> None:
+        for _ in self._pieces(work):
+            pass
+
+    def _read(self, fold: _Fold, pieces: Pieces, wanted: Callable[[], bool]) -> bool:
+        """Fold on, keeping states; return False, after a moment, where another thread does."""
+        if not fold.reading.acquire(timeout=TURN_SECONDS):
+            return False
+        before = fold.whole.folded
         try:
-            self._take_in(self._index, self._places)
-            if self._taken_back or self._generation != self._index.generation:
-                self._begin_anew()
-                self._take_in(self._index, self._places)
+            while fold is self._fold and fold.whole.folded < len(fold.index) and wanted():
+                if self._closed.is_set():
+                    raise Closed
+                for _ in pieces(partial(fold.whole.step, until=fold.next_state())):
+                    if not wanted():
+                        break
+                    if pieces != self._pieces:
+                        self._nobody_waits.wait()
+                fold.keep()
         finally:
-            self.reading = ""
-
-    def _take_in(self, index: OffsetIndex, places: TextPlaces) -> None:
-        from aeon_core.journal.view.incremental import IncrementalFold
-
-        for _ in self._pieces(index.extend):
-            self.reading = "reading …"
-        for _ in self._pieces(places.extend):
-            self.reading = "reading …"
-        if self._fold is None:
-            self._fold, self._generation = IncrementalFold(index, places, self._note), index.generation
-        if self._read == len(index):
-            return
-        fold, before = self._fold, self._read
-        if fold.folded < before:
-            fold.go_to(self._state_before(before))
-        while fold.folded < len(index):
-            until = (fold.folded // self._spacing + 1) * self._spacing
-            for _ in self._pieces(partial(fold.step, until=until)):
-                self.reading = f"reading {100 * fold.read_to // max(1, index.indexed)} %"
-            self._keep(fold)
-        self._read = len(index)
-        if self._read - before > SPACING:
+            fold.reading.release()
+        if fold.whole.folded - before > SPACING:
             gc.freeze()  # going over what was read would keep a key waiting
+        return True
 
-    def _note(self, line: int, record: Mapping[str, Any]) -> None:
-        """Take in a stop the first time that its line is folded."""
-        if line < self._read:
-            return
-        self._read = line + 1
-        if record["type"] == "run_resumed" and len(self.timeline):
-            first = record.get("continues_at")
-            # What was read before a process went on with the run may count no more.
-            self._taken_back |= isinstance(first, int) and self.timeline.seq(len(self.timeline) - 1) >= first
-        self.timeline.add(line, record)
+    def _snapshot_at(self, fold: _Fold, position: int) -> Snapshot:
+        with self._making:
+            return _snapshot(fold, position, fold.go_to(fold.timeline.line(position) + 1, self._pieces))
 
-    def _keep(self, fold: IncrementalFold) -> None:
-        from aeon_core.journal.view.snapshots import weight
+    def _end_of(self, fold: _Fold, position: int) -> RunView:
+        """Return the view of the last records before a moment."""
+        from aeon_core.journal.tail import tail_state
+        from aeon_core.journal.view import reducer
 
-        if fold.folded % self._spacing:
-            return
-        self._states.append(fold.state())
-        if sum(weight(state.view) for state in self._states) > WEIGHT:
-            self._spacing *= 2
-            self._states = [state for state in self._states if not state.line % self._spacing]
+        _, end = fold.index.span(fold.timeline.line(position))
+        state = tail_state(self.journal, before=end, gone=fold.gone)
+        view = reducer.fold(state.records)
+        view.whole_from = state.whole_from if state.unknown else 0
+        for problem in state.problems:
+            view.add_problem(problem)
+        return view
 
-    def _snapshot_at(self, position: int) -> Snapshot:
-        return Snapshot(self._view_at(position), self.timeline.seq(position), position, len(self.timeline))
-
-    def _view_at(self, position: int) -> RunView:
-        """Return the view with that stop's record folded in, and nothing after it."""
-        fold, until = self._fold, self.timeline.line(position) + 1
-        assert fold is not None
-        nearest = self._state_before(until)
-        if not nearest.line <= fold.folded <= until:
-            fold.go_to(nearest)
-        while fold.folded < until:
-            near = until - fold.folded <= NEARBY
-            aim = min(until, (fold.folded // NEAR + 1) * NEAR if near else until - NEARBY)
-            for _ in self._pieces(partial(fold.step, until=aim)):
-                pass
-            if near and not fold.folded % NEAR:
-                self._near.append(fold.state())
-        return fold.state().view
-
-    def _state_before(self, line: int) -> Folded:
-        """Return the last state that is kept of the lines before one."""
-        from aeon_core.journal.view.incremental import Folded
-        from aeon_core.journal.view.model import RunView
-
-        known = (state for state in (*self._states, *self._near) if state.line <= line)
-        return max(known, key=lambda state: state.line, default=Folded(0, 0, RunView()))
-
-    def _pieces(self, work: Callable[[float], bool]) -> Iterator[None]:
+    def _pieces(self, work: Work) -> Iterator[None]:
         """Work piece by piece until there is no more to do. Raises Closed where nobody wants it."""
         while work(PIECE_SECONDS):
             if self._closed.is_set():
                 raise Closed
             yield
             time.sleep(PAUSE_SECONDS)
+
+
+def _lacks(fold: _Fold, until: int, wanted: Callable[[], bool] = lambda: True) -> bool:
+    """Return whether lines before one are yet to be read, and wanted."""
+    return fold.whole.folded < until and wanted()
+
+
+def _snapshot(fold: _Fold, position: int, view: RunView) -> Snapshot:
+    return Snapshot(view, fold.timeline.seq(position), position, len(fold.timeline))

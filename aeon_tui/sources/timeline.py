@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.journal.values import int_of, str_of
+
+if TYPE_CHECKING:
+    from aeon_core.journal.index import OffsetIndex
+
+_ENVELOPE = re.compile(
+    rb'\{"v":1,"seq":(\d{1,18}),"ts":"[^"\\]{1,40}","run":"[^"\\]{1,200}","type":"(\w{1,40})"'
+    rb'(?:,"pass_number":(\d{1,9}),)?'
+)
+_PARSED = (b"phase", b"run_started", b"run_resumed")
+"""Types of records that say more of a run's time than their envelope does."""
 
 
 @dataclass
@@ -93,6 +105,62 @@ class Timeline:
         if index is None or self.phases[index].end is not None:
             return self.phases[index].end if index is not None else None
         return max(0, self.phases[index + 1].begin - 1) if index + 1 < len(self.phases) else len(self) - 1
+
+
+class TimelineReader:
+    """Takes the lines of an index into `timeline`, mostly without parsing them.
+
+    `void` says that a process has continued the run from an earlier record since: what was taken counts no more.
+    """
+
+    def __init__(self, index: OffsetIndex, gone: list[range]) -> None:
+        self.timeline = Timeline()
+        self.void = False
+        self._index, self._gone = index, gone
+        self._next = 0
+
+    def extend(self, max_seconds: float) -> bool:
+        """Read on for about so long, one block at least; return whether there is more to read."""
+        deadline = time.perf_counter() + max_seconds
+        while self._next < len(self._index):
+            self._read_block()
+            if time.perf_counter() >= deadline:
+                break
+        return self._next < len(self._index)
+
+    def _read_block(self) -> None:
+        from aeon_core.journal.index import CHUNK
+
+        index, first = self._index, self._next
+        start = index.span(first)[0]
+        after = index.number_at(start + CHUNK)
+        last = max(first, (after if after is not None else len(index)) - 1)
+        block = index.read(start, min(index.span(last)[1] - start, CHUNK))
+        for number in range(first, last + 1):
+            begin, end = index.span(number)
+            self._read(number, block, begin - start, end - start)
+        self._next = last + 1
+
+    def _read(self, number: int, block: bytes, begin: int, end: int) -> None:
+        match = _ENVELOPE.match(block, begin, min(end, len(block)))
+        if match is None or match[2] in _PARSED or (match[2] == b"pass" and match[3] is None):
+            record = self._parsed(number)
+        else:
+            record = {"seq": int(match[1]), "type": match[2].decode()}
+            if match[3] is not None:
+                record["pass_number"] = int(match[3])
+        if record is None or any(record["seq"] in span for span in self._gone):
+            return
+        timeline, first = self.timeline, record.get("continues_at")
+        if record["type"] == "run_resumed" and len(timeline) and isinstance(first, int):
+            self.void |= timeline.seq(len(timeline) - 1) >= first
+        timeline.add(number, record)
+
+    def _parsed(self, number: int) -> dict[str, Any] | None:
+        from aeon_core.journal.reader import MAX_LINE, parse_line
+
+        begin, end = self._index.span(number)
+        return parse_line(self._index.line(number), 0, []) if end - begin <= MAX_LINE else None
 
 
 Move = Callable[[Timeline, int], int | None]

@@ -212,7 +212,7 @@ SCENES = [
     Scene("search", with_a_past, ("slash", *"invoices", "enter"), shows="MatchList"),
     Scene("replay", replays, ("space", "end"), shows="PlanTree"),
     Scene("decide-the-budget", asks("budget", MONEY), ("1",), size=(60, 20), shows="ApprovalText"),
-    Scene("past", with_a_past, (), go_back, shows="PositionLine"),
+    Scene("past", with_a_past, (), go_back),
     Scene("differences", with_a_past, (), differ),
     Scene("runs", browser(list(RUNS))),
     Scene("runs-filter", browser(list(RUNS)), ("slash", *"status:f")),

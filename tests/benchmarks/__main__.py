@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from tests.aeon_core.supervisor import score
-from tests.benchmarks import floods, growth, idle, scale, scroll, semantic, starts, steps, system2
+from tests.benchmarks import floods, growth, idle, scale, scroll, semantic, starts, steps, system2, travel
 
 PARTS: dict[str, Callable[[], None]] = {
     "steps": steps.report,
@@ -17,6 +17,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "scale": scale.report,
     "floods": floods.report,
     "scroll": scroll.report,
+    "travel": travel.report,
     "idle": idle.report,
     "system2": system2.report,
 }

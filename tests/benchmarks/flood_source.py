@@ -66,7 +66,8 @@ class Written:
         return self.records / (self.ended - self.began)
 
 
-def _head() -> list[dict[str, Any]]:
+def head() -> list[dict[str, Any]]:
+    """Return the records that the run begins with."""
     steps = [{"step_id": f"s{number:02d}", "description": f"add number {number}"} for number in range(1, STEPS + 1)]
     config = {"ttl": LIMIT, "single_pass": False}
     return [
@@ -92,31 +93,33 @@ class Flood:
 
     def run(self) -> Written:
         """Write all of it."""
-        for record in _head():
-            self._put(json.dumps(record, separators=(",", ":"))[1:].encode() + b"\n")
+        for record in head():
+            self.put(json.dumps(record, separators=(",", ":"))[1:].encode() + b"\n")
         self._began, cpu, delay = time.monotonic(), time.thread_time(), 0.0
-        bodies, records = self._bodies(), 0
+        bodies, records = self.bodies(), 0
         wanted = int(self._rate * self._seconds)
         while records < wanted:
             due = min(wanted, int((time.monotonic() - self._began) * self._rate))
             delay = max(delay, (due - records) / self._rate)
             for _ in range(records, due):
-                self._put(next(bodies))
+                self.put(next(bodies))
             records = max(records, due)
             time.sleep(BATCH_SECONDS)
         written = Written(records, self._began, time.monotonic(), time.thread_time() - cpu, delay)
         end = {"type": "run_finished", "result": result()}
-        self._put(json.dumps(end, separators=(",", ":"))[1:].encode() + b"\n")
+        self.put(json.dumps(end, separators=(",", ":"))[1:].encode() + b"\n")
         return written
 
-    def _put(self, body: bytes) -> None:
+    def put(self, body: bytes) -> None:
+        """Write a record's line behind its envelope."""
         envelope = self._envelope % (self._seq, self._seq // 1_000_000 % 60, self._seq % 1_000_000)
         self._seq += 1
         self._write(envelope + body)
 
     _envelope = _ENVELOPE.replace(b"%%", b"%")
 
-    def _bodies(self) -> Iterator[bytes]:
+    def bodies(self) -> Iterator[bytes]:
+        """Yield what the run writes, without envelopes, and without end."""
         number = 0
         while True:
             number += 1

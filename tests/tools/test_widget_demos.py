@@ -40,7 +40,6 @@ SHOWN = {
     "issues": "Nothing found.",
     "log_pane": "converged",
     "match_list": "design a REST API for",
-    "position_line": "pass 2",
     "outcome": "A REST API for invoices",
     "pass_line": "complete 1.00 coherent 1.00",
     "plan_tree": "s5.4 Work out the access rules",

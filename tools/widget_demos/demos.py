@@ -28,7 +28,6 @@ from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.position_line import PositionLine, RunPosition
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList, RunListHeader
@@ -143,12 +142,6 @@ def _filter_line(widget: Vertical, moment: Moment) -> None:
     _run_list(widget.query_one(RunList), moment)
 
 
-def _position_line(widget: PositionLine, moment: Moment) -> None:
-    view = moment.view
-    phase = view.phases[-1].phase if view.phases else ""
-    widget.update_moment(RunPosition(view.current_pass, phase, view.last_seq, LAST, view.last_ts))
-
-
 def _scrubber(widget: Scrubber, moment: Moment) -> None:
     widget.share = max(0, moment.view.last_seq) / LAST
 
@@ -188,7 +181,6 @@ _ALL = [
     Demo("issues", IssuesPane, _with_view),
     Demo("log_pane", LogPane, _with_view),
     Demo("match_list", MatchList, _match_list),
-    Demo("position_line", PositionLine, _position_line),
     Demo("outcome", Outcome, _with_view),
     Demo("pass_line", PassLine, _pass_line),
     Demo("plan_tree", PlanTree, _plan_tree),

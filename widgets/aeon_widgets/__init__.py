@@ -56,12 +56,11 @@ if TYPE_CHECKING:
     from aeon_widgets.pane import Pane as Pane
     from aeon_widgets.pass_line import PassLine as PassLine
     from aeon_widgets.plan_tree import PlanTree as PlanTree
-    from aeon_widgets.position_line import PositionLine as PositionLine
-    from aeon_widgets.position_line import RunPosition as RunPosition
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_list import RunList as RunList
     from aeon_widgets.run_list import RunListHeader as RunListHeader
+    from aeon_widgets.run_position import RunPosition as RunPosition
     from aeon_widgets.run_preview import Kin as Kin
     from aeon_widgets.run_preview import RunPreview as RunPreview
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
@@ -89,7 +88,6 @@ _PUBLIC = {
     "LinesView": "virtual_list",
     "LogPane": "log_pane",
     "MatchList": "match_list",
-    "PositionLine": "position_line",
     "Outcome": "outcome",
     "Pane": "pane",
     "PassLine": "pass_line",
@@ -103,7 +101,7 @@ _PUBLIC = {
     "RunList": "run_list",
     "RunPreview": "run_preview",
     "Scrubber": "scrubber",
-    "RunPosition": "position_line",
+    "RunPosition": "run_position",
     "StepPane": "step_pane",
     "TTLGauge": "ttl_gauge",
     "TextView": "text_view",

@@ -46,10 +46,14 @@ class Outcome(TextView, Pane):
     """
     )
 
+    later = False
+    """Whether the view is of a past moment of a run that has ended: the pane then stays as it is."""
+
     def update_view(self, view: RunView) -> None:
         """Show the result there is, else what the run asks of a person, or nothing."""
         left = left_blocks(view)
-        self.set_class(view.result is not None or bool(left), "-told")
+        self._hold(self.later and view.result is None)
+        self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
             parts = [
                 TITLES.get(view.result.status, "Answer"),
@@ -61,6 +65,14 @@ class Outcome(TextView, Pane):
         elif left:
             self.pane_title = "For you"
             self.show(left)
+        elif self.later:
+            self.pane_title = "Answer"
+            self.show([("muted", "There was no answer yet.")])
+
+    def _hold(self, held: bool) -> None:
+        """Keep the height that the answer has, or go by the text again."""
+        if held != ("height" in self.styles.inline.get_rules()):
+            self.styles.height = self.outer_size.height if held and self.display else None
 
 
 def left_blocks(view: RunView) -> list[Block]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
+from aeon_widgets.run_position import RunPosition
 from aeon_widgets.text import count, duration, fit, one_line
 
 SEPARATOR = "  "
@@ -24,7 +27,10 @@ Part = tuple[str, str]
 
 
 class RunHeader(Widget):
-    """Task and status on the first line; model, pass and phase, time and TTL on the second."""
+    """Task and status on the first line; model, pass and phase, time and TTL on the second.
+
+    The second says first which moment is shown where that is not now; a click then returns to now.
+    """
 
     DEFAULT_CSS = """
     RunHeader {
@@ -36,8 +42,14 @@ class RunHeader(Widget):
     }
     """
 
+    @dataclass
+    class PastLeft(Message):
+        """The person wants to see how the run is now."""
+
     def __init__(self) -> None:
         super().__init__()
+        self._position: RunPosition | None = None
+        self._reading = ""
         self._view = RunView()
         self._status = "running"
         self._note = ""
@@ -58,6 +70,16 @@ class RunHeader(Widget):
             self._with_ttl = with_ttl
             self.refresh()
 
+    def update_moment(self, position: RunPosition | None, reading: str = "") -> None:
+        """Say which moment is shown, None where it is now; `reading` is how far another one is being looked for."""
+        if (position, reading) != (self._position, self._reading):
+            self._position, self._reading = position, reading
+            self.refresh()
+
+    def on_click(self) -> None:
+        if self._position is not None:
+            self.post_message(self.PastLeft())
+
     def render(self) -> Content:
         width = self.size.width
         return Content("\n").join([self._first_line(width), self._second_line(width)])
@@ -75,8 +97,11 @@ class RunHeader(Widget):
         time: Part = (duration(self._elapsed_s), "$aeon-text")
         right = next((right for right in ([*self._gauge(), time], [time]) if _width(right) + self._least <= width), [])
         right_width = _width(right)
-        left: list[Part] = []
         room = width - right_width - (len(SEPARATOR) if right else 0)
+        left: list[Part] = []
+        if moment := self._moment(room - self._least):
+            left = [(moment, "bold $background on $severity-medium"), (SEPARATOR, "")]
+            room -= cell_len(moment) + len(SEPARATOR)
         for text, style, may_be_cut in self._facts():
             shown = fit(text, room)
             if shown and (shown == text or may_be_cut):
@@ -96,6 +121,14 @@ class RunHeader(Widget):
             (self._phase(), "$aeon-muted", False),
             (self._tokens(), "$aeon-muted", False),
         ]
+
+    def _moment(self, room: int) -> str:
+        """Return the shown moment in as many words as there is room for."""
+        if self._position is None:
+            return fit(f" … {self._reading} ", room) if self._reading else ""
+        read = f" · {self._reading}" if self._reading else ""
+        texts = [f" {text}{read} " for text in self._position.texts()]
+        return next((text for text in texts if cell_len(text) <= room), texts[-1].strip())
 
     @property
     def _least(self) -> int:

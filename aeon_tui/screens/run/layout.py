@@ -144,28 +144,40 @@ class Layout:
             return True
         return bool(self._screen.query(PANES[number])) and self.pane(number).display
 
-    def bring(self, number: int, view: RunView) -> None:
+    def bring(self, number: int, view: RunView, shown: RunView) -> None:
         """Let a pane have its turn where there is not room for all."""
         if number in (STEP, *_SIDE):
             self.turn = number
-            self.arrange(view)
+            self.arrange(view, shown)
 
-    def resize(self, view: RunView) -> None:
+    def resize(self, view: RunView, shown: RunView) -> None:
         """Show the panes that there is room for now, the one that has the focus for certain."""
         self.turn = next((number for number in _SIDE if self.pane(number).has_focus), self.turn)
-        self.arrange(view)
+        self.arrange(view, shown)
 
-    def arrange(self, view: RunView) -> None:
-        """Show the panes that there is room for, where that may have changed."""
+    def arrange(self, view: RunView, shown: RunView) -> None:
+        """Show the panes that there is room for, where that may have changed.
+
+        `view` is the run as it is now, so that nothing moves while its past is shown; `shown` is what the panes show.
+        """
         size = self._screen.size
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
-        seen = (size, rows, guided, self.turn, view.adaptive, view.result is None, len(view.issues), len(view.repairs))
+        seen = (
+            size,
+            rows,
+            guided,
+            self.turn,
+            view.adaptive,
+            view.result is None,
+            len(shown.issues),
+            len(shown.repairs),
+        )
         if seen != self._seen:
             self._seen = seen
-            self._arrange(view, size, rows, guided=guided)
+            self._arrange(view, shown, size, rows, guided=guided)
 
-    def _arrange(self, view: RunView, size: Size, rows: int, *, guided: bool) -> None:
+    def _arrange(self, view: RunView, shown: RunView, size: Size, rows: int, *, guided: bool) -> None:
         column = size.width >= _WIDE
         having = [number for number in _SIDE if self.has(number, view)]
         there = self._fitting(having, view, rows) if column else self._turns(having, column=False)
@@ -188,7 +200,7 @@ class Layout:
                 "-ended": view.result is not None,
             }
         )
-        self._tell(view, there, all_of_them=all_of_them)
+        self._tell(shown, there, all_of_them=all_of_them)
 
     def _fitting(self, having: list[int], view: RunView, rows: int) -> list[int]:
         """Return the panes that a column of that height has room for; issues and repairs take turns first."""

@@ -23,7 +23,6 @@ from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.position_line import PositionLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
@@ -41,7 +40,7 @@ class RunPanes(PaneScreen):
     """
 
     PANES = PANES
-    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, PositionLine, KeyFooter"
+    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
@@ -64,6 +63,11 @@ class RunPanes(PaneScreen):
         """Whether a question to the person is on screen."""
         return False
 
+    @property
+    @abstractmethod
+    def view_now(self) -> RunView:
+        """The run as it is now: which panes there are goes by it, whatever moment they show."""
+
     @abstractmethod
     def show_step(self) -> None:
         """Show in the step pane what the selected row stands for."""
@@ -73,7 +77,6 @@ class RunPanes(PaneScreen):
         with Horizontal(id="timeline"):
             yield PassLine()
             yield Scrubber()
-        yield PositionLine()
         if self.guide:
             yield Static(self.guide, id="guide", markup=False)
         with Body(id="body"):
@@ -98,20 +101,21 @@ class RunPanes(PaneScreen):
 
     def on_body_resized(self) -> None:
         if self.made:
-            self.layout_of_panes.resize(self.shown_view)
+            self.layout_of_panes.resize(self.view_now, self.shown_view)
 
     def has_pane(self, number: int) -> bool:
         """Return whether the run has anything for a pane, whether or not it is on screen."""
-        return self.layout_of_panes.has(number, self.shown_view)
+        return self.layout_of_panes.has(number, self.view_now)
 
     def bring(self, number: int) -> None:
         """Let a pane have its turn where there is not room for all."""
-        self.layout_of_panes.bring(number, self.shown_view)
+        self.layout_of_panes.bring(number, self.view_now, self.shown_view)
 
     def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
         """Show the view in the panes that records of these types concern; in all of them where none is named."""
         view = self.shown_view
-        self.layout_of_panes.arrange(view)
+        self.layout_of_panes.arrange(self.view_now, view)
+        self.query_one(Outcome).later = view is not self.view_now and self.view_now.result is not None
         self.query_one(PlanTree).live = goes_on
         for pane in self._view_panes:
             if not types or types & pane.RECORDS:

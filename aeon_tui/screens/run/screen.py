@@ -33,6 +33,7 @@ from aeon_tui.screens.run.time_travel import TimeTravel
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
+from aeon_tui.sources.snapshots import SnapshotStore
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
@@ -98,6 +99,11 @@ class RunScreen(TimeTravel):
     def journal(self) -> Path | None:
         """The run's journal; None where it has none yet."""
         return self._source.journal if self.view.last_seq >= 0 else None
+
+    @property
+    def kept_snapshots(self) -> SnapshotStore | None:
+        """Views of the past that the records' source has anyway."""
+        return self._source.snapshots
 
     @property
     def chosen_run(self) -> Path | None:

@@ -11,10 +11,11 @@ from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.run.panes import RunPanes
 from aeon_tui.screens.run.plan_changes import PlanChanges
 from aeon_tui.screens.run.time_travel_controller import TimeTravelController, shown_moment
+from aeon_tui.sources.snapshots import SnapshotStore
 from aeon_tui.sources.timeline import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.pass_line import PassLine, Place
-from aeon_widgets.position_line import PositionLine
+from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import TABS, StepText
 
@@ -44,7 +45,7 @@ class TimeTravel(RunPanes):
         """The run as it is now."""
         self._first: int | None = None
         """The record to show first."""
-        self.travel = TimeTravelController(self, self._snapshot_has_come)
+        self.travel = TimeTravelController(self, self._snapshot_has_come, lambda: self.kept_snapshots)
         self.changes = PlanChanges(self, self, self.travel, self.show_step)
 
     @property
@@ -53,9 +54,19 @@ class TimeTravel(RunPanes):
         return self.travel.snapshot.view if self.travel.snapshot is not None else self.view
 
     @property
+    def view_now(self) -> RunView:
+        """The run as it is now."""
+        return self.view
+
+    @property
     @abstractmethod
     def journal(self) -> Path | None:
         """What the past is read from; None where there is nothing to read."""
+
+    @property
+    @abstractmethod
+    def kept_snapshots(self) -> SnapshotStore | None:
+        """Views of the past that the records' source has anyway."""
 
     @property
     @abstractmethod
@@ -74,7 +85,7 @@ class TimeTravel(RunPanes):
             if self.goes_on or first != self.view.last_seq:
                 self._go(to_seq(first))
         shown = shown_moment(travel, self.view, asked=self.asks)
-        self.query_one(PositionLine).update_moment(shown, travel.reading)
+        self.query_one(RunHeader).update_moment(shown, travel.reading)
         scrubber = self.query_one(Scrubber)
         scrubber.set_class(self.journal is not None, "-there")
         snapshot = travel.snapshot
@@ -165,7 +176,7 @@ class TimeTravel(RunPanes):
     def on_scrubber_moved(self, event: Scrubber.Moved) -> None:
         self._go(to_share(event.share))
 
-    def on_position_line_left(self) -> None:
+    def on_run_header_past_left(self) -> None:
         self.action_now()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

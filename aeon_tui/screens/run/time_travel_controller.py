@@ -15,7 +15,7 @@ from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq
-from aeon_widgets.position_line import RunPosition
+from aeon_widgets.run_position import RunPosition
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,14 @@ class TimeTravelController:
     A move that is asked for while one is being made goes on from where that leads; only the last place is shown.
     """
 
-    def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
-        self._screen, self._has_come = screen, has_come
+    def __init__(
+        self, screen: Screen[None], has_come: Callable[[], None], kept: Callable[[], SnapshotStore | None]
+    ) -> None:
+        self._screen, self._has_come, self._kept = screen, has_come, kept
         self._making = LatestWorker(screen, "moments")
         self._snapshots: SnapshotStore | None = None
+        self._own: SnapshotStore | None = None
+        """What this made, and closes."""
         self._way: _Way | None = None
         self.snapshot: Snapshot | None = None
         """What is shown; None where that is now."""
@@ -55,8 +59,9 @@ class TimeTravelController:
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read for the first moment, in words; empty where that takes no time."""
-        return self._snapshots.reading if self._way is not None and self._snapshots is not None else ""
+        """How far the journal has been read for a moment, in words; empty where that takes no time."""
+        awaited = self._way is not None or (self.snapshot is not None and not self.snapshot.whole)
+        return self._snapshots.reading if awaited and self._snapshots is not None else ""
 
     def go(self, journal: Path, move: Move) -> None:
         """Go by a move from where the screen is, or is about to be."""
@@ -74,11 +79,15 @@ class TimeTravelController:
         self._arrive(None, paused=False)
 
     def snapshots(self, journal: Path) -> SnapshotStore:
-        """Return what makes moments of a journal."""
-        if self._snapshots is None or self._snapshots.journal != journal:
-            if self._snapshots is not None:
-                self._snapshots.close()
-            self._snapshots = SnapshotStore(journal)
+        """Return what makes moments of a journal: what the screen's source reads, or a reader of its own."""
+        kept = self._kept()
+        if kept is not None:
+            self._close_own()
+        elif self._own is None or self._own.journal != journal:
+            self._close_own()
+            self._own = SnapshotStore(journal)
+        self._snapshots = kept or self._own
+        assert self._snapshots is not None
         return self._snapshots
 
     def record(self, seq: int) -> Mapping[str, Any] | None:
@@ -88,8 +97,12 @@ class TimeTravelController:
     def close(self) -> None:
         """Make no more moments, and release the journal."""
         self._way = None
-        if self._snapshots is not None:
-            self._snapshots.close()
+        self._close_own()
+
+    def _close_own(self) -> None:
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def _set_out(self, journal: Path, way: _Way) -> None:
         self._way = way
@@ -129,6 +142,22 @@ class TimeTravelController:
     def _arrive(self, snapshot: Snapshot | None, *, paused: bool) -> None:
         self.snapshot, self.paused = snapshot, paused and snapshot is not None
         self._has_come()
+        if snapshot is not None and not snapshot.whole and self._snapshots is not None:
+            snapshots = self._snapshots
+            self._making.submit(lambda: self._make_whole(snapshots, snapshot))
+
+    def _make_whole(self, snapshots: SnapshotStore, end: Snapshot) -> Callable[[], None]:
+        """Wait until all that is known of a shown moment has been read, as long as it is shown."""
+        try:
+            whole = snapshots.whole(end.seq, lambda: self.snapshot is end and self._way is None)
+        except (Closed, AeonError, OSError):
+            return lambda: None
+        return lambda: self._take_whole(end, whole)
+
+    def _take_whole(self, end: Snapshot, whole: Snapshot) -> None:
+        if self.snapshot is end:
+            self.snapshot = whole
+            self._has_come()
 
 
 def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> RunPosition | None:
@@ -139,6 +168,7 @@ def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> 
     phase = snapshot.view.phases[-1] if snapshot.view.phases else None
     return RunPosition(
         pass_number=phase.pass_number if phase is not None else 0,
+        passes=max((phase.pass_number for phase in (*now.phases, *snapshot.view.phases)), default=0),
         phase=phase.phase if phase is not None and not phase.finished else "",
         record=snapshot.seq,
         last=max(snapshot.seq, now.last_seq),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,12 @@ class TailState:
     """Lines near the end that cannot be read, and why."""
 
 
-def tail_state(path: Path, *, recent: int = RECENT, within: int = WITHIN) -> TailState:
+def tail_state(
+    path: Path, *, recent: int = RECENT, within: int = WITHIN, before: int | None = None, gone: Sequence[range] = ()
+) -> TailState:
     """Return what shows the end of a run at once, from the journal's first record and its last `within` bytes.
+
+    `before`, where a line begins, asks for the run as it was then; the seqs in `gone` count no more.
 
     The plan and its statuses are those of the last `plan` record and of the steps that changed since; totals, TTL,
     pass, profile, report and scores are the last told. Raises UsageError where the file is no journal, JournalError
@@ -59,8 +63,8 @@ def tail_state(path: Path, *, recent: int = RECENT, within: int = WITHIN) -> Tai
     if first is None:
         raise UsageError(f"{str(path)!r} does not start like a journal; expected a run's <run_id>.jsonl file")
     with _InBlocks(path) as index:
-        end = _End(index, recent)
-        for span in _backwards(index, within):
+        end = _End(index, recent, gone)
+        for span in _backwards(index, within, before):
             end.add(span)
             if end.enough():
                 break
@@ -88,9 +92,9 @@ class _InBlocks(OffsetIndex):
         return self._blocks[number]
 
 
-def _backwards(index: OffsetIndex, within: int) -> Iterator[tuple[int, int]]:
+def _backwards(index: OffsetIndex, within: int, before: int | None) -> Iterator[tuple[int, int]]:
     """Yield where the last lines stand, the last first, at least one and as many as lie within so many bytes."""
-    spans = index.tail(_STRIDE)
+    spans = index.tail(_STRIDE, before)
     limit = (spans[-1][1] if spans else 0) - within
     while spans:
         for span in reversed(spans):
@@ -103,7 +107,7 @@ def _backwards(index: OffsetIndex, within: int) -> Iterator[tuple[int, int]]:
 class _End:
     """What a walk from the end towards the beginning has found."""
 
-    def __init__(self, index: OffsetIndex, recent: int) -> None:
+    def __init__(self, index: OffsetIndex, recent: int, gone: Sequence[range]) -> None:
         self._index, self._pages, self._count = index, Pages(index), recent
         self._recent: list[JournalLine] = []
         self._older: list[JournalLine] = []
@@ -112,7 +116,7 @@ class _End:
         self._full_plan: dict[str, Any] | None = None
         self._start = 0
         self._passed_over = False
-        self._gone: list[range] = []
+        self._gone = list(gone)
         """The seqs of lines that a later resume took back."""
 
     def add(self, span: tuple[int, int]) -> None:

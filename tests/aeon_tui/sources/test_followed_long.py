@@ -100,7 +100,6 @@ def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, m
         """Gets no further than the end."""
 
         def _read_all(self) -> None:
-            self.reading = "reading 0 %"
             self._closed.wait(PATIENCE)
 
     monkeypatch.setattr(catch_up, "JournalSource", Endless)

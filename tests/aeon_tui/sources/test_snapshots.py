@@ -17,14 +17,17 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
+from aeon_tui.sources import journal as journal_module
 from aeon_tui.sources import snapshots as moments_module
-from aeon_tui.sources.snapshots import Snapshot, SnapshotStore
+from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from tests import recorded_runs
 from tests.aeon_core.journal.view.test_incremental import filled
 from tests.aeon_core.runs.test_resume import record, two_passes
 from tests.aeon_tui.passes import converged_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run
+from tests.waiting import wait_until
 
 RUNS = [converged_run, many_passes, finished_run, failed_run]
 
@@ -183,10 +186,55 @@ def test_states_are_given_up_before_they_take_too_much_memory(tmp_path: Path, mo
     path = written(tmp_path / "r1.jsonl", long_run(2_000))
     snapshots = SnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) is not None
-    kept = [state.line for state in snapshots._states]
+    assert snapshots._fold is not None
+    kept = [state.line for state in snapshots._fold._states]
     assert 1 <= len(kept) < 20
     assert len({after - before for before, after in pairwise(kept)}) <= 1, "evenly spaced"
     assert same(snapshots.snapshot(None, [to_seq(333)]), path)
+
+
+def test_of_a_moment_not_read_to_yet_there_is_the_end_at_once_and_then_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments_module, "SPACING", 100)
+    monkeypatch.setattr(moments_module, "SOON", 50)
+    path = written(tmp_path / "r1.jsonl", long_run(1_200))
+    snapshots = SnapshotStore(path)
+    end = snapshots.snapshot(None, [to_seq(1_000)])
+    assert end is not None
+    assert (end.seq, end.whole, end.view.last_seq, end.view.whole_from) == (1_000, False, 1_000, 801)
+    assert statuses(end.view) == statuses(freshly(path, 1_000))
+    whole = snapshots.whole(1_000)
+    assert whole.whole
+    assert same(whole, path)
+    for seq in (1_000, 700, 140):
+        assert same(snapshots.snapshot(None, [to_seq(seq)]), path), "what was read to is there at once"
+    later = snapshots.snapshot(None, [to_seq(1_190)])
+    assert later is not None
+    assert not later.whole
+    with pytest.raises(Closed):
+        snapshots.whole(1_190, lambda: False)
+    snapshots.close()
+
+
+def test_what_the_screen_has_read_is_not_read_again_for_its_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments_module, "SOON", 0)
+    monkeypatch.setattr(journal_module, "FIRST_SECONDS", 0.0)
+    path = written(tmp_path / "r1.jsonl", long_run(1_200))
+    source = JournalSource(path)
+    shown: list[RunView] = []
+    wait_until(lambda: shown.extend(filter(None, [source.take_view()])) or source.ended)
+    for step in shown[-1].steps.values():  # the screen folds on in its view, or may
+        step.calls.clear()
+    assert same(source.snapshots.snapshot(None, [to_seq(600)]), path)
+    assert same(source.snapshots.snapshot(None, [to_seq(1_198)]), path)
+    source.close()
+
+
+def statuses(view: RunView) -> dict[str, str]:
+    return {step_id: step.status for step_id, step in view.steps.items()}
 
 
 def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:

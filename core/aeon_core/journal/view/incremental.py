@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,6 @@ _ENVELOPE = re.compile(
 """Records of which the fold needs no more than this; together they are most of a journal's bytes."""
 _TEXTS = 32 * 1024 * 1024
 """Characters of long texts that are kept for the records that come next."""
-
-
-Note = Callable[[int, Mapping[str, Any]], None]
-"""Told the number of each line that was folded, and as much of its record as the fold needs."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +41,11 @@ class IncrementalFold:
     of texts must be complete. Raises JournalError where the file cannot be read, or is no longer what was indexed.
     """
 
-    def __init__(self, index: OffsetIndex, places: TextPlaces, note: Note | None = None) -> None:
+    def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
         self.view = RunView()
         self._index, self._pages = index, Pages(index, places)
-        self._note = note
-        self._shared = False
-        """Whether parts of the view are those of another one, too."""
+        self._owned: set[tuple[str, str]] | None = None
+        """Parts of the view that are no other's, too; None while all are."""
         self._next = 0
         self._expected = 0
         self._gone: list[range] | None = None
@@ -85,12 +79,12 @@ class IncrementalFold:
 
     def state(self) -> Folded:
         """Return what is folded so far, to show or to go back to."""
-        self._shared = True
+        self._owned = set()
         return Folded(self._next, self._expected, snapshots.branch(self.view))
 
     def go_to(self, state: Folded) -> None:
         """Go on from a state as if nothing after it had been folded."""
-        self._shared = True
+        self._owned = set()
         self._next, self._expected, self.view = state.line, state.expected, snapshots.branch(state.view)
 
     def step(self, max_seconds: float = 0.004, until: int | None = None) -> bool:
@@ -140,12 +134,10 @@ class IncrementalFold:
         elided.before_fold(record)
         if b'"$text"' in line and record["seq"] > 0 and record["type"] != "text":
             record = self._with_texts(record)
-        if self._shared:
-            snapshots.own(self.view, record)
+        if self._owned is not None:
+            snapshots.own(self.view, record, self._owned)
         reducer.apply(self.view, record)
         elided.after_fold(self.view, record)
-        if self._note is not None:
-            self._note(self._next - 1, record)
 
     def _check_seq(self, seq: int) -> None:
         if seq != self._expected:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from aeon_core.journal.values import id_of, str_of
 from aeon_core.journal.view import reducer
@@ -29,46 +29,87 @@ def branch(view: RunView) -> RunView:
     return new
 
 
-def own(view: RunView, record: Mapping[str, Any]) -> None:
-    """Replace what a record is about to change in a view with copies, so that no other view changes with it."""
+def own(view: RunView, record: Mapping[str, Any], owned: set[tuple[str, str]] | None = None) -> None:
+    """Replace what a record is about to change in a view with copies, so that no other view changes with it.
+
+    `owned` names what was copied since the view was last branched off: that is not copied again, and what is copied now
+    is added. Without it, everything is.
+    """
+    owned = owned if owned is not None else set()
     if record.get("type") == "plan":
         for step_id in view.steps:
-            _own_step(view, step_id)
+            _own_step(view, step_id, owned)
     elif (one := id_of(record.get("step_id"))) is not None:
-        _own_step(view, one)
-    if view.phases:
+        _own_step(view, one, owned)
+    if view.phases and _is_new("phase", "", owned):
         view.phases[-1] = replace(view.phases[-1])
     call_id = str_of(record.get("call_id"))
-    if call_id in view.calls:
-        _own_calls(view, call_id)
-    if call_id in view.tool_calls:
-        _own_tool_call(view, call_id)
+    if call_id in view.calls and _is_new("call", call_id, owned):
+        _own_calls(view, call_id, owned)
+    if call_id in view.tool_calls and _is_new("tool call", call_id, owned):
+        _own_tool_call(view, call_id, owned)
 
 
-def _own_step(view: RunView, step_id: str) -> StepView | None:
+def detached(view: RunView) -> RunView:
+    """Return a view that may be folded on without `own`, whatever it has in common with others until then."""
+    new = branch(view)
+    calls = _Copies(call for attempts in view.calls.values() for call in attempts)
+    tool_calls = _Copies(view.tool_calls.values())
+    new.calls = {call_id: calls.of(attempts) for call_id, attempts in view.calls.items()}
+    new.tool_calls = dict(zip(view.tool_calls, tool_calls.of(view.tool_calls.values()), strict=True))
+    new.loose_calls = calls.of(view.loose_calls)
+    new.steps = {
+        step_id: replace(
+            step, calls=calls.of(step.calls), tool_calls=tool_calls.of(step.tool_calls), repairs=[*step.repairs]
+        )
+        for step_id, step in view.steps.items()
+    }
+    new.phases[-1:] = [replace(phase) for phase in new.phases[-1:]]
+    return new
+
+
+class _Copies(Generic[_Call]):
+    """Copies of those calls that a record may still change: each call has one, wherever it occurs."""
+
+    def __init__(self, calls: Iterable[_Call]) -> None:
+        self._copies: dict[int, _Call] = {id(call): replace(call) for call in calls if not call.finished}
+
+    def of(self, calls: Iterable[_Call]) -> list[_Call]:
+        """Return the calls, or their copies."""
+        return [self._copies.get(id(call), call) for call in calls]
+
+
+def _is_new(kind: str, name: str, owned: set[tuple[str, str]]) -> bool:
+    if (kind, name) in owned:
+        return False
+    owned.add((kind, name))
+    return True
+
+
+def _own_step(view: RunView, step_id: str, owned: set[tuple[str, str]]) -> StepView | None:
     step = view.steps.get(step_id)
-    if step is not None:
+    if step is not None and _is_new("step", step_id, owned):
         step = view.steps[step_id] = replace(
             step, calls=[*step.calls], tool_calls=[*step.tool_calls], repairs=[*step.repairs]
         )
     return step
 
 
-def _own_calls(view: RunView, call_id: str) -> None:
+def _own_calls(view: RunView, call_id: str, owned: set[tuple[str, str]]) -> None:
     """Copy the attempts of a model call everywhere they occur."""
     known = view.calls[call_id]
     view.calls[call_id] = copies = [replace(call) for call in known]
     for old, new in zip(known, copies, strict=True):
         if old.step_id is None:
             _exchange(view.loose_calls, old, new)
-        elif (step := _own_step(view, old.step_id)) is not None:
+        elif (step := _own_step(view, old.step_id, owned)) is not None:
             _exchange(step.calls, old, new)
 
 
-def _own_tool_call(view: RunView, call_id: str) -> None:
+def _own_tool_call(view: RunView, call_id: str, owned: set[tuple[str, str]]) -> None:
     old = view.tool_calls[call_id]
     new = view.tool_calls[call_id] = replace(old)
-    if (step := _own_step(view, old.step_id)) is not None:
+    if (step := _own_step(view, old.step_id, owned)) is not None:
         _exchange(step.tool_calls, old, new)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_core.journal.view.snapshots import branch, own
+from aeon_core.journal.view.snapshots import branch, detached, own
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run
 from tests.sampling import examples
@@ -38,11 +38,15 @@ def test_two_branches_go_different_ways(at: int, run: Callable[[], Recording]) -
     records = run().records
     base = fold(records[:at])
     one, other = branch(base), branch(base)
-    kept = fold(records[:at])
+    kept, owned = fold(records[:at]), set[tuple[str, str]]()
     for record in records[at:]:
-        own(one, record)
+        own(one, record, owned)
         reducer.apply(one, record)
     assert (one, other, base) == (fold(records), kept, kept)
+    alone = detached(other)
+    for record in records[at:]:
+        reducer.apply(alone, record)
+    assert (alone, other, base) == (fold(records), kept, kept)
 
 
 def test_a_call_is_one_and_the_same_wherever_it_stands() -> None:

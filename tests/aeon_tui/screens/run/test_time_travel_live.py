@@ -10,7 +10,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.position_line import PositionLine
+from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.screens.run.test_reviews import Reviewed
 from tests.waiting import until
 
@@ -33,8 +33,7 @@ async def test_a_question_is_shown_in_the_past_and_decided_there_about_now(tmp_p
         assert second.point == "pass"
         assert screen.travel.snapshot is not None
         assert screen.travel.snapshot.seq == 1, "the reader stays where they are"
-        line = screen.query_one(PositionLine).render().plain
-        assert "the run waits for you" in line
+        assert "the run waits for you" in screen.query_one(RunHeader).render().plain
         assert screen.query_one(ApprovalPanel).display
         await pilot.press("escape")
         await until(pilot, lambda: screen.travel.snapshot is None)
