@@ -71,10 +71,10 @@ class AeonApp(Navigation):
         Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+q", "quit", "Quit", show=False, id="app.quit_anywhere"),
         COPY_OR_QUIT,
-        Binding("question_mark", "keys", "Keys", key_display="?", id="app.keys"),
+        Binding("question_mark", "keys", "Help", key_display="?", id="app.keys"),
         Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
         Binding("comma", "settings", "Settings", key_display=",", show=False, id="app.settings"),
-        Binding("n", "new_run", "New run", show=False, id="app.new_run"),
+        Binding("s", "new_run", "New run", show=False, id="app.new_run"),
         Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
 

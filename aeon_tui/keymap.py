@@ -24,7 +24,7 @@ _SIGNS = {
     "equals_sign": "=", "left_square_bracket": "[", "right_square_bracket": "]", "semicolon": ";", "colon": ":",
 }  # fmt: skip
 _TITLES = {"LinesView": "Lists and texts", "RowsView": "Lists and texts"}
-ALL_ACTIONS = "see all on the keys screen (K)"
+ALL_ACTIONS = "`Change keys` in the palette lists them"
 _ESCAPES = frozenset({"escape", "ctrl+q", "ctrl+c"})
 """Keys that lead out of everything: they are given to nothing else."""
 

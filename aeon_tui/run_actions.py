@@ -238,7 +238,7 @@ class RunActions:
             self._resume_workflow(path)
             return
         if ended := ended_for_good(path):
-            self._tasks.notify(f"{ended}; press F to fork it", warn=True)
+            self._tasks.notify(f"{ended}; fork it instead", warn=True)
             return
         if self._asks_for_trust(partial(self.resume, path)):
             return

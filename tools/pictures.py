@@ -251,14 +251,14 @@ def _keys() -> AeonApp:
 PICTURES = [
     Picture("run-live", _live),
     Picture("run-finished", _past("open")),
-    Picture("run-changes", _past("open"), keys=("1", "k", "k", "k", "k", "c")),
+    Picture("run-changes", _past("open"), keys=("1", "k", "k", "k", "k", "2", "left")),
     Picture("run-not-converged", _past("stubborn"), size=(200, 50)),
-    Picture("run-repair", _past("missing-tool"), keys=("4", "enter")),
+    Picture("run-repair", _past("missing-tool"), keys=("6", "enter")),
     Picture("run-prompt", _past("no-such-tool"), keys=("p",)),
     Picture("run-failed", _past("down")),
-    Picture("run-80x24", _past("stubborn"), size=(80, 24), keys=("7",)),
+    Picture("run-80x24", _past("stubborn"), size=(80, 24), keys=("5",)),
     Picture("run-past-moment", _past("open"), keys=("[", "[")),
-    Picture("run-differences", _past("open"), keys=("D",)),
+    Picture("run-differences", _past("open"), keys=("d",)),
     Picture("run-search", _past("open"), keys=("slash", *"invoice", "enter")),
     Picture("approve-plan", _asks("asked", "plan")),
     Picture("approve-pass", _asks("asked", "pass")),
@@ -278,7 +278,7 @@ PICTURES = [
     *(
         Picture(f"{what}-{theme}", app, theme=f"aeon-{theme}", keys=keys)
         for theme in ("light", "high-contrast", "colour-blind")
-        for what, app, keys in (("run", _past("open"), ("9", "enter")), ("browser", _browser, ()))
+        for what, app, keys in (("run", _past("open"), ("3", "enter")), ("browser", _browser, ()))
     ),
 ]
 

@@ -59,7 +59,7 @@ def _in_app(args: Namespace, path: Path) -> int:
 
     def show(app: AeonApp) -> None:
         app.first_screen = RunScreen(source_of(path, directory))
-        app.first_notice = f"{ended}; press F to fork it"
+        app.first_notice = f"{ended}; fork it instead"
 
     code = run_app(directory, None, lambda: options.load(args), show)
     _say_ended(ended)

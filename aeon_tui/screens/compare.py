@@ -18,7 +18,7 @@ from aeon_widgets.footer import KeyFooter
 
 
 class CompareScreen(Screen[None]):
-    """Two runs beside each other. Tab chooses one of them, Enter opens it; n and p lead through the differences."""
+    """Two runs beside each other. Tab chooses one of them, Enter opens it; n and N lead through the differences."""
 
     HELP_TITLE = "Compare"
 
@@ -29,7 +29,7 @@ class CompareScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "other_side", "Other run", id="compare.side", priority=True),
-        Binding("s", "swap", "Swap the runs", id="compare.swap"),
+        Binding("V", "swap", "Swap the runs", id="compare.swap"),
         Binding("escape", "back", "Back", id="compare.back"),
     ]
 

@@ -15,6 +15,7 @@ from textual.widgets import Button, Static
 
 from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 
 
 class ConfirmDialog(ModalScreen[bool]):
@@ -53,7 +54,8 @@ class ConfirmDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(escape_controls(self._title))
-            box.border_subtitle = "y yes · esc no · tab other button"
+            yes, no = key_of(self, "confirm.yes", ConfirmDialog), key_of(self, "confirm.no", ConfirmDialog)
+            box.border_subtitle = f"{yes} yes · {no} no · tab other button"
             for line in self._said:
                 yield Static(escape_controls(line), classes="line", markup=False)
             with Horizontal():

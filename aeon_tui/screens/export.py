@@ -18,6 +18,7 @@ from typing_extensions import override
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded
+from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 
 Form = Literal["md", "html", "json"]
@@ -73,7 +74,7 @@ class ExportDialog(ModalScreen[Path | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"Export {escape_controls(self._run_id[:40])}")
-            box.border_subtitle = "enter writes · tab form · esc cancels"
+            box.border_subtitle = f"enter writes · tab form · {key_of(self, 'export.cancel')} cancels"
             yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield FormRows()
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)

@@ -1,4 +1,4 @@
-"""All actions with their keys: Enter and a key give one another, r gives it its own again."""
+"""All actions with their keys: Enter and a key give one another, Backspace gives it its own again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from typing_extensions import override
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
-from aeon_tui.screens.keys import label_of, shown_key
+from aeon_tui.screens.keys import label_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.key_names import shown_key
 from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import Piece, RowsView
 
@@ -112,7 +113,7 @@ class KeySettingsScreen(FilterableListScreen):
 
     HELP_TITLE = "Change keys"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r,delete,backspace", "reset", "Default key", key_display="r", id="keys.reset"),
+        Binding("backspace", "reset", "Default key", id="keys.reset"),
         Binding("slash", "filter", "Filter", key_display="/", id="keys.filter"),
         Binding("escape", "back", "Back", id="keys.back"),
     ]

@@ -7,23 +7,12 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
-from textual.keys import format_key
 from textual.screen import ModalScreen
 
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
+from aeon_widgets.key_names import key_of, shown_key
 from aeon_widgets.text_view import Block, TextView
 
-SHOWN = {
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "question_mark": "?",
-    "escape": "esc",
-    "pagedown": "page down",
-    "pageup": "page up",
-    "enter": "enter",
-}
 LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
 """Our words for what Textual binds."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
@@ -67,7 +56,7 @@ class KeysScreen(ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q,enter", "dismiss", "Close", show=False, id="keys.close"),
+        Binding("escape,question_mark,enter", "dismiss", "Close", show=False, id="keys.close"),
         Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
     ]
 
@@ -83,7 +72,7 @@ class KeysScreen(ModalScreen[None]):
             return  # the app is ending before the screen was made
         text = self.query_one(TextView)
         text.border_title = "Keys"
-        text.border_subtitle = "K changes them · esc closes"
+        text.border_subtitle = f"{key_of(self, 'app.edit_keys')} changes them · esc closes"
         text.show(self._blocks)
         text.focus()
 
@@ -91,12 +80,6 @@ class KeysScreen(ModalScreen[None]):
         """Go on to where keys are changed."""
         self.dismiss()
         await self.app.run_action("edit_keys")
-
-
-def shown_key(key: str) -> str:
-    """Return a key as it stands on a keyboard."""
-    *modifiers, last = key.split("+")
-    return "+".join([*modifiers, SHOWN.get(last) or format_key(last)])
 
 
 def label_of(action: str, description: str) -> str:

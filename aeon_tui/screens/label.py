@@ -18,6 +18,7 @@ from typing_extensions import override
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Verdict
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 
 _VERDICTS: dict[Verdict, str] = {"good": "it does what was asked", "bad": "it does not, or it is wrong"}
@@ -36,10 +37,6 @@ class VerdictRows(RowsView):
     """Good and bad, of which one is chosen."""
 
     HELP_TITLE = "Verdict"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("g", "judge(0)", "Good", show=False, id="label.good"),
-        Binding("b", "judge(1)", "Bad", show=False, id="label.bad"),
-    ]
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__()
@@ -53,10 +50,6 @@ class VerdictRows(RowsView):
     def verdict(self) -> Verdict:
         """The one that is chosen."""
         return list(_VERDICTS)[self.cursor]
-
-    def action_judge(self, row: int) -> None:
-        """Choose one by its first letter."""
-        self.cursor = row
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
@@ -95,7 +88,7 @@ class LabelDialog(ModalScreen[LabelAnswer | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"Label {escape_controls(self._run_id[:40])}")
-            box.border_subtitle = "enter saves · g/b choose · tab why · esc cancels"
+            box.border_subtitle = f"enter saves · ↑↓ choose · tab why · {key_of(self, 'label.cancel')} cancels"
             yield VerdictRows(self._before.verdict)
             yield Input(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)

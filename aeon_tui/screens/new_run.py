@@ -78,7 +78,7 @@ class NewRunScreen(Screen[None]):
         Binding("tab", "app.focus_next", "Next field", id="new.next"),
         Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="new.previous"),
         Binding("escape,q", "leave", "Leave", key_display="esc", id="new.leave"),
-        Binding("f1,question_mark", "app.keys", "Keys", key_display="F1", id="app.keys"),
+        Binding("f1,question_mark", "app.keys", "Help", key_display="F1", id="app.keys"),
     ]
 
     def __init__(self, draft: NewRunForm | None = None) -> None:

@@ -14,6 +14,7 @@ from textual.widgets import Button, Static
 
 from aeon_core.errors import AeonError
 from aeon_tui.screens.context import context_of
+from aeon_widgets.key_names import key_of
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
@@ -47,16 +48,16 @@ class Onboarding(VerticalScroll, can_focus=True):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.demo", "Start the demo", key_display="⏎", id="first.demo"),
-        Binding("n", "app.new_run", "New run", id="app.new_run"),
+        Binding("s", "app.new_run", "New run", id="app.new_run"),
     ]
 
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("No runs yet.\n", "bold"), WELCOME), id="welcome")
         with Horizontal():
-            yield Button("⏎ Start the demo", id="start-demo", compact=True)
+            yield Button(f"{key_of(self, 'first.demo')} Start the demo", id="start-demo", compact=True)
             yield Static(DEMO)
         with Horizontal(id="new"):
-            yield Button("n New run", id="start-new", compact=True)
+            yield Button(f"{key_of(self, 'app.new_run')} New run", id="start-new", compact=True)
             yield Static("with your own task")
         yield Static("", id="models")
 
@@ -82,7 +83,7 @@ class Onboarding(VerticalScroll, can_focus=True):
                 self.show_models, Content.assemble((f"✖ {one_line(error.message)}", "$severity-high"))
             )
             return
-        self.app.call_from_thread(self.show_models, models_text(choices))
+        self.app.call_from_thread(self.show_models, models_text(choices, key_of(self.app, "app.settings")))
 
     def show_models(self, text: Content) -> None:
         """Show which models can be used."""
@@ -95,11 +96,18 @@ class Onboarding(VerticalScroll, can_focus=True):
         await self.run_action("app.demo" if event.button.id == "start-demo" else "app.new_run")
 
 
-def models_text(choices: Sequence[ModelChoice]) -> Content:
-    """Return which models can be used, and for each other provider the one step that makes it usable."""
+def models_text(choices: Sequence[ModelChoice], settings: str) -> Content:
+    """Return which models can be used, and for each other provider the one step that makes it usable.
+
+    `settings` is the key of the settings.
+    """
     configured = [choice for choice in choices if choice.about == "configured"]
     others = [choice for choice in choices if not choice.name.startswith("simulated:") and choice not in configured]
-    head = "Your model" if configured else "No model is configured. Set one with AEON_MODEL or in the settings (,)"
+    head = (
+        "Your model"
+        if configured
+        else f"No model is configured. Set one with AEON_MODEL or in the settings ({settings})"
+    )
     lines = [Content.styled(head, "bold"), *map(_line, configured)]
     if others:
         lines += [

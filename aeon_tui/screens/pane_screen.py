@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from aeon_widgets.pane import Pane
 
-APPROVAL = 6
+APPROVAL = 9
 """The pane of the question there is."""
 
 

@@ -24,8 +24,8 @@ class ReplayScreen(RunScreen):
     # With priority, before a pane's own keys: what is pressed here goes for the replay.
     BINDINGS: ClassVar[list[BindingType]] = [
         _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
-        _player("plus,equals_sign,greater_than_sign", "faster", "Faster", key_display="+", id="replay.faster"),
-        _player("minus,less_than_sign", "slower", "Slower", key_display="-", id="replay.slower"),
+        _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
+        _player("minus", "slower", "Slower", key_display="-", id="replay.slower"),
         _player("full_stop", "step", "One record", key_display=".", tooltip="Show the next one", id="replay.step"),
         _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
     ]

@@ -32,6 +32,7 @@ from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, Lis
 from aeon_tui.sessions.approval_points import approval_points
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -228,7 +229,7 @@ class SettingsScreen(FilterableListScreen):
         Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
         Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
-        Binding("t", "app.change_theme", "Theme", id="settings.theme"),
+        Binding("v", "app.change_theme", "Theme", id="settings.theme"),
         Binding("T", "trust", "Trust", tooltip="Trust this folder, or revoke it", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
         Binding("escape", "back", "Back", id="settings.back"),
@@ -290,8 +291,11 @@ class SettingsScreen(FilterableListScreen):
 
     def _show_problem(self, problem: str) -> None:
         if self.is_attached:
+            own, project = key_of(self, "settings.edit"), key_of(self, "settings.edit_project")
             self.query_one("#head", Static).update("Settings  not valid")
-            self.query_one(TextView).show([("high", f"✖ {problem}"), ("", "Press e or E to open and fix the file.")])
+            self.query_one(TextView).show(
+                [("high", f"✖ {problem}"), ("", f"{own} or {project} opens the file to fix it.")]
+            )
 
     @override
     def show_rows(self) -> None:

@@ -17,6 +17,7 @@ from textual.widgets import Button
 from aeon_core.escape import escape_controls
 from aeon_widgets.decision_panel import not_taken
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block, TextView
 
@@ -48,7 +49,7 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
 
     HELP_TITLE = "Trust"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "trust", "Trust this folder", id="trust.grant"),
+        Binding("a", "trust", "Trust this folder", id="trust.grant"),
         Binding("c", "continue", "Continue without it", id="trust.continue"),
         Binding("escape,q", "leave", "Leave", id="trust.cancel"),
         Binding("left,h", "app.focus_previous", "Other answer", show=False, id="trust.previous"),
@@ -91,9 +92,11 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
             box.border_title = Content(trust_title(self._trust))
             yield TrustText()
             with Horizontal():
-                yield Button(Content("c Continue without it"), id="continue", compact=True)
-                yield Button(Content("t Trust this folder"), id="trust", compact=True)
-                yield Button(Content(f"esc {self._leave}"), id="leave", compact=True)
+                yield Button(
+                    Content(f"{key_of(self, 'trust.continue')} Continue without it"), id="continue", compact=True
+                )
+                yield Button(Content(f"{key_of(self, 'trust.grant')} Trust this folder"), id="trust", compact=True)
+                yield Button(Content(f"{key_of(self, 'trust.cancel')} {self._leave}"), id="leave", compact=True)
 
     def on_mount(self) -> None:
         if not self.query("#continue"):

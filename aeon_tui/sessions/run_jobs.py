@@ -42,7 +42,7 @@ def demo_job(today: LoadedConfig) -> NewRunJob:
 
 GUIDE = (
     "Simulated model, no key. The plan names a tool that does not exist: watch Aeon notice (✖) and refine it (✎). "
-    "Press a after each pass. x hides this."
+    "Press {approve} after each pass. {back} hides this."
 )
 """What a newcomer is told about the guided run; at most two lines of 78 cells."""
 

@@ -87,7 +87,7 @@ async def fill(pilot: Pilot[None]) -> None:
     for first in screen.query(Onboarding):
         shown = first.query_one("#models", Static)
         await until(pilot, lambda shown=shown: str(shown.render()))
-        first.show_models(models_text(CHOICES))
+        first.show_models(models_text(CHOICES, ","))
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     for models in screen.query(ModelList):

@@ -113,7 +113,7 @@ async def test_statuses_and_severities_differ_on_a_screen_without_any_style(widt
         plan = screen.query_one(PlanTree)
         signs = {row.split(f" s{number} ")[0].strip() for number, row in enumerate(drawn(plan)[: len(STATUSES)])}
         assert len(signs) == len(STATUSES)
-        await pilot.press("7")
+        await pilot.press("5")
         await pilot.pause()
         heads = drawn(screen.query_one(IssuesPane))[:6:2]
         assert [head.split()[:2] for head in heads] == [[icon, name] for name, icon in SEVERITY_ICONS.items()]

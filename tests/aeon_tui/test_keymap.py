@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from textual.screen import Screen
 from aeon_core.config.keys import AppSettings
 from aeon_tui.app import AeonApp
 from aeon_tui.keymap import checked_keys, clash, contexts, has_title, kinds, known_keys, own_keys, why_no_key
+from tests.aeon_tui.key_table import PANEL_LETTERS, key_table
 
 
 def own_bindings() -> list[tuple[str, Binding]]:
@@ -37,6 +39,29 @@ def test_an_id_is_of_one_action_wherever_it_stands() -> None:
         for each in bindings:
             apart.setdefault((title, str(each.id)), set()).add(each.action)
     assert {place: actions for place, actions in apart.items() if len(actions) > 1 and "lines." not in place[1]} == {}
+
+
+PANELS = ("approval.", "workflow.approve", "workflow.run_it", "workflow.words", "workflow.type_run", "workflow.refuse",
+          "workflow.abort", "workflow.back_to_question")  # fmt: skip
+
+
+def is_of_a_panel(action: str) -> bool:
+    return action.startswith("approval.") or action in PANELS
+
+
+def test_a_key_has_one_meaning_everywhere() -> None:
+    found: dict[str, set[str]] = {}
+    for action, known in known_keys().items():
+        for key in known.keys:
+            if not is_of_a_panel(action):
+                found.setdefault(key, set()).add(action)
+    table = key_table()
+    assert found.keys() == table.keys()
+    for key, actions in found.items():
+        ids = table[key].ids
+        assert {each for each in actions if not any(fnmatch(each, of) for of in ids)} == set(), key
+        assert {each for each in ids if not any(fnmatch(action, each) for action in actions)} == set(), key
+    assert PANEL_LETTERS & {each for each in found if len(each) == 1} <= {"a", "c", "d", "e", "X"}
 
 
 def test_own_keys_do_not_clash_where_an_action_works() -> None:
@@ -87,7 +112,7 @@ def test_a_key_is_not_given_away_by_an_action_that_gets_no_other() -> None:
 
 def test_the_same_key_may_mean_other_things_in_other_places() -> None:
     assert clash("approval.replay", "x", own_keys()) is None
-    assert clash("run.hide_guide", "z", own_keys()) == ("z", "run.zoom")
+    assert clash("run.follow", "z", own_keys()) == ("z", "run.zoom")
 
 
 def test_every_own_key_is_one_that_could_be_given() -> None:

@@ -102,7 +102,7 @@ async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(run
     async with browsing(runs) as (app, pilot):
         await pilot.press("R")
         await until(pilot, lambda: said(app))
-        assert said(app) == ["the run ended as converged; there is nothing left to do; press F to fork it"]
+        assert said(app) == ["the run ended as converged; there is nothing left to do; fork it instead"]
         assert app.runners == []
 
 
@@ -191,10 +191,10 @@ async def test_a_pass_that_never_began_is_a_notification(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
-        await pilot.press("7", "enter")
+        await pilot.press("5", "enter")
         await until(pilot, lambda: said(app))
         assert said(app) == [
-            "the run '20261120-093000-a1b2c3' has no pass 7; a fork can start with one of the passes 1 to 2"
+            "the run '20261120-093000-a1b2c3' has no pass 5; a fork can start with one of the passes 1 to 2"
         ]
         assert isinstance(app.screen, BrowserScreen)
 

@@ -84,13 +84,13 @@ async def test_a_past_run_is_opened_and_a_step_looked_into(tmp_path: Path) -> No
         assert '"result": 15' in keys.step
         await keys.press("t")
         assert '"operation": "add"' in keys.step
-        await keys.press("1", "j", "r")
+        await keys.press("1", "j", "t", "right")
         assert '"tool": "shout"' in keys.step
         assert '"tool": "echo"' in keys.step
         await keys.press("1", "j", "p")
         assert "Say that 5 and 10 make 15." in keys.step
         assert "Five and ten make fifteen!" in keys.step
-        await keys.press("5")
+        await keys.press("7")
         assert isinstance(keys.screen.focused, Outcome)
         await keys.press("escape")
         assert isinstance(app.screen, BrowserScreen)
@@ -100,7 +100,7 @@ async def test_a_past_run_is_opened_and_a_step_looked_into(tmp_path: Path) -> No
 
 async def test_from_an_issue_to_its_step_and_back() -> None:
     async with on_a_run(first_pass()) as keys:
-        await keys.press("7", "G", "enter")
+        await keys.press("5", "G", "enter")
         assert keys.selected == RowKey("step", "s1")
         assert "do say mismatch" in keys.step
         await keys.press("i")
@@ -112,17 +112,17 @@ async def test_from_an_issue_to_its_step_and_back() -> None:
 async def test_issues_are_filtered_by_severity_type_and_pass() -> None:
     async with on_a_run(first_pass()) as keys:
         issues = keys.screen.query_one(IssuesPane)
-        await keys.press("7", "s")
+        await keys.press("5", "v")
         assert issues.pane_title.startswith("Issues 1 of 3 · high")
-        await keys.press("s", "s")
+        await keys.press("v", "v")
         assert issues.pane_title.startswith("Issues 1 of 3 · low")
-        await keys.press("s", "y", "a")
+        await keys.press("v", "V", "I")
         assert issues.pane_title == "Issues 1 of 4 · do say mismatch · all passes"
 
 
 async def test_a_pane_is_zoomed_left_for_another_and_given_back() -> None:
     async with on_a_run(converged_run()) as keys:
-        await keys.press("3", "z")
+        await keys.press("8", "z")
         assert keys.screen.maximized is keys.screen.query_one(LogPane)
         await keys.press("1")
         assert keys.screen.maximized is keys.screen.query_one(PlanTree)
@@ -138,7 +138,7 @@ async def test_what_was_changed_in_a_step_and_why_is_a_key_away() -> None:
             before = tree.cursor
             await keys.press("j")
             assert tree.cursor > before
-        await keys.press("c")
+        await keys.press("2", "left")
         assert "It replaces s3, which is invalid." in keys.step
         assert "because: it says nothing" in keys.step
 

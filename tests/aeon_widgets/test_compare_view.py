@@ -105,9 +105,9 @@ async def test_keys_lead_from_difference_to_difference_and_stay_at_the_ends() ->
         assert (app.view.place, app.view.cursor) == ("difference 1 of 2", 1)
         await pilot.press("n", "n")
         assert (app.view.place, app.view.cursor) == ("difference 2 of 2", 5)
-        await pilot.press("p")
+        await pilot.press("N")
         assert app.view.cursor == 1
-        await pilot.press("p", "N")
+        await pilot.press("N", "N")
         assert app.view.cursor == 1
 
 

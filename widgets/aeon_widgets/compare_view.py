@@ -134,7 +134,7 @@ class CompareView(RowsView):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "difference(1)", "Next difference", id="compare.next"),
-        Binding("p,N", "difference(-1)", "Previous difference", show=False, id="compare.previous"),
+        Binding("N", "difference(-1)", "Previous difference", show=False, id="compare.previous"),
         Binding("d", "only_differences", "Only differences", id="compare.only"),
         Binding("v", "beside", "Side by side", id="compare.beside"),
         Binding("left,h", "side(0)", "Choose run A", show=False, id="compare.left"),

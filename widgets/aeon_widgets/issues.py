@@ -25,6 +25,7 @@ from aeon_core.journal.view.model import (
 )
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
+from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line, pretty
 from aeon_widgets.text_view import Block
@@ -162,9 +163,9 @@ class IssuesPane(RowsView, Pane):
     RECORDS: ClassVar[frozenset[str]] = frozenset({"validation", "refinement"})
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "severity", "Severity", id="issues.severity"),
-        Binding("y", "type", "Type", id="issues.type"),
-        Binding("a", "all", "All", id="issues.all"),
+        Binding("v", "severity", "Severity", id="issues.severity"),
+        Binding("V", "type", "Type", id="issues.type"),
+        Binding("I", "all", "All passes", id="issues.all"),
     ]
 
     @dataclass
@@ -217,11 +218,14 @@ class IssuesPane(RowsView, Pane):
 
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:
-            return ["None of that severity and type.", "Press s or y for others."]
+            return [
+                "None of that severity and type.",
+                f"Press {key_of(self, 'issues.severity')} or {key_of(self, 'issues.type')} for others.",
+            ]
         if not self._view.reports:
             return ["Nothing validated yet."]
         earlier = not self._all_passes and ever
-        return ["Nothing found.", *(["Press a for earlier ones."] if earlier else [])]
+        return ["Nothing found.", *([f"Press {key_of(self, 'issues.all')} for earlier ones."] if earlier else [])]
 
     def _last_report(self, ever: int) -> str:
         if not self._view.reports:

@@ -113,7 +113,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
     yield _fact("run", one_line(run.run_id, 80))
     yield from _kin(run, kin)
     if view.whole_from:
-        yield _fact("read", "the end of a long journal; press enter to open it")
+        yield _fact("read", "the end of a long journal; open it for the rest")
 
 
 def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
 from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text_view import TextView
 
 
 class WorkflowArtifact(TextView, Pane):
-    """Shows one file at a time, as it is now."""
+    """Shows one file at a time, as it is now; left and right lead to the others."""
 
     HELP_TITLE = "Artifact"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "other(-1)", "Previous artifact", show=False, id="workflow.artifact_before"),
+        Binding("right,l", "other(1)", "Next artifact", show=False, id="workflow.artifact_next"),
+    ]
+
+    @dataclass
+    class OtherWanted(Message):
+        """The person wants to see another of the files."""
+
+        by: int
+
     DEFAULT_CSS = pane_css("WorkflowArtifact")
 
     def __init__(self) -> None:
         super().__init__()
         self._file = ""
         self.pane_title = "Artifact"
+
+    def action_other(self, by: int) -> None:
+        """Go to a neighbouring file."""
+        self.post_message(self.OtherWanted(by))
 
     def show_file(self, name: str, content: str, more: str = "") -> None:
         """Show a file's content, the same file at the place that is read; `more` tells of others there are."""

@@ -48,7 +48,7 @@ class WorkflowConversation(RowsView, Pane):
     DEFAULT_CSS = pane_css("WorkflowConversation")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Open, close", key_display="⏎", id="lines.choose"),
-        Binding("o", "open_all", "Open all", id="workflow.open_all"),
+        Binding("V", "open_all", "Open all", id="workflow.open_all"),
         Binding("end,G", "follow", "End, and follow", show=False, id="lines.end"),
     ]
 

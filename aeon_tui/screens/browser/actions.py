@@ -23,9 +23,9 @@ RUN_KEYS: list[BindingType] = [
     Binding("m", "mark", "Mark", show=False, tooltip="Mark it to compare with another", id="browser.mark"),
     Binding("C", "compare", "Compare", show=False, tooltip="With the marked run, or choose one", id="browser.compare"),
     Binding("x", "export", "Export", show=False, tooltip="Write its report to a file", id="browser.export"),
-    Binding("D,delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
+    Binding("delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
     Binding("y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),
-    Binding("Y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
+    Binding("ctrl+y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
 ]
 """What each does is said of the selected run."""
 

@@ -23,6 +23,7 @@ from aeon_tui.screens.browser.run_search import Runs, RunSearch
 from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText, listing_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.key_names import key_of
 from aeon_widgets.run_columns import ordered
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 REFRESH_SECONDS, TICK_SECONDS = 3.0, 1.0
 WIDE = 100
 """From this width on the preview stands beside the list, unless it was closed; below it, it opens under the list."""
-NO_WORDS = "no run matches; press enter to search the full text of all runs"
-NO_MATCH = "no run matches this filter; press escape to show all"
 ORDERS = ("", "cost", "scores")
 
 
@@ -67,17 +66,13 @@ class BrowserScreen(FilteredScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "app.new_run", "New run", id="app.new_run"),
+        Binding("s", "app.new_run", "New run", id="app.new_run"),
         Binding("slash", "filter", "Filter", key_display="/", tooltip="By words and filters", id="browser.filter"),
         Binding("v", "preview", "Preview", id="browser.preview"),
         *RUN_KEYS,
-        Binding("s", "next_status", "Next status", show=False, tooltip="Filter by it", id="browser.status"),
-        Binding("o", "next_order", "Order", show=False, tooltip="By age, cost or scores", id="browser.order"),
-        Binding("1", "ask('is:live')", "Live runs", show=False, id="browser.live"),
-        Binding("2", "ask('status:waiting')", "Waiting runs", show=False, id="browser.waiting"),
-        Binding("3", "ask('status:failed,aborted,interrupted')", "Failed runs", show=False, id="browser.failed"),
-        Binding("4", "ask('since:today')", "Today's runs", show=False, id="browser.today"),
-        Binding("r", "reload", "Reload", show=False, id="browser.reload"),
+        Binding("S", "next_status", "Next status", show=False, tooltip="Filter by it", id="browser.status"),
+        Binding("V", "next_order", "Order", show=False, tooltip="By age, cost or scores", id="browser.order"),
+        Binding("ctrl+r", "reload", "Reload", show=False, id="browser.reload"),
         Binding("escape", "back", "Back", id="browser.back"),
     ]
 
@@ -216,7 +211,10 @@ class BrowserScreen(FilteredScreen):
         asked = self.asked
         matching, total = self.runs.matching(asked), f"{len(self.runs.all):,}"
         self.show_hint(asked.problem)
-        self._update_list(self._lines_of(matching), "", NO_MATCH if asked.conditions else NO_WORDS, keep)
+        back, search = key_of(self, "browser.back"), key_of(self, "filter.submit", FilterLine)
+        no_match, no_words = f"this filter; {back} shows all", f"; {search} searches the full text of all runs"
+        nothing = f"no run matches{no_words}" if not asked.conditions else f"no run matches {no_match}"
+        self._update_list(self._lines_of(matching), "", nothing, keep)
         self.query_one(BrowserTitle).update_count(total if asked.is_empty else f"{len(matching):,} of {total}")
 
     def _lines_of(self, runs: Sequence[RunSummary]) -> Sequence[RunLine]:

@@ -33,7 +33,7 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
         ("", ""),
     ]
     if Path(run.path).stat().st_size > _WHOLE:
-        return [*blocks, ("muted", "a long transcript; press enter to open it")]
+        return [*blocks, ("muted", "a long transcript; open it to read it")]
     from aeon_core.journal.reader import read_records
 
     state, damage = WorkflowState(), list[str]()

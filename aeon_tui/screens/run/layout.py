@@ -36,16 +36,16 @@ _WIDE, _TALL = WIDTHS[2][0], HEIGHTS[1][0]
 PANES: dict[int, type[Pane]] = {
     1: PlanTree,
     2: StepPane,
-    3: LogPane,
-    4: RepairsPane,
-    5: Outcome,
+    3: TTLGauge,
+    4: ConvergencePane,
+    5: IssuesPane,
+    6: RepairsPane,
+    7: Outcome,
+    8: LogPane,
     APPROVAL: ApprovalPanel,
-    7: IssuesPane,
-    8: ConvergencePane,
-    9: TTLGauge,
 }
-"""The panes by the key that leads to them."""
-STEP, REPAIRS, ISSUES, CONVERGENCE, TTL = 2, 4, 7, 8, 9
+"""The panes by the key that leads to them, in reading order."""
+STEP, TTL, CONVERGENCE, ISSUES, REPAIRS = 2, 3, 4, 5, 6
 _SIDE = (TTL, CONVERGENCE, ISSUES, REPAIRS)
 """The panes of the third column. Without room for all, they take turns; without a column, the step does so, too."""
 _SHORTER = {CONVERGENCE: ("Convergence", "Conv."), REPAIRS: ("Repairs", "Rep.")}
@@ -222,10 +222,10 @@ class Layout:
         """Say on a pane's lower border which others take turns with it, by their keys."""
         others = {
             STEP: "Step" if shown and not self.pane(STEP).display else "",
-            ISSUES: f"Issues {len(view.issues)}" if view.adaptive else "",
-            CONVERGENCE: "Convergence" if view.adaptive else "",
-            REPAIRS: f"Repairs {len(view.repairs)}" if view.repairs else "",
             TTL: "TTL" if view.adaptive or shown else "",
+            CONVERGENCE: "Convergence" if view.adaptive else "",
+            ISSUES: f"Issues {len(view.issues)}" if view.adaptive else "",
+            REPAIRS: f"Repairs {len(view.repairs)}" if view.repairs else "",
         }
         if view.adaptive and self._screen.size.width < (_WIDE if view.repairs else _NORMAL):
             others |= {name: others[name].replace(*_SHORTER[name]) for name in _SHORTER}

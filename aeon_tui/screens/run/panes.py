@@ -15,10 +15,12 @@ from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.keys import RUN_KEYS
 from aeon_tui.screens.run.layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
+from aeon_widgets.key_names import key_of
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
@@ -78,7 +80,8 @@ class RunPanes(PaneScreen):
             yield PassLine()
             yield Scrubber()
         if self.guide:
-            yield Static(self.guide, id="guide", markup=False)
+            approve, back = key_of(self, "approval.approve", ApprovalPanel), key_of(self, "run.back")
+            yield Static(self.guide.format(approve=approve, back=back), id="guide", markup=False)
         with Body(id="body"):
             yield PlanTree()
             yield StepPane()
@@ -164,6 +167,11 @@ class RunPanes(PaneScreen):
         self.query_one(StepPane).tab = index
         self.action_pane(2)
 
+    def action_open_tab(self, index: int) -> None:
+        """Open a tab of the step pane; where it is the one that is read, the output again."""
+        pane = self.query_one(StepPane)
+        self.action_tab(0 if pane.tab == index and pane.has_focus_within else index)
+
     def action_issues(self) -> None:
         """Go from the selected step to its issues, wherever in the run they were found."""
         key = self.query_one(PlanTree).selected
@@ -171,7 +179,3 @@ class RunPanes(PaneScreen):
             self.action_pane(ISSUES)
         else:
             self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
-
-    def action_hide_guide(self) -> None:
-        """Give the guide's lines to the run."""
-        self.query("#guide").remove()

@@ -14,11 +14,11 @@ from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.run.time_travel_controller import TimeTravelController
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, SnapshotStore
+from aeon_widgets.key_names import key_of
 from aeon_widgets.plan_difference import difference_blocks
 from aeon_widgets.text_view import Block
 
 FIRST_PLAN = 0
-KEYS = "( ) from another pass · < > to another pass · D back to the step"
 READING: list[Block] = [("muted", "Reading the journal …")]
 
 
@@ -74,6 +74,13 @@ class PlanChanges:
         last = phases[-1].pass_number if phases else passes[-1]
         return passes[max(0, passes.index(last) - 1)], last
 
+    @property
+    def _keys(self) -> str:
+        """What the keys do meanwhile."""
+        names = ("from_earlier", "from_later", "to_earlier", "to_later", "differences")
+        first, later, to, to_later, back = (key_of(self._screen, f"run.{name}") for name in names)
+        return f"{first} {later} from another pass · {to} {to_later} to another pass · {back} back to the step"
+
     def show(self, shown: bool) -> None:
         """Show it, or the step's own changes."""
         self.shown = shown
@@ -115,7 +122,7 @@ class PlanChanges:
         except (AeonError, OSError) as error:
             problem: list[Block] = [("high", f"✖ {failure(snapshots.journal, error).message}")]
             return lambda: self._take(problem)
-        blocks = difference_blocks(found[0].view, found[1].view, named, KEYS) if found else READING
+        blocks = difference_blocks(found[0].view, found[1].view, named, self._keys) if found else READING
         return lambda: self._take(blocks)
 
     def _take(self, blocks: list[Block]) -> None:

@@ -14,7 +14,7 @@ from aeon_core.journal.view import reducer
 from aeon_tui.messages import ShowRuns, TitleTerminal
 from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
-from aeon_tui.screens.run.layout import CSS
+from aeon_tui.screens.run.layout import CONVERGENCE, CSS, ISSUES
 from aeon_tui.screens.run.notices import Notices
 from aeon_tui.screens.run.record_readers import QuoteFinder, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
@@ -79,6 +79,8 @@ class RunScreen(TimeTravel):
         self._notices = Notices(self, source)
         self._damage_told = 0
         self._shown_status = ""
+        self._ran = False
+        """Whether this app worked on the run when its keys were last looked up."""
         self._broker = broker if broker is not None else broker_of(source, runner)
         self._asking = ApprovalController(self, self._broker, guard)
         self._opened = StepDetailReader(self, self.show_step)
@@ -175,6 +177,9 @@ class RunScreen(TimeTravel):
     def show_rest(self) -> None:
         """Show what goes on without records: the time, what is told and what is asked."""
         if self.made:
+            if self._ran != (ran := self._runner is not None and self._runner.running):
+                self._ran = ran
+                self.refresh_bindings()
             self.show_header()
             self._notices.tell()
             self._ask()
@@ -300,13 +305,11 @@ class RunScreen(TimeTravel):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        if action == "hide_guide":
-            return bool(self.query("#guide"))
         if action == "search":
             return self._source.journal is not None
         if (action, parameters) == ("pane", (APPROVAL,)):
             return self._asking.waits
-        if (action, parameters) in (("issues", ()), ("pane", (7,)), ("pane", (8,)), ("tab", (4,))):
+        if (action, parameters) in (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,))):
             return self.view.adaptive
         return super().check_action(action, parameters)
 
@@ -320,7 +323,7 @@ class RunScreen(TimeTravel):
     def action_back(self) -> None:
         """Hide the guide, leave a zoomed pane, or go to the list of runs."""
         if self.query("#guide"):
-            self.action_hide_guide()
+            self.query("#guide").remove()
         elif self.maximized is not None:
             self.minimize()
         elif self._runner is not None and self._runner.running:

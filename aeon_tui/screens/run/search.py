@@ -21,6 +21,7 @@ from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.key_names import key_of
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
@@ -69,7 +70,7 @@ class SearchScreen(Screen[None]):
     def on_mount(self) -> None:
         if not self.query("#found"):
             return  # the app is ending before the screen was made
-        self._say("enter searches every record of the run, including long texts")
+        self._say(f"{key_of(self, 'filter.submit', FilterLine)} searches every record of the run, including long texts")
         self.set_focus(self.query_one(FilterLine))
         self.set_interval(POLL_SECONDS, self._show_found)
 

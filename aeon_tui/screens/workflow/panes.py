@@ -63,17 +63,15 @@ TALK, ARTIFACT = 2, 3
 KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
-    Binding("t", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
+    Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
     Binding("z", "zoom", "Zoom", id="run.zoom"),
     Binding("f", "follow", "Follow", id="run.follow"),
     Binding("1", "pane(1)", "Pipeline", show=False, id="workflow.pane_pipeline"),
     Binding("2", "pane(2)", "Conversation", show=False, id="workflow.pane_conversation"),
     Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
-    Binding("6", "pane(6)", "Decision", show=False, id="workflow.pane_decision"),
-    Binding("left_square_bracket", "artifact(-1)", "Previous artifact", show=False, id="workflow.artifact_before"),
-    Binding("right_square_bracket", "artifact(1)", "Next artifact", show=False, id="workflow.artifact_next"),
+    Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
     Binding("R", "resume", "Resume", tooltip="Continue after the last approved gate", id="workflow.resume"),
-    Binding("ctrl+x", "abort", "Abort the workflow", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
+    Binding("X", "abort", "Abort the workflow", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
     Binding("escape", "back", "Runs", id="workflow.back"),
 ]
 

@@ -22,6 +22,7 @@ from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count, one_line
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
@@ -212,7 +213,7 @@ class WorkflowScreen(WorkflowPanes):
             return
         self._artifact %= len(names)
         name = names[self._artifact]
-        more = f"{self._artifact + 1} of {len(names)} · [ ] another" if len(names) > 1 else ""
+        more = f"{self._artifact + 1} of {len(names)} · ← → another" if len(names) > 1 else ""
 
         def read() -> Callable[[], None]:
             content = artifact_text(root, name)
@@ -220,10 +221,11 @@ class WorkflowScreen(WorkflowPanes):
 
         self._reading.submit(read)
 
-    def action_artifact(self, by: int) -> None:
-        """Show another of the files that belong to the selected row."""
-        self._artifact += by
-        self.action_pane(3)
+    @on(WorkflowArtifact.OtherWanted)
+    def _show_other_artifact(self, event: WorkflowArtifact.OtherWanted) -> None:
+        event.stop()
+        self._artifact += event.by
+        self.show_artifact()
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
         words = self.status.replace("_", " ")
@@ -283,7 +285,11 @@ class WorkflowScreen(WorkflowPanes):
 
     def action_abort(self) -> None:
         """Ask, and end the workflow; it can be gone on with."""
-        dialog = ConfirmDialog("Abort the workflow?", ["What was approved is kept; resume it later with R."], "Abort")
+        dialog = ConfirmDialog(
+            "Abort the workflow?",
+            [f"What was approved is kept; {key_of(self, 'workflow.resume')} resumes it later."],
+            "Abort",
+        )
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
 
     def _abort(self) -> None:
@@ -300,6 +306,8 @@ class WorkflowScreen(WorkflowPanes):
         if self.maximized is not None:
             self.minimize()
         elif self._runner is not None and self._runner.running:
-            self.notify("The workflow continues here; q aborts it and quits.", markup=False)
+            self.notify(
+                f"The workflow continues here; {key_of(self.app, 'app.quit')} aborts it and quits.", markup=False
+            )
         else:
             self.app.post_message(ShowRuns())

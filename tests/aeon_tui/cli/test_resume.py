@@ -138,7 +138,7 @@ def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli
     ((work, app),) = opened
     assert work is None
     assert app.first_screen.chosen_run.parent == RUNS.absolute()
-    assert app.first_notice == "the run ended as not converged; there is nothing left to do; press F to fork it"
+    assert app.first_notice == "the run ended as not converged; there is nothing left to do; fork it instead"
     assert (done.code, done.err) == (
         5,
         "aeon-tui: the run ended as not converged; there is nothing left to do\n",

@@ -239,7 +239,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     (project / "stock.py").write_text(CODE)
     mine, ran = tmux.pane("mine"), project / "has_run"
     command = ("run", "--model", "simulated:default", "--project-root", str(project), "add 1 and 2")
-    question = ("Trust this folder?", "run the project's stock.py", "t Trust this folder")
+    question = ("Trust this folder?", "run the project's stock.py", "a Trust this folder")
 
     def ask(*texts: str) -> None:
         mine.start("run", *command)
@@ -262,7 +262,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     accept()
     assert not ran.exists()
     ask(*question)
-    press(mine, "t", lambda: "Trust this folder?" not in mine.text)
+    press(mine, "a", lambda: "Trust this folder?" not in mine.text)
     accept()
     ran.unlink()
     (project / "stock.py").write_text(CODE.replace("upper", "lower"))
@@ -307,7 +307,7 @@ def test_a_workflow_writes_nothing_before_a_person_has_answered(tmux: Tmux, tmp_
 
     def ask() -> None:
         mine.start("run", "workflow", "--model", "simulated:default", "--project-root", str(project), "build it")
-        mine.until("Trust this folder?", "append the log to", "t Trust this folder")
+        mine.until("Trust this folder?", "append the log to", "a Trust this folder")
         mine.until_there_for("Trust this folder?", 1.0)
         assert files() == before
 

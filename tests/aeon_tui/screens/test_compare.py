@@ -64,7 +64,7 @@ async def test_a_second_click_on_a_name_opens_its_run(tmp_path: Path) -> None:
 async def test_swapping_exchanges_the_sides_and_keeps_the_run_that_is_chosen(tmp_path: Path) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
-        await pilot.press("s")
+        await pilot.press("V")
         await until(pilot, lambda: f"A {RIGHT}" in heads(pilot).render().plain)
         assert f"▸ B {LEFT}" in heads(pilot).render().plain
         await pilot.press("enter")
@@ -119,7 +119,7 @@ async def test_the_same_run_twice_is_told(tmp_path: Path) -> None:
         await compared(pilot)
         assert "the same run twice" in heads(pilot).render().plain
         assert heads(pilot).place == "no difference"
-        await pilot.press("n", "p", "d")
+        await pilot.press("n", "N", "d")
 
 
 async def test_hostile_texts_stay_texts(tmp_path: Path) -> None:

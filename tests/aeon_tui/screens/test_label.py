@@ -48,7 +48,7 @@ async def test_a_run_is_labelled_from_the_list(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
-        await pilot.press("b", "tab", *"wrong sum", "enter")
+        await pilot.press("down", "tab", *"wrong sum", "enter")
         await until(pilot, lambda: said(app))
         assert said(app) == ["Labelled bad: 20261120-093000-a1b2c3"]
     assert last_label(journal(runs)) == ("bad", "wrong sum")
@@ -60,7 +60,7 @@ async def test_a_run_is_labelled_on_its_screen_and_its_log_says_so_once(runs: Pa
     async with browsing(runs) as (app, pilot):
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
-        for count, key in enumerate("bg"):
+        for count, key in enumerate(("down", "up")):
             await pilot.press("L")
             await until(pilot, lambda: asks(app))
             await pilot.press(key, "enter")
@@ -103,7 +103,7 @@ async def test_escape_labels_nothing(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
-        await pilot.press("b", "escape")
+        await pilot.press("down", "escape")
         await pilot.pause()
         assert not asks(app)
     assert journal(runs).read_bytes() == content

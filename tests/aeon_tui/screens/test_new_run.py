@@ -114,7 +114,7 @@ async def filling_in(
     app = AeonApp(tmp_path / "runs", today=lambda: today)
     async with app.run_test(size=size) as pilot:
         await app.workers.wait_for_complete()
-        await pilot.press("n")
+        await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
         await until(pilot, lambda: app.screen.query_one(ModelList).line_count)
         yield app, pilot
@@ -213,7 +213,7 @@ async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: 
         assert "Press esc again" in str(app.screen.query_one("#said").render())
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
-        await pilot.press("n")
+        await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
         await until(pilot, lambda: app.screen.query_one(TaskArea).text == "pay")
         await until(pilot, lambda: app.screen.query_one("#budget", Input).value == "0.5")
@@ -257,6 +257,6 @@ async def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> No
 
     app = AeonApp(tmp_path / "runs", today=broken)
     async with app.run_test() as pilot:
-        await pilot.press("n")
+        await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
         await until(pilot, lambda: "is no YAML" in str(app.screen.query_one("#said").render()))

@@ -58,7 +58,7 @@ async def test_both_are_a_click_away(tmp_path: Path, button: str, screen: type) 
 
 async def test_n_asks_for_a_task(tmp_path: Path) -> None:
     async with first(tmp_path) as (app, pilot):
-        await pilot.press("n")
+        await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
 
 

@@ -72,12 +72,12 @@ async def test_keys_pause_and_step_and_change_the_speed() -> None:
         assert "‖ paused" in player.header
         await pilot.press("full_stop", "full_stop")
         assert player.after(0) == 4
-        await pilot.press("plus", "greater_than_sign")
+        await pilot.press("plus", "equals_sign")
         player.after(0)
         assert "REPLAY 5x of a past run" in player.header
         await pilot.press("space")
         assert player.after(1) == 9
-        await pilot.press("minus", "less_than_sign")
+        await pilot.press("minus", "minus")
         assert player.source.speed == 1.0
 
 

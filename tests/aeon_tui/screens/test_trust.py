@@ -95,7 +95,7 @@ async def asked(trust: ProjectTrust = ASKED, size: tuple[int, int] = (80, 24)) -
 async def test_it_lists_in_words_what_would_be_allowed_and_the_answers_are_in_sight(size: tuple[int, int]) -> None:
     async with asked(size=size) as person:
         shown = drawn(person.app)
-        for answer in ("c Continue without it", "t Trust this folder", "esc Quit"):
+        for answer in ("c Continue without it", "a Trust this folder", "esc Quit"):
             assert answer in shown
         assert "Trust this folder?" in shown
         await person.type("home")
@@ -122,7 +122,7 @@ async def test_a_long_list_scrolls_whichever_answer_has_the_focus(size: tuple[in
         assert text.scroll_offset.y == text.max_scroll_y
         assert not str(box.border_subtitle)
         assert "Trust it only if" in drawn(person.app)
-        assert "t Trust this folder" in drawn(person.app)
+        assert "a Trust this folder" in drawn(person.app)
 
 
 async def test_what_the_files_say_is_neither_markup_nor_control() -> None:
@@ -138,18 +138,18 @@ async def test_what_the_files_say_is_neither_markup_nor_control() -> None:
 
 async def test_keys_of_the_first_half_second_allow_nothing() -> None:
     async with asked() as person:
-        await person.type("t", "enter", "c", "y", "space", every=0.4)
+        await person.type("a", "enter", "c", "y", "space", every=0.4)
         assert person.answer is None
         assert isinstance(person.app.screen, TrustScreen)
         assert "'space' was too soon" in drawn(person.app)
-        await person.type("t", every=0.6)
+        await person.type("a", every=0.6)
         assert person.answer == "trust"
 
 
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
-        (["t"], "trust"),
+        (["a"], "trust"),
         (["c"], "continue"),
         (["enter"], "continue"),
         (["right", "enter"], "trust"),
@@ -173,7 +173,7 @@ async def test_a_paste_answers_nothing() -> None:
         event = Paste("t\nc\n")
         event.time = person.now
         person.app.post_message(event)
-        await person.type("t", "enter", every=0.05)
+        await person.type("a", "enter", every=0.05)
         assert person.answer is None
         assert isinstance(person.app.screen, TrustScreen)
 
@@ -232,7 +232,7 @@ def notices(app: AeonApp) -> list[str]:
 async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(project: Path) -> None:
     async with app_in(project) as (app, pilot):
         assert isinstance(app.screen, TrustScreen)
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: assess_project(project).state == "trusted")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         assert today(project).config.shell.timeout == 7
@@ -272,7 +272,7 @@ async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_ru
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
         await until(pilot, lambda: "77" in drawn(app))
         assert app.runner is None
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         await until(pilot, lambda: app.runner is not None and app.runner.result is not None)
     assert assess_project(project).state == "trusted"
@@ -293,7 +293,6 @@ async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> No
     async with app_in(project, asks=False) as (app, pilot):
         await app.push_screen(SettingsScreen())
         await until(pilot, lambda: getattr(app.screen, "_loaded", None) is not None)
-        await until(pilot, lambda: "T Trust" in drawn(app))
         await pilot.press("T", "y")
         await until(pilot, lambda: assess_project(project).state == "untrusted")
         screen = app.screen
@@ -301,7 +300,7 @@ async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> No
         await until(pilot, lambda: screen._loaded is not None and screen._loaded.trust.state == "untrusted")
         await pilot.press("T")
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: assess_project(project).state == "trusted")
         await until(pilot, lambda: screen._loaded is not None and screen._loaded.trust.state == "trusted")
 
@@ -311,7 +310,7 @@ async def test_the_palette_gives_trust_and_takes_it_back(project: Path) -> None:
         commands = {each.title: each.callback for each in app.get_system_commands(app.screen)}
         commands["Trust this folder"]()
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: assess_project(project).state == "trusted")
         commands["Trust this folder"]()
         await until(pilot, lambda: any("already trusted" in each for each in notices(app)))

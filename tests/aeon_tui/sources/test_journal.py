@@ -206,7 +206,7 @@ async def test_the_whole_takes_the_place_of_the_end_where_the_person_is(tmp_path
         await on.show(0)
         key = RowKey("step", "s3")
         on.tree.select(key)
-        await on.pilot.press("3", "pageup", "pageup", "up")
+        await on.pilot.press("8", "pageup", "pageup", "up")
         top = on.log.scroll_offset.y
         line = "".join(text for text, _ in on.log.pieces(top, 200))
         await on.show(1)

@@ -86,7 +86,7 @@ def then(*keys: str, preview: str = "") -> Callable[[Pilot[None]], object]:
         pytest.param(("slash", *"rest inv"), id="filtered"),
         pytest.param(("slash", *"nothing like it"), id="none"),
         pytest.param(("slash", *"-status:f"), id="completing"),
-        pytest.param(("o", "slash", *"is:blue"), id="problem"),
+        pytest.param(("V", "slash", *"is:blue"), id="problem"),
     ],
 )
 def test_families(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int, int]) -> None:
@@ -141,7 +141,7 @@ def test_preview(snap_compare: Compare, folder: Path, keys: tuple[str, ...], tex
 
 
 @pytest.mark.parametrize("size", sample(SIZES[:3], 1))
-@pytest.mark.parametrize(("key", "kind"), [("D", ConfirmDialog), ("x", ExportDialog)], ids=["delete", "export"])
+@pytest.mark.parametrize(("key", "kind"), [("delete", ConfirmDialog), ("x", ExportDialog)], ids=["delete", "export"])
 def test_dialogs(
     snap_compare: Compare, folder: Path, monkeypatch: pytest.MonkeyPatch, key: str, kind: type, size: tuple[int, int]
 ) -> None:

@@ -123,7 +123,7 @@ async def test_a_run_that_goes_on_is_read_again_when_it_has_written(folder: Path
         await pilot.press("down")
         await until(pilot, lambda: "interrupted" in pane(screen).text)
         write(folder, started(task="the second"), ttl(1), finished("failed", answer="at last"), run="b-fork")
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await until(pilot, lambda: "at last" in pane(screen).text)
 
 
@@ -148,7 +148,7 @@ def test_a_long_journal_is_read_from_its_end(tmp_path: Path, monkeypatch: pytest
     assert view.whole_from > 2_000
     (run,) = list_runs(tmp_path)
     told = [text for _, text in preview_blocks(run, view, Kin(), NOW)]
-    assert "read      the end of a long journal; press enter to open it" in told
+    assert "read      the end of a long journal; open it for the rest" in told
 
 
 def told(run: RunSummary, view: RunView, *forks: RunSummary) -> str:

@@ -100,10 +100,10 @@ async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> Non
         assert "No runs yet." in str(screen.query_one("#welcome", Static).render())
         assert not screen.query_one(RunList).region
         runs.append(summary(1))
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await until(pilot, lambda: not screen.query(Onboarding) and screen.focused is screen.query_one(RunList))
         runs.clear()
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await until(pilot, lambda: isinstance(screen.focused, Onboarding))
 
 
@@ -126,12 +126,12 @@ async def test_a_reload_shows_new_runs_and_keeps_the_selected_one() -> None:
         assert rows.selected is not None
         assert rows.selected.task == "one"
         runs.insert(0, summary(3, "three"))
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await settle(pilot)
         assert rows.line_count == 3
         assert rows.selected.task == "one"
         del runs[2]
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await settle(pilot)
         assert rows.selected.task == "two"
 

@@ -71,7 +71,7 @@ async def test_a_workflow_is_exported_and_deleted(project: Path) -> None:
         await until(pilot, report.is_file)
         assert "# Workflow" in report.read_text()
         await until(pilot, lambda: not app.screen.is_modal)
-        await pilot.press("D")
+        await pilot.press("delete")
         await until(pilot, lambda: app.screen.is_modal)
         await pilot.press("y")
         await until(pilot, lambda: not (project / ".system2" / "runs" / "20260102-030406.jsonl").exists())

@@ -72,7 +72,7 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
         assert isinstance(screen, RunScreen)
         await until(pilot, lambda: bool(screen.query(ApprovalText)) and isinstance(screen.focused, ApprovalText))
         panel = screen.query_one(ApprovalPanel)
-        assert str(panel.border_title) == "6 May erase be called?"
+        assert str(panel.border_title) == "9 May erase be called?"
         await until(pilot, lambda: bool(screen.query_one(ApprovalText).text))
         text = screen.query_one(ApprovalText).text
         assert "path: notes [old].txt" in text
@@ -216,7 +216,7 @@ async def test_in_another_pane_the_keys_decide_nothing_and_6_leads_back(tmp_path
         assert erasing.runner.broker.waiting is not None
         assert not screen.query_one("ApprovalPanel .keys").display
         assert screen.query_one("ApprovalPanel .away").display
-        await pilot.press("6")
+        await pilot.press("9")
         assert isinstance(screen.focused, ApprovalText)
         await pilot.press("a")
         await until(pilot, lambda: erasing.runner.result is not None)
@@ -231,7 +231,7 @@ async def test_a_decided_question_gives_the_focus_back(tmp_path: Path) -> None:
         await pilot.press("d")
         await until(pilot, lambda: not screen.query(ApprovalPanel))
         assert isinstance(screen.focused, StepText)
-        await pilot.press("6")
+        await pilot.press("9")
         assert isinstance(screen.focused, StepText)
 
 

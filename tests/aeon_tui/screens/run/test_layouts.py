@@ -65,7 +65,7 @@ def check_footer(screen: Screen[Any]) -> None:
     assert all(key.end <= footer.size.width for key in footer.keys)
     last = drawn(screen)[-1]
     assert "q Quit" in last
-    assert "? Keys" in last
+    assert "? Help" in last
 
 
 def check_rows(pane: PlanTree | RunList | LogPane) -> None:
@@ -150,7 +150,7 @@ async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     screen = STATES["tool"]()
     async with on(screen).run_test(size=(80, 60)) as pilot:
-        await pilot.press("3", *["z"] * zoomed)
+        await pilot.press("8", *["z"] * zoomed)
         assert screen.focused is screen.query_one(LogPane)
         await resized(pilot, (80, 24))
         assert screen.query_one(ApprovalPanel).has_focus_within
@@ -160,7 +160,7 @@ async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
 async def test_a_step_that_is_read_keeps_the_keys_when_the_column_goes() -> None:
     screen = STATES["live"]()
     async with on(screen).run_test(size=(120, 40)) as pilot:
-        await pilot.press("9", "2")
+        await pilot.press("3", "2")
         await resized(pilot, (60, 20))
         assert screen.focused is not None
         assert screen.focused.region

@@ -38,7 +38,7 @@ def test_the_end_of_a_long_journal(snap_compare: Compare, tmp_path: Path, size: 
     app.first_screen = RunScreen(source, clock=lambda: START + timedelta(seconds=100))
 
     async def read(pilot: Pilot[None]) -> None:
-        await pilot.press("3", "home")
+        await pilot.press("8", "home")
         await pilot.pause()
 
     assert snap_compare(app, terminal_size=size, run_before=read)

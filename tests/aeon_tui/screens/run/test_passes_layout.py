@@ -67,7 +67,7 @@ async def test_no_pane_of_the_column_is_cut_off_whatever_the_height(rows_there: 
         there = beside(run)
         if run.screen.query_one(Body).size.height >= 16:
             assert there[:3] == ["TTLGauge", "ConvergencePane", "IssuesPane"]
-        for number, name in ((4, "RepairsPane"), (8, "ConvergencePane"), (7, "IssuesPane"), (9, "TTLGauge")):
+        for number, name in ((6, "RepairsPane"), (4, "ConvergencePane"), (5, "IssuesPane"), (3, "TTLGauge")):
             if name != "RepairsPane" or with_repairs:
                 await run.press(str(number))
                 assert name in beside(run)
@@ -76,11 +76,11 @@ async def test_no_pane_of_the_column_is_cut_off_whatever_the_height(rows_there: 
 async def test_issues_and_repairs_take_turns_in_a_low_column_and_the_lower_border_says_so() -> None:
     async with shown(repaired(given_up_run()), size=(120, 36)) as run:
         assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
-        assert lower_border(run, 7) == "4 Repairs 1"
-        await run.press("4")
+        assert lower_border(run, 5) == "6 Repairs 1"
+        await run.press("6")
         assert beside(run) == ["TTLGauge", "ConvergencePane", "RepairsPane"]
-        assert lower_border(run, 4) == "7 Issues 3"
-        await run.press("7")
+        assert lower_border(run, 6) == "5 Issues 3"
+        await run.press("5")
         assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
 
 
@@ -108,7 +108,7 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
     run_of = second_pass()
     run_of.add("ttl", limit=50, allocated=40, spent=16, remaining=34, reason="x", usage={}, cost_usd=0.0)
     async with shown(run_of, size=(80, height), live=True) as run:
-        await run.press("9")
+        await run.press("3")
         await run.pilot.pause()
         gauge = run.screen.query_one(TTLGauge)
         told = gauge.render().plain.split("\n")
@@ -125,16 +125,16 @@ async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
                 await run.pilot.resize_terminal(width, 20)
                 await run.press(pane)
                 await until(run.pilot, lambda width=width: len(footer(run)) <= width and "q Quit" in footer(run))
-                assert "? Keys" in footer(run)
+                assert "? Help" in footer(run)
             await run.pilot.resize_terminal(120, 20)
             await until(run.pilot, lambda: all(key in footer(run) for key in wide))
 
 
 async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_pane() -> None:
     async with shown(given_up_run(), size=(60, 20)) as run:
-        await run.press("7")
+        await run.press("5")
         await run.pilot.pause()
-        assert footer(run) == "⏎ Open s Severity y Type a All z Zoom esc Runs q Quit ? Keys"
+        assert footer(run) == "⏎ Open v Severity V Type I All passes esc Runs q Quit ? Help"
 
 
 @pytest.mark.parametrize("width", sample([20, 30, 40, 50], 1))
@@ -153,7 +153,7 @@ async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
         await run.pilot.pause()
         assert screen.max_scroll_y == 0
         assert screen.query_one(Outcome).display
-        await run.press("x")
+        await run.press("escape")
         await run.pilot.pause()
         assert screen.query_one(LogPane).size.height == 3
 
@@ -236,8 +236,8 @@ async def test_issues_without_any_say_why_there_is_nothing() -> None:
         assert issues.render_line(0).text.strip() == "Nothing validated yet."
         await run.go_on(converged_run().records[1:])
         assert issues.render_line(0).text.strip() == "Nothing found."
-        assert issues.render_line(1).text.strip() == "Press a for earlier ones."
-        await run.press("7", "a", "s", "s", "y")
+        assert issues.render_line(1).text.strip() == "Press I for earlier ones."
+        await run.press("5", "I", "v", "v", "V")
         assert issues.line_count == 0
         assert issues.render_line(0).text.strip() == "None of that severity and type."
 
@@ -252,9 +252,9 @@ async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_rep
     async with shown(run_of, live=True) as run:
         assert rows(run)[-1] == "✔ pass 1 · refine the plan ⚠ complete"
         assert "⚠" not in rows(run)[2]
-        await run.press("G", "r")
+        await run.press("G", "t", "right")
         assert run.text.text.count("plan JSON not repaired") == 2
-        await run.press("1", "g", "r")
+        await run.press("1", "g", "2")
         assert run.text.text == "Nothing was repaired here."
 
 
@@ -267,6 +267,6 @@ async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run
             run.source.waiting.append(record)
             await run.pilot.resize_terminal(*size)
             run.screen.tick()
-            await run.press("8", "z", "5", "z")
+            await run.press("4", "z", "7", "z")
         assert run.app.is_running
         assert all(run.screen.query(PANES[number]) for number in (1, 2, 3, 5, 7, 8, 9))

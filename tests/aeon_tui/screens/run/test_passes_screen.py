@@ -111,7 +111,7 @@ async def test_the_convergence_pane_shows_trend_flags_and_reasons() -> None:
 
 async def test_an_issue_leads_to_its_step_and_the_step_back_to_its_issues() -> None:
     async with shown(first_pass(), live=True) as run:
-        await run.press("7", "enter")
+        await run.press("5", "enter")
         assert run.tree.selected == RowKey("step", "s3")
         assert (run.step.tab, run.screen.focused) == (4, run.text)
         assert run.text.text.startswith("━━ ✖ high · specificity · s3 · pass 1\n")
@@ -129,7 +129,7 @@ async def test_a_step_finds_its_issue_of_an_earlier_report_whatever_is_filtered(
         run.tree.select(RowKey("step", "s2"))
         await run.press("i")
         assert (issues.pane_title, issues.cursor) == ("Issues 4 · all passes", 6)
-        await run.press("s")
+        await run.press("v")
         assert issues.pane_title == "Issues 1 of 4 · high · all passes"
         await run.press("1", "i")
         assert issues.pane_title == "Issues 4 · all passes"
@@ -143,7 +143,7 @@ async def test_issues_are_filtered_by_severity_and_by_type_and_the_title_says_so
     async with shown(first_pass(), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
         titles = []
-        for key in ("7", "s", "s", "s", "s", "y", "s", "y", "y", "y", "a"):
+        for key in ("5", "v", "v", "v", "v", "V", "v", "V", "V", "V", "I"):
             await run.press(key)
             titles.append(issues.pane_title)
         assert titles == [
@@ -160,13 +160,13 @@ async def test_issues_are_filtered_by_severity_and_by_type_and_the_title_says_so
             "Issues 1 of 4 · high · all passes",
         ]
         shown_keys = {binding.binding.key for binding in run.screen.active_bindings.values() if binding.binding.show}
-        assert {"s", "y", "a"} <= shown_keys
+        assert {"v", "V", "I"} <= shown_keys
 
 
 async def test_the_changes_of_a_step_show_before_and_after_or_why_not() -> None:
     async with shown(second_pass(), live=True) as run:
         run.tree.select(RowKey("step", "s2"))
-        await run.press("c")
+        await run.press("2", "left")
         text = run.text.text
         assert "━━ ✔ step modify of s2 accepted · pass 1" in text
         assert 'description "Do it" → "Describe each part' in " ".join(text.split())
@@ -185,7 +185,7 @@ async def test_the_changes_of_a_step_show_before_and_after_or_why_not() -> None:
 async def test_calls_between_passes_tell_what_they_came_to_before_their_reply() -> None:
     async with shown(second_pass(), live=True) as run:
         run.tree.select(RowKey("calls", "judge", 1))
-        await run.press("o")
+        await run.pilot.pause()
         assert run.step.pane_title == "Pass 1 · evaluate"
         assert run.text.text.startswith("━━ ✖ high · specificity · s3 · pass 1\n")
         assert run.text.text.endswith('Evaluate\n\n{"issues": []}')
@@ -218,7 +218,7 @@ async def test_the_ttl_pane_has_the_profile_and_leads_to_the_reason_of_every_ver
         gauge = run.screen.query_one(TTLGauge)
         lines = [text.strip() for text in gauge.render().plain.split("\n")]
         assert lines[2:4] == ["10 spent · 50 of 50 allocated", "deep · sufficiency low · v2"]
-        await run.press("9", "enter")
+        await run.press("3", "enter")
         assert run.tree.selected == RowKey("calls", "profile")
         told = " ".join(run.text.text.split())
         assert told.startswith(f"━━ profile 2 · from pass 2 on · deep reasoning · 40 cycles why: {REVISED}")
@@ -230,7 +230,7 @@ async def test_questions_are_asked_while_the_run_goes_on_and_stay_with_the_answe
     async with shown(first_pass(), live=True) as run:
         outcome = run.screen.query_one(Outcome)
         assert (outcome.display, outcome.pane_title, outcome.text) == (True, "For you", f"? {QUESTION}")
-        await run.press("5")
+        await run.press("7")
         assert run.screen.focused is outcome
         await run.go_on(converged_run().records[len(first_pass().records) :])
         assert outcome.pane_title == "Answer · 1 open question"
@@ -254,11 +254,11 @@ async def test_a_plain_run_shows_nothing_of_passes() -> None:
     async with shown(finished_run()) as run:
         for kind in (PassLine, ConvergencePane, IssuesPane):
             assert not run.screen.query_one(kind).display
-        await run.press("7", "8", "i", "c")
+        await run.press("5", "4", "i")
         assert run.screen.focused is run.tree
         assert run.step.query_one("TabBar").labels == ("Output", "Prompt", "Tool call", "Repairs")
         assert "pass 1" not in "".join(rows(run))
-        await run.press("o", "left")
+        await run.press("2", "left")
         assert run.step.tab == 3
 
 
@@ -281,14 +281,14 @@ async def test_every_pane_is_reached_by_its_number_at_every_size(size: tuple[int
 
 async def test_on_a_small_screen_panes_take_turns_and_say_so_on_the_lower_border() -> None:
     async with shown(first_pass(), size=(80, 24), live=True) as run:
-        assert lower_border(run, 2) == "7 Issues 3 · 8 Convergence · 9 TTL"
-        await run.press("8")
+        assert lower_border(run, 2) == "3 TTL · 4 Convergence · 5 Issues 3"
+        await run.press("4")
         assert not run.step.display
-        assert lower_border(run, 8) == "2 Step · 7 Issues 3 · 9 TTL"
+        assert lower_border(run, 4) == "2 Step · 3 TTL · 5 Issues 3"
         assert "TTL" in run.header[1]
-        await run.press("9")
+        await run.press("3")
         assert "TTL" not in run.header[1]
-        await run.press("7", "enter")
+        await run.press("5", "enter")
         assert run.step.display
         assert not run.screen.query_one(IssuesPane).display
         await run.pilot.resize_terminal(120, 40)
@@ -324,10 +324,10 @@ async def test_hostile_text_stays_text_everywhere(size: tuple[int, int]) -> None
 
 async def test_the_keys_of_issues_fit_eighty_columns() -> None:
     async with shown(first_pass(), size=(80, 24), live=True) as run:
-        await run.press("7")
+        await run.press("5")
         await run.pilot.pause()
         footer = run.screen._compositor.render_strips()[-1].text
-        for key in ("s Severity", "y Type", "a All", "q Quit", "? Keys"):
+        for key in ("v Severity", "V Type", "I All passes", "q Quit", "? Help"):
             assert key in footer
 
 
@@ -335,5 +335,5 @@ async def test_a_run_that_begins_shows_that_no_pass_was_assessed() -> None:
     async with shown(Passes(), live=True) as run:
         assert line(run) == "no pass has started"
         assert run.screen.query_one(ConvergencePane).text == "No pass assessed yet."
-        await run.press("9", "enter")
+        await run.press("3", "enter")
         assert run.screen.focused is run.screen.query_one(TTLGauge), "without a profile there is no reason to show"

@@ -62,12 +62,12 @@ async def test_the_requirements_are_there_from_the_profile_on(size: tuple[int, i
         profiled.profile(1, 1, 30, "inferred")
         await run.go_on(profiled.records[len(run_of.records) :])
         assert pane_of(run).pane_title == "Convergence · 3 requirements"
-        await run.press("8")
+        await run.press("4")
         assert [packed(text) for text in WANTED] == [
             part.strip()
             for part in packed(pane_of(run).text).removeprefix("A finished answer must satisfy").split("□")[1:]
         ]
-        await run.press("9", "enter")
+        await run.press("3", "enter")
         assert packed(f"A finished answer must satisfy □ {WANTED[0]}") in packed(run.text.text)
 
 
@@ -113,7 +113,7 @@ async def test_each_requirement_has_its_verdict_and_quote_and_the_mark() -> None
 @pytest.mark.parametrize("size", SIZES)
 async def test_enter_leads_to_the_quoted_words_of_the_answer(size: tuple[int, int]) -> None:
     async with shown(converged_run(), size=size) as run:
-        await run.press("8", "enter")
+        await run.press("4", "enter")
         await quoted(run)
         assert run.tree.selected == RowKey("calls", "answer", 2)
         assert run.screen.focused is run.text
@@ -127,7 +127,7 @@ async def test_enter_leads_to_the_quoted_words_of_the_answer(size: tuple[int, in
 
 async def test_enter_leads_to_the_quoted_words_of_a_step() -> None:
     async with shown(converged_run()) as run:
-        await run.press("8", "down", "down", "enter")
+        await run.press("4", "down", "down", "enter")
         await quoted(run)
         assert run.tree.selected == RowKey("step", "s3")
         assert marked(run.text) == "the result of s3"
@@ -146,7 +146,7 @@ async def test_a_quote_far_down_is_scrolled_to() -> None:
     run_of.records[-1]["requirements"][0]["evidence"] = "LINE 150 … line 151 of"
     run_of.finish("converged", converged=True, answer="done")
     async with shown(run_of, size=(80, 24)) as run:
-        await run.press("8", "enter")
+        await run.press("4", "enter")
         await quoted(run)
         assert run.tree.selected == RowKey("step", "s2")
         assert marked(run.text) == "line 150 line 151 of"
@@ -174,7 +174,7 @@ async def test_a_quote_that_leads_nowhere_is_said(evidence: str, told: str, monk
     async with shown(run_of, live=True) as run:
         monkeypatch.setattr(run.screen, "notify", lambda text, **_: notes.append(text))
         before = run.tree.selected
-        await run.press("8", "enter")
+        await run.press("4", "enter")
         await quoted(run)
         assert notes == [told]
         assert run.tree.selected == before
@@ -183,7 +183,7 @@ async def test_a_quote_that_leads_nowhere_is_said(evidence: str, told: str, monk
 @pytest.mark.exhaustive
 async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> None:
     async with shown(given_up_run(), size=(80, 24)) as run:
-        await run.press("8")
+        await run.press("4")
         pane = pane_of(run)
         assert pane.selected == 0
         number = len(pane._verdicts)
@@ -208,7 +208,7 @@ async def test_what_was_not_judged_is_said_everywhere(size: tuple[int, int]) -> 
         outcome = packed(run.screen.query_one(Outcome).text)
         assert f"not judged: {NOT_JUDGED}" in outcome
         assert "The answer is available: check it yourself" in outcome
-        await run.press("8")
+        await run.press("4")
         assert packed(pane_of(run).text).startswith(packed(f"✖ not judged: {NOT_JUDGED}"))
         assert packed(pane_of(run).text).count("usable verdict") == 1
         assert QUESTION in outcome
@@ -227,5 +227,5 @@ async def test_hostile_verdicts_are_text() -> None:
     async with shown(run_of, live=True) as run:
         assert "? [red]\\x1b[31m\\u202e /bold]" in packed(pane_of(run).text)
         assert "\x1b" not in pane_of(run).text
-        await run.press("8", "enter")
+        await run.press("4", "enter")
         await quoted(run)

@@ -145,8 +145,8 @@ async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) ->
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)
         panel = pilot.app.screen.query_one(ApprovalPanel)
-        assert str(panel.border_title) == "6 May this plan run?"
-        await pilot.press("r", "6", "c", "6")
+        assert str(panel.border_title) == "9 May this plan run?"
+        await pilot.press("r", "9", "c", "9")
         assert reviewed.runner.broker.waiting is first
         await pilot.press("a")
         await until(pilot, lambda: reviewed.told[:1] == [("plan", 1, "approve", None)])

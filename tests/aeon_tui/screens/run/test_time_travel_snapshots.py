@@ -19,7 +19,7 @@ from tests.sampling import sample
 
 Compare = Callable[..., bool]
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
-STATES = {"past": ("left_square_bracket", "left_square_bracket"), "paused": ("space",), "differences": ("D", "(")}
+STATES = {"past": ("left_square_bracket", "left_square_bracket"), "paused": ("space",), "differences": ("d", "(")}
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))

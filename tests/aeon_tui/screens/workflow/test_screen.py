@@ -128,7 +128,7 @@ async def test_ctrl_x_away_from_a_question_asks_first(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot, "gate")
-        await pilot.press("1", "ctrl+x")
+        await pilot.press("1", "X")
         assert isinstance(app.screen, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: not runner.running)
@@ -214,7 +214,7 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
         assert "ThrottlingException · again in 2.0 s" in talk.text
         assert "⚠ flagged" in talk.text
         assert "an order to the reader" not in talk.text
-        await pilot.press("2", "o")
+        await pilot.press("2", "V")
         assert "an order to the reader" in talk.text
         assert screen.check_action("resume", ())
 
@@ -244,7 +244,7 @@ async def test_the_artifact_is_shown_as_it_is_now(tmp_path: Path) -> None:
         await until(pilot, lambda: "The scope" in artifact.text)
         assert artifact.pane_title == "spec/scope.md"
         assert "• [red]no markup[/red] \\x1b[31m" in artifact.text
-        await pilot.press("t")
+        await pilot.press("v")
         assert app.screen.focused is app.screen.query_one(WorkflowConversation)
 
 
@@ -275,7 +275,7 @@ async def test_cost_stands_against_warning_and_ceiling() -> None:
 async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
     app = app_on(at_work(hostile=True), live=True)
     async with app.run_test(size=size) as pilot:
-        await pilot.press("2", "o", "g")
+        await pilot.press("2", "V", "g")
         strips = app.screen._compositor.render_strips()
     assert {strip.cell_length for strip in strips} == {size[0]}
     assert not any("\x1b" in strip.text for strip in strips)

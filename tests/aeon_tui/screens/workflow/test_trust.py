@@ -150,7 +150,7 @@ async def test_with_trust_it_begins_and_asks_again_when_the_folder_changes(proje
     async with opened(project) as (app, pilot):
         await pilot.press(*"build it", "enter")
         await until_asked(app, pilot)
-        await pilot.press("t")
+        await pilot.press("a")
         await asked(pilot, "gate")
         assert assess_workflow(project).state == "trusted"
         runner = runner_of(app)
@@ -195,10 +195,10 @@ async def test_the_palette_asks_for_a_run_and_then_for_a_workflow(project: Path)
         commands["Trust this folder"]()
         assert "a run in this folder may" in await until_asked(app, pilot)
         first = app.screen
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, TrustScreen) and app.screen is not first)
         assert "a workflow in this folder may" in await until_asked(app, pilot)
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: assess_workflow(project).state == "trusted")
         commands["Trust this folder"]()
         await until(pilot, lambda: any("already trusted" in each for each in notices(app)))

@@ -64,4 +64,4 @@ def test_the_words_of_a_rejection_look_so(snap_compare: Compare, size: tuple[int
 
 
 def test_the_widest_shows_the_artifact_too(snap_compare: Compare) -> None:
-    assert snap_compare(STATES["running"](), terminal_size=(200, 50), run_before=settled("running", "2", "o", "g"))
+    assert snap_compare(STATES["running"](), terminal_size=(200, 50), run_before=settled("running", "2", "V", "g"))
