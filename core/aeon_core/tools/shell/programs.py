@@ -54,7 +54,7 @@ CLIENTS = _names(
     """
     psql pgcli mysql mycli mariadb mysqladmin sqlite sqlite3 litecli duckdb clickhouse clickhouse-client
     sqlcmd osql tsql isql sqlplus usql mongosh mongo bq snowsql cockroach cqlsh dropdb db2 trino presto hive
-    beeline spark-sql impala-shell
+    beeline spark-sql impala-shell heroku wrangler
     """
 )
 """Clients of databases."""

@@ -105,8 +105,10 @@ _SQL = {
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
     "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
 }
-_BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|TRUNCATE\b")
+_BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
 """A statement in the place of a command. `truncate` in small letters is a program of its own."""
+_GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
+"""A short option with its value behind it: `mysql -e"TRUNCATE t"`."""
 
 
 def destruction(command: SimpleCommand, line: str) -> Finding | None:
@@ -203,7 +205,9 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
         return None
     if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):
         return "DROP DATABASE", f"{program} removes a database"
-    text = line if command.piped or command.stdin else "\n".join(command.arguments)
+    # Where a variable, a pipe or a here-document holds the statement, only the line as a whole tells.
+    is_elsewhere = command.piped or command.stdin or any("$" in word for word in command.arguments)
+    text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
     for name, pattern in _SQL.items():
         if pattern.search(text) or pattern.search(_without_comments(text)):
             return name, f"{program} is told to {name}"

@@ -219,7 +219,11 @@ ATTACKS = {
     "DROP DATABASE": [
         "psql -c 'DROP DATABASE x'", "dropdb x", "mysqladmin drop x", "mongosh --eval 'db.dropDatabase()'",
     ],
-    "TRUNCATE": ["psql -c 'TRUNCATE users'", "sudo -u postgres psql -c 'truncate table x'", "duckdb x.db 'TRUNCATE t'"],
+    "TRUNCATE": [
+        "psql -c 'TRUNCATE users'", "sudo -u postgres psql -c 'truncate table x'", "duckdb x.db 'TRUNCATE t'",
+        "mysql -e\"TRUNCATE t\"", "psql -c TRUNC\"ATE\"' t'", "psql -c $'TRUNCATE\\x20t'", "psql -c TRUNCATE\\ t",
+        "X='TRUNCATE t'; psql -c \"$X\"", "heroku pg:psql -c 'truncate t'",
+    ],
     "deploy": [
         "deploy", "./deploy.sh", "bin/deploy-prod", "make deploy", "make test deploy", "npm run deploy",
         "npm run deploy:prod",
