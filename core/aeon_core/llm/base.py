@@ -74,6 +74,8 @@ class LLMRequest:
     on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     effort: Effort | None = None
     reply_tokens: int | None = None
+    cache_prefix: bool = False
+    """Whether later requests begin with this one: an adapter that can has the provider cache it."""
 
     @property
     def forced_tool(self) -> str | None:

@@ -183,6 +183,7 @@ _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))
 _FIRST_THAT_THINKS = (3, 7)
 _FIRST_ADAPTIVE = (4, 6)
 """From here on a model decides itself how long it thinks; later ones refuse a budget."""
+_FIRST_THAT_CACHES = (3, 5)
 _TAKES_REASONING_EFFORT = re.compile(r"(?:^|[/:])(?:o[134](?![\w.])|gpt-[56](?!\d)|gpt-oss(?!\w))")
 _TAKES_NONE = re.compile(r"o1-(?:mini|preview)|-chat\b")
 
@@ -200,6 +201,11 @@ def claude_thinking(name: str, request: LLMRequest) -> dict[str, Any] | None:
         return {"type": "adaptive"}
     budget = request.thinking_tokens
     return {"type": "enabled", "budget_tokens": budget} if budget >= _LEAST_BUDGET else None
+
+
+def takes_cache_points(name: str) -> bool:
+    """Return whether a model behind Converse caches prompts up to the `cachePoint` blocks of a request."""
+    return _claude_version(name) >= _FIRST_THAT_CACHES
 
 
 def takes_claude_effort(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, ToolCallDict, Usage
-from aeon_core.llm.catalogue import claude_thinking
+from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.errors import (
     is_about_reply,
@@ -104,7 +104,11 @@ def bedrock_failure(
 def refusal(error: Exception) -> str | None:
     """Return what the service says where it finds the request itself wrong, None for any other error."""
     response = getattr(error, "response", None)
-    return _message(response) if isinstance(response, dict) and _status(response) == 400 else None
+    if not isinstance(response, dict):
+        return None
+    told = _message(response)
+    # A model without a cache is no bad request to the service, but one that is not allowed.
+    return told if _status(response) == 400 or _ABOUT_CACHE.search(told.lower()) else None
 
 
 def reason(error: Exception) -> str:
@@ -203,6 +207,18 @@ def converse_params(model_id: str, request: LLMRequest, tools: ConverseTools) ->
     if (config := tools.config()) is not None:
         params["toolConfig"] = config
     return params
+
+
+def mark_cached(params: dict[str, Any]) -> None:
+    """Have the service cache the prompt up to the end of the system prompt, and of the last two turns of the user.
+
+    The turn before the last is where the request before this one ended: what was written there is read here. Tools
+    come before the system prompt.
+    """
+    asked = [turn["content"] for turn in params["messages"] if turn["role"] == "user"]
+    for blocks in (params.get("system", []), *asked[-2:]):
+        if blocks:
+            blocks.append({_CACHE: {"type": "default"}})
 
 
 def output_config(request: LLMRequest) -> dict[str, Any] | None:
@@ -404,12 +420,16 @@ _ABOUT_ONE = re.compile(r"invalid (?:json.)?schema|complex|grammar|unsupported s
 _ABOUT_TOOLS = re.compile(r"tool_?config|input_?schema|tools\.\d")
 _ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
 _ABOUT_CHOICE = re.compile(r"tool_?choice")
+_ABOUT_CACHE = re.compile(r"cache_?point|prompt.caching")
 _SCHEMA, _THINKING, _ROOM, _CHOICE = "outputConfig", "thinking", "maxTokens with room for thinking", "toolChoice"
+_CACHE, _TEMPERATURE = "cachePoint", "temperature"
 _INSTEAD = {
     _SCHEMA: "replies are requested in the prompt only",
     _THINKING: "requests are sent without it",
     _CHOICE: "calls are requested in the prompt only",
     _ROOM: "the configured max_tokens are sent",
+    _CACHE: "prompts are not cached",
+    _TEMPERATURE: "requests are sent without it",
 }
 """What is done where the service refuses what a request can do without."""
 
@@ -437,11 +457,16 @@ class ConverseClient(Protocol):
 class ConverseModel(LLMAdapter):
     """A model behind Converse, over a client that knows where it is and who asks."""
 
-    def __init__(self, name: str, client: ConverseClient) -> None:
+    def __init__(self, name: str, client: ConverseClient, temperature: float | None = None) -> None:
         self.name = name
         self.model = f"bedrock:{name}"
         self._client = client
+        self._temperature = temperature
         self._given_up: set[tuple[str, str]] = set()
+
+    def sibling(self, name: str | None = None, temperature: float | None = None) -> ConverseModel:
+        """Return another model, or this one at another temperature, over the same connection: closing one closes it."""
+        return ConverseModel(name or self.name, self._client, temperature)
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
@@ -507,6 +532,10 @@ class ConverseModel(LLMAdapter):
                 params["outputConfig"] = config
             if self._has(_THINKING, request) and (thinking := claude_thinking(self.name, request)) is not None:
                 params["additionalModelRequestFields"] = {"thinking": thinking}
+            if self._temperature is not None and self._has(_TEMPERATURE, request):
+                params["inferenceConfig"][_TEMPERATURE] = self._temperature
+            if request.cache_prefix and takes_cache_points(self.name) and self._has(_CACHE, request):
+                mark_cached(params)
         except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
             why = f"{type(error).__name__}: {error}"
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why[:200]}") from None
@@ -573,6 +602,10 @@ class ConverseModel(LLMAdapter):
     def _refused(self, told: str, request: LLMRequest, params: dict[str, Any]) -> tuple[str, str] | None:
         """Return what a refusal is about, and the purpose that it is about alone; None where it is another's."""
         too_long = is_too_long(400, told)
+        if request.cache_prefix and self._has(_CACHE, request) and _ABOUT_CACHE.search(told):
+            return _CACHE, ""
+        if _TEMPERATURE in params["inferenceConfig"] and _TEMPERATURE in told:
+            return _TEMPERATURE, ""
         if "toolChoice" in params.get("toolConfig", {}) and _ABOUT_CHOICE.search(told):
             return _CHOICE, ""
         if "additionalModelRequestFields" in params and _ABOUT_THINKING.search(told) and not too_long:

@@ -206,3 +206,37 @@ def test_a_tool_call_is_forced_until_the_service_refuses_that(make: Make, server
     configs = [request.body["toolConfig"] for request in server.requests]
     assert configs[0]["toolChoice"] == {"tool": {"name": "file_read"}}
     assert ["toolChoice" in config for config in configs] == [True, True, False, False]
+
+
+CLAUDE = "us.anthropic.claude-sonnet-4-20250514-v1:0"
+
+
+def test_a_prompt_that_later_ones_begin_with_is_cached_where_the_model_can(make: Make, server: Server) -> None:
+    server.script(*[said()] * 4)
+    turns = [{"role": role, "content": role} for role in ("user", "assistant", "user", "assistant", "user")]
+    make(CLAUDE).complete(ask(cache_prefix=True, system="be brief", messages=turns))
+    body = server.bodies[0]
+    points = [["cachePoint" in block for block in turn["content"]] for turn in body["messages"]]
+    assert points == [[False], [False], [False, True], [False], [False, True]]
+    assert body["system"][-1] == {"cachePoint": {"type": "default"}}
+    make(CLAUDE).complete(ask())
+    make("amazon.titan-text").complete(ask(cache_prefix=True))
+    assert not any("cachePoint" in json.dumps(body) for body in server.bodies[1:])
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "status"),
+    [
+        ("ValidationException", "messages.0.content.1.cachePoint: Extra inputs are not permitted", 400),
+        ("AccessDeniedException", "the model is unsupported, or your request did not allow prompt caching", 403),
+    ],
+)
+def test_a_cache_that_is_refused_is_given_up_with_one_notice(
+    make: Make, server: Server, code: str, told: str, status: int
+) -> None:
+    server.script(refused(code, told, status), said(), said())
+    model = make(CLAUDE)
+    first, second = (model.complete(ask(cache_prefix=True)) for _ in range(2))
+    assert ["cachePoint" in json.dumps(body) for body in server.bodies] == [True, False, False]
+    assert (len(first.notices), second.notices) == (1, [])
+    assert "does not support cachePoint; prompts are not cached from now on" in first.notices[0]
