@@ -210,7 +210,7 @@ def _decide(parser: Parser) -> None:
 
 def _workflow(parser: Parser) -> None:
     parser.epilog = (
-        "To run without the app, use python -m system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
+        "With --headless, this is the command system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
         "bad arguments, 3 no usable model or rejected credentials, 4 cost ceiling reached."
     )
     add = parser.add_argument
@@ -220,6 +220,10 @@ def _workflow(parser: Parser) -> None:
     _settings(parser, "base_url")
     add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
     add("--auto-approve", action="store_true", help="approve every gate without asking")
+    add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
+    add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
+    add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
+    add("--verbose", action="store_true", help="with --headless: log debugging details too")
     _trust_project(parser)
     text = "project folder (default: the git root, then the working directory)"
     add("--project-root", metavar="DIR", default=None, help=text)
@@ -336,7 +340,7 @@ _COMMANDS = {
     "replay": ("replay", "replay a run from its journal, without calling a model", _replay),
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
-    "workflow": ("workflow", "run a gated workflow of thirteen agents (headless: python -m system2)", _workflow),
+    "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of an entity, or list the entities", _schema),

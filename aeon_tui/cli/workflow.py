@@ -13,15 +13,19 @@ from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
-NO_SCREEN = "the workflow app needs a terminal; without one, use `python -m system2 --auto-approve TASK`"
+NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --auto-approve"
 
 
 def execute(args: Namespace) -> int:
-    """Do a workflow in the app and return system2's exit code.
+    """Do a workflow, in the app or headless, and return system2's exit code.
 
     Raises before anything is written: UsageError for bad arguments, ModelUnavailableError (exit 3) without a model,
     AeonError where the person leaves the question whether to trust the project without an answer.
     """
+    if args.headless:
+        from system2.__main__ import main
+
+        return main(_words(args))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:
@@ -36,6 +40,19 @@ def execute(args: Namespace) -> int:
         options.ask_for_workflow_trust(own, trust)
     request.check()
     return _shown(own, request)
+
+
+_PASSED_ON = ("resume", "model", "base_url", "project_root", "config", "log_format", "log_file")
+_FLAGS = ("unsafe_bash", "auto_approve", "trust_project", "verbose")
+
+
+def _words(args: Namespace) -> list[str]:
+    """Return the arguments as the command system2 takes them."""
+    words = [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(args, name)]
+    for name in _PASSED_ON:
+        if (value := getattr(args, name)) is not None:
+            words.append(f"--{name.replace('_', '-')}={value}")
+    return words if args.task is None else [*words, "--", args.task]
 
 
 def _shown(own: Namespace, request: WorkflowRequest) -> int:

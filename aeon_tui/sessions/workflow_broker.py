@@ -67,10 +67,12 @@ class WorkflowBroker:
         said = GateDecisionType(answer.choice) if answer is not None else GateDecisionType.ABORT
         return GateDecision(gate, said, answer.words if answer is not None else None)
 
-    def confirm(self, command: str, is_blocklisted: bool) -> bool:
-        """Return whether the person wants a command to run."""
+    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
+        """Return whether the person wants a command to run, or why not."""
         answer = self._asked(PendingQuestion(next(self._numbers), "bash", command, is_blocklisted=is_blocklisted))
-        return answer is not None and answer.choice == "run"
+        if answer is None or answer.choice == "run":
+            return answer is not None
+        return answer.words or False
 
     def choose(self, question: Question) -> str:
         """Return the person's choice, the safe one where there is nobody any more."""

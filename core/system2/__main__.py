@@ -28,8 +28,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"system2: {message}; see --help\n")
 
 
+OLDEST_PYTHON = (3, 11)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; an error is one line on stderr."""
+    # Before any import of ours: an older Python cannot read those modules (REQ-142).
+    if sys.version_info < OLDEST_PYTHON:
+        found, oldest = (".".join(map(str, version[:2])) for version in (sys.version_info, OLDEST_PYTHON))
+        sys.stderr.write(f"system2: needs Python {oldest} or newer, this is {found}; run it with a newer one\n")
+        return 2
     from aeon_core.errors import AeonError
     from aeon_core.escape import escape_controls
     from aeon_core.process_privacy import hide_process

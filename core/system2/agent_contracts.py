@@ -36,7 +36,7 @@ _BRIEFS = {
         "Survey the repository and fix the scope of the task.",
         ("CLAUDE.md, README and the manifests, where the project has them",),
         _SPEC[:1],
-        ("Change no file but your output.",),
+        ("Change no file but your output, CLAUDE.md, AGENTS.md and .claude/rules/*.md.",),
     ),
     "spec-coordinator": _Brief(
         "Write down the problem, the goals, the limits and the measures of success of the task.",

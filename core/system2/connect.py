@@ -1,16 +1,25 @@
-"""Which model plays the agents: Bedrock, unless another one is named (REQ-160, REQ-161)."""
+"""Which models play the agents: Bedrock's, unless another one is named (REQ-141, REQ-160, REQ-161)."""
 
 from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.connect import connect
 from system2.constants import DEFAULT_MODEL
+from system2.model_calls import ModelOfAgent
 from system2.settings import WorkflowSettings
 
 BEDROCK = "bedrock:"
 SILENCE = 600.0
 """Seconds to wait for a reply: it is not streamed, so nothing comes before the whole of it (REQ-N03)."""
+_BARE_CLAUDE = re.compile(r"claude-[\w-]+-\d{8}")
+_SECOND_VERSIONS = frozenset({"claude-3-5-sonnet-20241022"})
+_PLACES = {"us-gov": "us-gov.", "us": "us.", "eu": "eu.", "ap": "apac."}
+"""What an inference profile's id begins with, by what a region begins with."""
 
 
 def connect_model(
@@ -25,9 +34,56 @@ def connect_model(
         return model
     if model is not None and not isinstance(model, str):
         raise UsageError(f"the model must be text or an LLMAdapter, got {type(model).__name__}")
-    name = model or BEDROCK + (settings.model or DEFAULT_MODEL).removeprefix(BEDROCK)
+    name = model or BEDROCK + bedrock_id((settings.model or DEFAULT_MODEL).removeprefix(BEDROCK), _region(settings))
     if name.startswith("simulated:"):
         from system2.simulated import SimulatedAgents
 
         return SimulatedAgents(name.removeprefix("simulated:"))
-    return connect(name, base_url=base_url, timeout=SILENCE, bedrock=settings.bedrock)
+    made = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings, os.environ))
+    if model is None and settings.temperature is not None:
+        return _on_bedrock(made, temperature=settings.temperature)
+    return made
+
+
+def models_of_agents(main: LLMAdapter, settings: WorkflowSettings, *, is_chosen: bool) -> ModelOfAgent:
+    """Return the model of each agent: `main`, or what `agent_overrides` names, over the same connection.
+
+    Where the caller has chosen the model (`is_chosen`), it is that of all agents.
+    """
+    if is_chosen:
+        return lambda _: main
+    own = {}
+    for agent, override in settings.agents.items():
+        name = bedrock_id(override.model.removeprefix(BEDROCK), _region(settings)) if override.model else None
+        temperature = override.temperature if override.temperature is not None else settings.temperature
+        own[agent] = _on_bedrock(main, name, temperature)
+    return lambda agent: own.get(agent, main)
+
+
+def bedrock_id(name: str, region: str) -> str:
+    """Return a model's id on Bedrock: a name of Anthropic's own API becomes the inference profile of the region."""
+    if not _BARE_CLAUDE.fullmatch(name):
+        return name
+    place = next((prefix for start, prefix in _PLACES.items() if region.startswith(f"{start}-")), "")
+    return f"{place}anthropic.{name}-v{2 if name in _SECOND_VERSIONS else 1}:0"
+
+
+def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float | None = None) -> LLMAdapter:
+    from aeon_core.llm.converse import ConverseModel
+
+    assert isinstance(model, ConverseModel)
+    return model.sibling(name, temperature)
+
+
+def _region(settings: WorkflowSettings) -> str:
+    return settings.bedrock.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+
+
+def _signer(settings: WorkflowSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `settings.bedrock`, without a profile `default` where the environment has keys.
+
+    To name that profile is to name none: AWS takes keys from the environment before it, and needs no such profile then.
+    """
+    has_keys = bool(environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"))
+    is_needless = (has_keys or environ.get("AWS_BEARER_TOKEN_BEDROCK")) and settings.bedrock.get("profile") == "default"
+    return {key: value for key, value in settings.bedrock.items() if not (is_needless and key == "profile")}

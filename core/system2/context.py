@@ -11,10 +11,11 @@ from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
+from system2.constants import DEFAULT_TRANSCRIPT_DIR
 from system2.cost import CostTracker
 from system2.human_input import HumanInput
 from system2.logs import Log
-from system2.model_calls import ModelCalls
+from system2.model_calls import ModelCalls, ModelOfAgent
 from system2.policies import BashPolicy, QuestionPolicy, RefuseBash, SafeChoices
 from system2.settings import WorkflowSettings
 from system2.transcript import Transcript
@@ -32,6 +33,7 @@ class WorkflowContext:
         settings: WorkflowSettings,
         model: LLMAdapter,
         *,
+        models: ModelOfAgent | None = None,
         costs: CostTracker,
         transcript: Transcript,
         log: Log,
@@ -40,12 +42,19 @@ class WorkflowContext:
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         self.project_root, self.settings, self.model = project_root, settings, model
+        self.model_of: ModelOfAgent = models or (lambda _: model)
+        """The model of an agent."""
         self.costs, self.transcript, self.log = costs, transcript, log
+        self.outputs = project_root / DEFAULT_TRANSCRIPT_DIR / "outputs"
+        """Where tool results are kept whole that are too long for a conversation; agents may read it."""
         self.abort = threading.Event()
         self.human_input = HumanInput(questions or SafeChoices(), bash or RefuseBash(), transcript)
-        self.calls = ModelCalls(model, costs, transcript, log, self.human_input, abort=self.abort, sleep=sleep)
+        self.calls = ModelCalls(self.model_of, costs, transcript, log, self.human_input, abort=self.abort, sleep=sleep)
         self.shell = ShellSettings(
-            safety_mode=settings.safety_mode, blocklist=settings.bash_blocklist, network=settings.bash_network
+            safety_mode=settings.safety_mode,
+            blocklist=settings.bash_blocklist,
+            network=settings.bash_network,
+            output_dir=self.outputs,
         )
         self._bash = BashTool(project_root, self.shell)
         self.registry = _registry(project_root, settings, self._bash)
@@ -64,11 +73,10 @@ class WorkflowContext:
 
 def _registry(project_root: Path, settings: WorkflowSettings, bash: BashTool) -> ToolRegistry:
     """Return the six tools of the project (REQ-020). What the workflow itself writes down is not searched."""
-    transcripts = Path(settings.transcript_dir)
-    folder = transcripts.as_posix().strip("/")
+    folders = [Path(place).as_posix().strip("/") for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
 
     def hidden(path: str) -> bool:
-        return not transcripts.is_absolute() and (path == folder or path.startswith(f"{folder}/"))
+        return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
     registry = ToolRegistry()
     for tool in [*file_tools(project_root, hidden), bash]:

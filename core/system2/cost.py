@@ -27,6 +27,9 @@ class CostRecord:
     cost_usd: float
     api_calls: int
     tool_turns: int
+    cache_read_tokens: int = 0
+    """Of the input tokens, those read from the provider's prompt cache, and below those written to it."""
+    cache_write_tokens: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON; `CostRecord(**it)` gives it back."""
@@ -48,9 +51,11 @@ class CostTracker:
         self.ceiling_usd = ceiling_usd
         """What may be spent until a person confirms more; `lift` raises it."""
         self._step_usd = ceiling_usd
-        known = price_of(model_id, prices)
-        self.price_is_known = known is not None
-        self.price = known or ModelPrice(DEFAULT_PRICE.input, DEFAULT_PRICE.output, "built in")
+        self._prices = dict(prices or {})
+        self.price_is_known = True
+        """Whether that holds for every model so far."""
+        self._price_by_model: dict[str, ModelPrice] = {}
+        self.price = self._price_of(model_id)
         self._records: list[CostRecord] = []
         self._budget = Budget(None, warning_usd)
 
@@ -69,18 +74,23 @@ class CostTracker:
         """What was spent so far, in US dollars."""
         return self._budget.spent_usd
 
-    def add(self, agent_name: str, usage: Usage, *, api_calls: int = 1, tool_turns: int = 0) -> CostRecord:
-        """Add calls of an agent, and return what they cost."""
-        cost = self.price.cost(usage)
+    def add(
+        self, agent_name: str, usage: Usage, *, model_id: str | None = None, api_calls: int = 1, tool_turns: int = 0
+    ) -> CostRecord:
+        """Add calls of an agent, and return what they cost; `model_id` is its own model, where it has one."""
+        model = model_id or self.model_id
+        cost = self._price_of(model).cost(usage)
         return self._add(
             CostRecord(
                 agent_name=agent_name,
-                model_id=self.model_id,
+                model_id=model,
                 input_tokens=usage["input_tokens"],
                 output_tokens=usage["output_tokens"],
                 cost_usd=cost,
                 api_calls=api_calls,
                 tool_turns=tool_turns,
+                cache_read_tokens=usage.get("cache_read_tokens", 0),
+                cache_write_tokens=usage.get("cache_write_tokens", 0),
             )
         )
 
@@ -100,12 +110,14 @@ class CostTracker:
         summed = list(self._records if records is None else records)
         return CostRecord(
             agent_name=agent_name,
-            model_id=self.model_id,
+            model_id=summed[0].model_id if agent_name and summed else self.model_id,
             input_tokens=sum(record.input_tokens for record in summed),
             output_tokens=sum(record.output_tokens for record in summed),
             cost_usd=round(sum(record.cost_usd for record in summed), 9),
             api_calls=sum(record.api_calls for record in summed),
             tool_turns=sum(record.tool_turns for record in summed),
+            cache_read_tokens=sum(record.cache_read_tokens for record in summed),
+            cache_write_tokens=sum(record.cache_write_tokens for record in summed),
         )
 
     def check_thresholds(self) -> Literal["warning", "ceiling"] | None:
@@ -126,7 +138,7 @@ class CostTracker:
                 f"--- {record.agent_name} complete ---",
                 f"Model:        {record.model_id.removeprefix('bedrock:')}",
                 f"API calls:    {record.api_calls:,}",
-                f"Input tokens: {record.input_tokens:,}",
+                f"Input tokens: {record.input_tokens:,}{_cached(record)}",
                 f"Output tokens: {record.output_tokens:,}",
                 f"Tool turns:   {record.tool_turns:,}",
                 f"Est. cost:    {dollars(record.cost_usd)}{self._default_note()}",
@@ -137,6 +149,7 @@ class CostTracker:
     def workflow_summary(self, agents_invoked: list[str], wall_clock_seconds: float, transcript: str | None) -> str:
         """Return what the workflow was and cost, as it is shown at its end (REQ-121)."""
         total = self.total()
+        cached = _cached(total)
         tokens = total.input_tokens + total.output_tokens
         names = f" ({', '.join(agents_invoked)})" if agents_invoked else ""
         return "\n".join(
@@ -144,12 +157,20 @@ class CostTracker:
                 "=== Workflow Summary ===",
                 f"Agents invoked: {len(agents_invoked)}{names}",
                 f"Total API calls: {total.api_calls:,}",
-                f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}, out: {total.output_tokens:,})",
+                f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}{cached}, out: {total.output_tokens:,})",
                 f"Total est. cost: {dollars(self.cumulative)}{self._default_note()}",
                 f"Wall-clock time: {clock(wall_clock_seconds)}",
                 f"Transcript:      {transcript or 'none: it could not be written'}",
             ]
         )
+
+    def _price_of(self, model_id: str) -> ModelPrice:
+        if model_id not in self._price_by_model:
+            known = price_of(model_id, self._prices)
+            self.price_is_known = self.price_is_known and known is not None
+            assumed = ModelPrice(DEFAULT_PRICE.input, DEFAULT_PRICE.output, "built in")
+            self._price_by_model[model_id] = known or assumed
+        return self._price_by_model[model_id]
 
     def _add(self, record: CostRecord) -> CostRecord:
         self._records.append(record)
@@ -166,6 +187,13 @@ class CostTracker:
         return (
             f" (price unknown: ${DEFAULT_PRICE.input:g} in, ${DEFAULT_PRICE.output:g} out per million tokens assumed)"
         )
+
+
+def _cached(record: CostRecord) -> str:
+    """Return how much of the input the provider's prompt cache held, nothing where it held none."""
+    if not (record.cache_read_tokens or record.cache_write_tokens):
+        return ""
+    return f" ({record.cache_read_tokens:,} read from the cache, {record.cache_write_tokens:,} written to it)"
 
 
 def dollars(usd: float) -> str:

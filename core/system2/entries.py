@@ -62,7 +62,11 @@ class AgentSkipped(Record):
 
 
 class ApiRequest(Record):
-    """Before each attempt of a model call. `messages` is the whole conversation, in the form of Converse."""
+    """Before each attempt of a model call.
+
+    `messages` are turns of the conversation in the form of Converse. With `since`, the `seq` of the last request,
+    they are those behind the first `kept` ones of that request: a transcript grows with what is new.
+    """
 
     type: Literal["api_request"] = Field(default="api_request", exclude=True)
     agent: str
@@ -71,6 +75,8 @@ class ApiRequest(Record):
     tool_count: int
     attempt: int
     messages: list[dict[str, Any]]
+    since: int | None = None
+    kept: int | None = None
 
 
 class ApiResponse(Record):
@@ -116,6 +122,8 @@ class QuestionEntry(Record):
     choices: list[str]
     details: list[str] | None = None
     choice: str | None = None
+    feedback: str | None = None
+    """Why a command was refused, in the person's words."""
 
 
 class GateAsked(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from aeon_core.json_safe import clean_text
 from system2.entries import QuestionEntry
 from system2.policies import BashPolicy, Question, QuestionPolicy, answer_of
 from system2.transcript import Transcript
@@ -24,17 +25,27 @@ class HumanInput:
         self._write(question, "decided", choice)
         return choice
 
-    def confirm_bash(self, agent: str, command: str, why_blocklisted: str | None) -> bool:
-        """Return whether a command may run (REQ-027); it is blocklisted where a reason for that is given."""
+    def confirm_bash(self, agent: str, command: str, why_blocklisted: str | None) -> bool | str:
+        """Return whether a command may run (REQ-027), or what a person says against it.
+
+        It is blocklisted where a reason for that is given.
+        """
         details = (why_blocklisted,) if why_blocklisted else ()
         question = Question("bash", agent, command, ("refuse", "run"), "refuse", details)
         self._write(question, "asked")
         said = answer_of("Bash policy", lambda: self._bash.confirm(command, why_blocklisted is not None))
         may_run = said is True
-        self._write(question, "decided", "run" if may_run else "refuse")
-        return may_run
+        reason = clean_text(said.strip()) if isinstance(said, str) else ""
+        self._write(question, "decided", "run" if may_run else "refuse", reason or None)
+        return reason or may_run
 
-    def _write(self, question: Question, state: Literal["asked", "decided"], choice: str | None = None) -> None:
+    def _write(
+        self,
+        question: Question,
+        state: Literal["asked", "decided"],
+        choice: str | None = None,
+        feedback: str | None = None,
+    ) -> None:
         self._transcript.write(
             QuestionEntry(
                 agent=question.agent,
@@ -44,5 +55,6 @@ class HumanInput:
                 choices=list(question.choices),
                 details=list(question.details) or None,
                 choice=choice,
+                feedback=feedback,
             )
         )

@@ -29,6 +29,8 @@ MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 
 Purpose = Literal["work", "summary"]
+ModelOfAgent = Callable[[str], LLMAdapter]
+"""Gives the model that an agent has."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class ModelCalls:
 
     def __init__(
         self,
-        model: LLMAdapter,
+        model_of: ModelOfAgent,
         costs: CostTracker,
         transcript: Transcript,
         log: Log,
@@ -57,11 +59,12 @@ class ModelCalls:
         abort: threading.Event,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        self._model, self._costs, self._transcript, self._log = model, costs, transcript, log
+        self._model_of, self._costs, self._transcript, self._log = model_of, costs, transcript, log
         self._human_input = human_input
         self._abort = abort
         self._sleep = sleep or abort.wait
-        self._redacted = _RedactedTurns()
+        self._recorded: dict[str, _Recorded] = {}
+        """The last request of each agent in the transcript."""
 
     def ask(self, agent: str, request: LLMRequest, turns: list[Turn], purpose: Purpose = "work") -> ConverseTurn:
         """Return the reply to a request, whose messages are the `turns`.
@@ -105,27 +108,37 @@ class ModelCalls:
     def _attempt(self, call: _Call) -> LLMResponse:
         if self._abort.is_set():
             raise RunAborted("the workflow was aborted")
-        self._transcript.write(
-            ApiRequest(
-                agent=call.agent,
-                purpose=call.purpose,
-                message_count=len(call.turns),
-                tool_count=len(call.request.tools),
-                attempt=call.attempt,
-                messages=self._redacted.of(call.turns),
-            ),
-            redacted=True,
-        )
-        call.outcome = call_model(self._model, call.request, self._abort)
+        self._record(call)
+        call.outcome = call_model(self._model_of(call.agent), call.request, self._abort)
         if call.outcome.response is None:
             raise _limited(
                 call.outcome.error or LLMError("the model returned neither a reply nor an error"), call.attempt
             )
         return call.outcome.response
 
+    def _record(self, call: _Call) -> None:
+        """Write the request down: of the turns those that the agent's last request did not have."""
+        known = self._recorded.pop(call.agent, None)
+        kept = _common(known.turns, call.turns) if known is not None else 0
+        seq = self._transcript.write(
+            ApiRequest(
+                agent=call.agent,
+                purpose=call.purpose,
+                message_count=len(call.turns),
+                tool_count=len(call.request.tools),
+                attempt=call.attempt,
+                messages=[conceal(turn) for turn in call.turns[kept:]],
+                since=known.seq if known is not None and kept else None,
+                kept=kept or None,
+            ),
+            redacted=True,
+        )
+        if seq is not None:
+            self._recorded[call.agent] = _Recorded(seq, list(call.turns))
+
     def _answered(self, call: _Call, response: LLMResponse) -> ConverseTurn:
         usage = response.usage or _estimated(call.request, response)
-        cost = self._costs.add(call.agent, usage)
+        cost = self._costs.add(call.agent, usage, model_id=self._model_of(call.agent).model)
         turn = turn_of(response, (use_id for turn in call.turns for use_id in use_ids(turn)))
         turn = replace(turn, input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
         self._transcript.write(
@@ -150,7 +163,10 @@ class ModelCalls:
         return turn
 
     def _failed(self, call: _Call, error: LLMError, wait: float | None) -> None:
-        cost = self._costs.add(call.agent, cast("Usage", error.usage)).cost_usd if error.usage else None
+        cost = None
+        if error.usage:
+            model = self._model_of(call.agent).model
+            cost = self._costs.add(call.agent, cast("Usage", error.usage), model_id=model).cost_usd
         self._transcript.write(
             ApiResponse(
                 agent=call.agent,
@@ -194,21 +210,19 @@ class ModelCalls:
         self._log.warning(message)
 
 
-class _RedactedTurns:
-    """Conceals the secrets of a conversation: of one that has grown, in what is new alone."""
+@dataclass(frozen=True)
+class _Recorded:
+    """A request that the transcript holds, and its turns."""
 
-    def __init__(self) -> None:
-        self._known: list[tuple[Turn, Turn]] = []
+    seq: int
+    turns: list[Turn]
 
-    def of(self, turns: list[Turn]) -> list[Turn]:
-        """Return the turns as the transcript may hold them."""
-        same = 0
-        for (turn, _), given in zip(self._known, turns, strict=False):
-            if turn is not given:
-                break
-            same += 1
-        self._known[same:] = [(turn, conceal(turn)) for turn in turns[same:]]
-        return [redacted for _, redacted in self._known]
+
+def _common(known: list[Turn], turns: list[Turn]) -> int:
+    """Return how many turns two conversations begin with alike."""
+    pairs = zip(known, turns, strict=False)
+    differ = (place for place, (one, other) in enumerate(pairs) if one is not other and one != other)
+    return next(differ, min(len(known), len(turns)))
 
 
 def _limited(error: LLMError, attempt: int) -> LLMError:

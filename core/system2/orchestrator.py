@@ -18,7 +18,7 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.versions import versions
 from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
-from system2.connect import connect_model
+from system2.connect import connect_model, models_of_agents
 from system2.constants import DELEGATION_MAP, LOG_FILE, Gate
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
@@ -259,6 +259,7 @@ class Orchestrator:
             self._root,
             settings,
             model,
+            models=models_of_agents(model, settings, is_chosen=self._model is not None),
             costs=costs,
             transcript=transcript,
             log=self._log,

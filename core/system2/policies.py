@@ -51,11 +51,14 @@ GateFunction = Callable[[int, str, str], GateDecision]
 class BashPolicy(Protocol):
     """Confirms Bash commands (REQ-027, REQ-115)."""
 
-    def confirm(self, command: str, is_blocklisted: bool) -> bool:
-        """Return whether the command may run. A blocklisted one is only asked about in permissive mode."""
+    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
+        """Return whether the command may run; a text refuses it, and tells the agent why.
+
+        A blocklisted command is only asked about in permissive mode.
+        """
 
 
-BashFunction = Callable[[str, bool], bool]
+BashFunction = Callable[[str, bool], bool | str]
 """Stands in for a BashPolicy."""
 
 QuestionKind = Literal[
@@ -112,7 +115,7 @@ class UnsafeBash:
     def __init__(self, asking: BashPolicy) -> None:
         self._asking = asking
 
-    def confirm(self, command: str, is_blocklisted: bool) -> bool:
+    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
         """Return True; for a blocklisted command, or one that cannot be read, what the other policy says (REQ-115)."""
         if is_blocklisted or unknown_program(command) is not None:
             return self._asking.confirm(command, is_blocklisted)

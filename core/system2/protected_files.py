@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -9,6 +10,18 @@ PROTECTED = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
 """Folders and files, in lower case."""
 MAX_FILES = 1000
 _FILES = ("CLAUDE.md", ".system2/config.yml")
+
+_GOVERNOR = "repo-governor"
+_GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
+
+
+def is_own_work(agent: str, path: str) -> bool:
+    """Return whether a file steers agents and is what this agent is there to write: the rules of the repository.
+
+    They are text, which a person sees at Gate 0; settings and hooks run commands, and stay protected.
+    """
+    return agent == _GOVERNOR and _GOVERNED.fullmatch(PurePosixPath(path).as_posix()) is not None
+
 
 State = Mapping[str, tuple[int, int]]
 """Of each file its time of change and its size."""

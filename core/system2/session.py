@@ -78,7 +78,7 @@ class AgentSession:
         self._toolbox = Toolbox(agent, context)
         self._conversation = Conversation(history)
         window = context.settings.context_window_tokens
-        self._meter = WindowMeter(min(window, context.model.context_window or window))
+        self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
         self._text = ""
         for warning in self._toolbox.warnings:
             context.log.warning(f"agent {agent.name!r}: {warning}")
@@ -97,7 +97,12 @@ class AgentSession:
         return self._round(contract, None)
 
     def go_on(self, contract: DelegationContract, feedback: str) -> AgentResult:
-        """Have the agent go on after a rejection, with all that was said before (REQ-043). Raises as `run`."""
+        """Have the agent go on after a rejection, with all that was said before (REQ-043). Raises as `run`.
+
+        Where nothing was said, it begins with the contract: the document is from an earlier workflow.
+        """
+        if not self._conversation.turns:
+            self._conversation.say(contract.to_message())
         self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
         return self._round(contract, feedback)
 
@@ -111,7 +116,7 @@ class AgentSession:
                 contract=contract.as_dict(),
                 round=self.rounds,
                 feedback=feedback,
-                model=context.model.model,
+                model=context.model_of(self.agent.name).model,
                 system=self.agent.system_prompt,
                 tools=self._toolbox.names,
                 source=str(self.agent.source_path),
@@ -232,6 +237,7 @@ class AgentSession:
                 messages=as_messages(turns),
                 tools=self._toolbox.specs(),
                 max_tokens=self._context.settings.max_output_tokens,
+                cache_prefix=True,
             )
             if self._fits(request, turns):
                 try:

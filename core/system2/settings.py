@@ -1,4 +1,4 @@
-"""The workflow's settings: `providers.bedrock.orchestrator` of `.system2/config.yml` (REQ-084, REQ-085, REQ-140)."""
+"""The workflow's settings in `.system2/config.yml`, most in `providers.bedrock.orchestrator` (REQ-084, 085, 140)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,18 @@ def _is_no_boolean(value: Any) -> Any:
 
 Dollars = Annotated[float, BeforeValidator(_is_no_boolean), Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_is_no_boolean), Field(ge=1)]
+Temperature = Annotated[float, BeforeValidator(_is_no_boolean), Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class AgentOverride(BaseModel):
+    """What `agent_overrides` says of one agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Text | None = None
+    """Its Bedrock model, without the provider."""
+    temperature: Temperature | None = None
 
 
 class WorkflowSettings(BaseModel):
@@ -83,9 +94,15 @@ class WorkflowSettings(BaseModel):
     """The Bedrock model of `providers.bedrock`, without the provider; None where the file names none."""
     bedrock: dict[str, str] = Field(default_factory=dict)
     """`region`, `profile` and `role_arn` of `providers.bedrock`, for `connect` (REQ-161)."""
+    temperature: Temperature | None = None
+    """That of `providers.bedrock.defaults`."""
+    agents: dict[str, AgentOverride] = Field(default_factory=dict)
+    """The file's `agent_overrides`, by agent."""
 
 
-KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in ("model", "bedrock"))
+_ELSEWHERE = frozenset({"model", "bedrock", "temperature", "agents"})
+"""What stands in another place of the file."""
+KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in _ELSEWHERE)
 
 
 def load_settings(
@@ -99,17 +116,23 @@ def load_settings(
     Raises UsageError for a blocklist that cannot be used: it must not be lost (REQ-028a).
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
-    bedrock = _bedrock_section(path, warn, must_exist=config_path is not None)
-    given = bedrock.get(NAMESPACE[-1]) or {}
     where = f"the config file {str(path)!r}"
+    data = _read(path, warn, must_exist=config_path is not None)
+    bedrock = _bedrock_section(data, where, warn)
+    given = bedrock.get(NAMESPACE[-1]) or {}
     if not isinstance(given, dict):
         warn(f"{where}: {'.'.join(NAMESPACE)} must hold `key: value` lines; the defaults are used")
         given = {}
     for key in [key for key in given if key not in KEYS]:
         hint = nearest(str(key), KEYS)
         warn(f"{where}: {'.'.join(NAMESPACE)} has an unknown key, {shown(key)}, which is ignored{hint}")
-    known = {key: value for key, value in given.items() if key in KEYS and value is not None}
-    return _settings(known, where, warn).model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock)})
+    defaults = bedrock.get("defaults")
+    defaults = defaults if isinstance(defaults, dict) else {}
+    known = {"max_output_tokens": defaults.get("max_tokens"), "temperature": defaults.get("temperature")}
+    known |= {key: value for key, value in given.items() if key in KEYS}
+    settings = _settings({key: value for key, value in known.items() if value is not None}, where, warn)
+    agents = _overrides(data.get("agent_overrides"), where, warn)
+    return settings.model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock), "agents": agents})
 
 
 def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> WorkflowSettings:
@@ -129,8 +152,28 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
     return _settings({key: value for key, value in given.items() if key not in bad}, where, warn)
 
 
-def _bedrock_section(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
-    """Return what the file holds under `providers.bedrock`; nothing where it holds no such thing."""
+def _overrides(given: Any, where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:
+    """Return what the file says of single agents; one of another provider, or that is wrong, is told and left out."""
+    found: dict[str, AgentOverride] = {}
+    if given is not None and not isinstance(given, dict):
+        warn(f"{where}: agent_overrides must hold `AGENT: {{model: …}}` lines; they are ignored")
+    for agent, said in given.items() if isinstance(given, dict) else ():
+        what = f"{where}: agent_overrides of {shown(agent)}"
+        provider = said.get("provider", "bedrock") if isinstance(said, dict) else None
+        if provider != "bedrock":
+            warn(f"{what}: expected `provider: bedrock`, got {shown(said if provider is None else provider)}; ignored")
+            continue
+        try:
+            found[str(agent)] = AgentOverride(**{key: value for key, value in said.items() if key != "provider"})
+        except (ValidationError, TypeError) as error:
+            problems = error.errors() if isinstance(error, ValidationError) else []
+            why = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in problems) or str(error)
+            warn(f"{what} are ignored: {why}")
+    return found
+
+
+def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
+    """Return what the file holds; nothing where it cannot be used."""
     where = f"the config file {str(path)!r}"
     if not must_exist and not os.path.lexists(path):
         return {}
@@ -139,14 +182,21 @@ def _bedrock_section(path: Path, warn: Callable[[str], None], *, must_exist: boo
     except UsageError as error:
         warn(f"{error.message}; the defaults are used")
         return {}
+    if data is not None and not isinstance(data, dict):
+        warn(f"{where} must hold `{'.'.join(NAMESPACE)}`; the defaults are used")
+    return data if isinstance(data, dict) else {}
+
+
+def _bedrock_section(data: Any, where: str, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Return what the file holds under `providers.bedrock`; nothing where it holds no such thing."""
     for key in NAMESPACE[:-1]:
+        data = data.get(key)
         if data is None:
             return {}
         if not isinstance(data, dict):
             warn(f"{where} must hold `{'.'.join(NAMESPACE)}`; the defaults are used")
             return {}
-        data = data.get(key)
-    return data if isinstance(data, dict) else {}
+    return dict(data)
 
 
 def _model(bedrock: dict[str, Any]) -> str | None:

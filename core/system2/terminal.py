@@ -5,6 +5,7 @@ Questions go to one stream and answers come from another, so that a test can pla
 
 from __future__ import annotations
 
+import select
 import termios
 from pathlib import Path
 from typing import TextIO
@@ -19,8 +20,9 @@ MAX_LINES = 300
 MAX_BYTES = 1_000_000
 """Of an artifact, that are looked at for those lines."""
 _APPROVE = frozenset({"a", "approve", "y", "yes"})
-_REJECT = frozenset({"r", "reject", "n", "no"})
-_ABORT = frozenset({"q", "abort", "quit"})
+_REJECT = frozenset({"w", "r", "reject", "n", "no"})
+_ABORT = frozenset({"x", "q", "abort", "quit"})
+_ASK_WHY = "what should change? (an empty line ends it)"
 
 
 class Terminal:
@@ -41,6 +43,25 @@ class Terminal:
         except (OSError, ValueError):
             return None
         return line.strip() if line else None
+
+    def ask_lines(self, question: str, first: str = "") -> str:
+        """Return what is typed in several lines, up to an empty one; behind a `first` line, what was pasted with it."""
+        lines = [first] if first else []
+        if not first:
+            self.say(question)
+        while not first or self._is_more_typed():
+            line = self.ask("" if first else "> ")
+            if line is None or not (line or self._is_more_typed()):
+                break
+            lines.append(line)
+        return "\n".join(lines).strip()
+
+    def _is_more_typed(self) -> bool:
+        try:
+            return bool(select.select([self._typed], [], [], 0)[0])
+        except (OSError, ValueError):
+            # It has no file behind it, or hung up.
+            return False
 
     def drop_typed_ahead(self) -> None:
         """Forget what was typed so far: it is no answer to what comes up now."""
@@ -72,7 +93,7 @@ class InteractiveGates:
         self._terminal.say(f"\n{self._excerpt(artifact_path)}")
         self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{summary}\n")
         while True:
-            said = self._terminal.ask("approve, reject or abort? [a, r REASON, q] ")
+            said = self._terminal.ask("approve, reject or abort? [a, w REASON, X] ")
             if said is None:
                 return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
             word, _, more = said.partition(" ")
@@ -81,12 +102,9 @@ class InteractiveGates:
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
                 return GateDecision(gate, GateDecisionType.APPROVE)
-            if word.lower() in _REJECT and (feedback := more.strip() or self._feedback()):
+            if word.lower() in _REJECT and (feedback := self._terminal.ask_lines(_ASK_WHY, more.strip())):
                 return GateDecision(gate, GateDecisionType.REJECT, feedback)
-            self._terminal.say("type a to approve, r with what should change, or q to abort")
-
-    def _feedback(self) -> str:
-        return self._terminal.ask("what should change? ") or ""
+            self._terminal.say("type a to approve, w with what should change, or X to abort")
 
     def _excerpt(self, artifact_path: str) -> str:
         try:
@@ -105,15 +123,22 @@ class InteractiveBash:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
 
-    def confirm(self, command: str, is_blocklisted: bool) -> bool:
-        """Return whether the person wants it to run."""
+    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
+        """Return whether the person wants it to run, or why not."""
         self._terminal.drop_typed_ahead()
         self._terminal.say(f"\nThe agent wants to run:\n{command}")
         if is_blocklisted:
             self._terminal.say("WARNING: this command is on the list of destructive commands.")
-            return self._terminal.ask("type 'run' to run it; anything else refuses: ") == "run"
-        said = self._terminal.ask("run it? [y, n] ")
-        return said is not None and said.lower() in {"y", "yes"}
+            said = self._terminal.ask("type 'run' to run it, or w with the reason to refuse it: ")
+            return said == "run" or self._reason(said)
+        said = self._terminal.ask("run it? [a, w REASON] ")
+        return (said is not None and said.lower() in _APPROVE) or self._reason(said)
+
+    def _reason(self, said: str | None) -> bool | str:
+        word, _, more = (said or "").partition(" ")
+        if word.lower() not in _REJECT:
+            return False
+        return self._terminal.ask_lines("what should it do instead? (an empty line ends it)", more.strip()) or False
 
 
 class InteractiveQuestions:

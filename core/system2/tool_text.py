@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,12 +18,28 @@ CONTENTS = frozenset({"content", "old_string", "new_string", "diff"})
 """Arguments that are file content: a log says how long they are, nothing more (REQ-111)."""
 
 
-def result_text(tool: str, result: Mapping[str, Any]) -> str:
-    """Return a tool's result as text, cut to MAX_RESULT characters."""
+def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str | None]) -> str:
+    """Return a tool's result as text of about MAX_RESULT characters; of a longer one both ends, and where all of it is.
+
+    `keep` saves a text where the agent can read it, and returns the file; None where it cannot.
+    """
     text = _TEXTS.get(tool, _as_json)(result)
     if len(text) <= MAX_RESULT:
         return text
-    return f"{text[:MAX_RESULT]}\n[TRUNCATED] {len(text) - MAX_RESULT:,} characters left out; ask for less at a time"
+    if tool == "Read":
+        return _read_cut(result)
+    head = text[: MAX_RESULT // 2].rpartition("\n")[0] or text[: MAX_RESULT // 2]
+    tail = text[-MAX_RESULT // 2 :].partition("\n")[2] or text[-MAX_RESULT // 2 :]
+    where = "ask for less at a time"
+    if "output_file" in result:
+        where = f"all of it is in {str(result['output_file'])!r}: Read it with offset and limit"
+    elif (place := keep(text)) is not None:
+        where = f"all of it is in {place!r}: Read it from offset {head.count(chr(10)) + 2} on"
+    return f"{head}\n[TRUNCATED] {len(text) - len(head) - len(tail):,} characters left out; {where}\n{tail}"
+
+
+_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+"""Before each line that Read gives."""
 
 
 def summary_of(arguments: Mapping[str, Any]) -> str:
@@ -38,6 +55,25 @@ def _argument(name: str, value: Any) -> str:
         return f"<{len(value):,} characters>"
     text = escape_controls(redact_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
     return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
+
+
+def _read_cut(result: Mapping[str, Any]) -> str:
+    lines = str(result["content"])[:MAX_RESULT].rpartition("\n")[0]
+    last = result["start_line"] + lines.count("\n")
+    return (
+        f"{lines}\n[lines {result['start_line']} to {last} of {result['total_lines']}; read on with offset {last + 1}]"
+    )
+
+
+def scanned_text(tool: str, result: Mapping[str, Any]) -> str:
+    """Return what a tool's result holds that others wrote: without line numbers, places and notes of ours."""
+    if tool == "Read":
+        return _NUMBER.sub("", str(result["content"]))
+    if tool in ("Grep", "Glob"):
+        return "\n".join(
+            [str(match["text"]) for match in result.get("matches", ())] or map(str, result.get("files", ()))
+        )
+    return "\n\n".join(str(result.get(stream, "")) for stream in ("stdout", "stderr"))
 
 
 def _read(result: Mapping[str, Any]) -> str:

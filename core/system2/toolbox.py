@@ -5,7 +5,10 @@ Whatever goes wrong becomes a result that says so, for the agent to mend.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from aeon_core.effects.outcomes import ToolOutcome, invoke_tool
@@ -20,8 +23,8 @@ from system2.converse import ToolResult, ToolUseRequest
 from system2.entries import Notice, ToolExec
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection
-from system2.protected_files import changed, is_protected, protected_state
-from system2.tool_text import result_text, summary_of
+from system2.protected_files import changed, is_own_work, is_protected, protected_state
+from system2.tool_text import result_text, scanned_text, summary_of
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
 """Whose results hold what others wrote; of Edit that is so where it fails, and shows what the file holds."""
@@ -73,10 +76,25 @@ class Toolbox:
             text = str(outcome.error["message"])[:_MAX_ERROR]
         else:
             self._note_change(asked.name, outcome.result or {})
-            text = result_text(asked.name, outcome.result or {})
+            text = result_text(asked.name, outcome.result or {}, lambda whole: self._kept(asked, whole))
         failed = outcome.error is not None
-        flags = scan_for_injection(text) if failed or asked.name in _SCANNED else []
+        flags: list[str] = []
+        if failed or asked.name in _SCANNED:
+            flags = scan_for_injection(text if failed else scanned_text(asked.name, outcome.result or {}))
         return self._told(asked, text, flags, outcome.duration_ms, is_error=failed)
+
+    def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
+        """Save a result that is too long where the agent can read it; return the file, None where that fails."""
+        folder = self._context.outputs
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            number, path = tempfile.mkstemp(prefix=f"{asked.name.lower()}-", suffix=".txt", dir=folder)
+            os.close(number)
+            Path(path).write_text(text, encoding="utf-8", errors="replace")
+        except OSError as error:
+            self._warn(f"a long result of {asked.name} cannot be kept: {error.strerror}")
+            return None
+        return str(Path(path).relative_to(self._context.project_root))
 
     def _invoked(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
         """Invoke a tool; a person is told of what a command has changed that steers agents."""
@@ -144,11 +162,11 @@ class Toolbox:
             self._warn(f"the command {summary_of({'command': command})} is blocklisted: {why}")
             if self._context.shell.safety_mode == "strict":
                 return f"the command is blocked: {why}; there is no way around it, choose another one"
-        if self._context.human_input.confirm_bash(self._agent, command, why):
+        said = self._context.human_input.confirm_bash(self._agent, command, why)
+        if said is True:
             return None
-        return (
-            "the command was not confirmed, so it was not run; do without it, or say in your summary why it is needed"
-        )
+        instead = f"the person says: {said}" if said else "do without it, or say in your summary why it is needed"
+        return f"the command was not confirmed, so it was not run; {instead}"
 
     def _refused_file(self, tool: Tool, arguments: dict[str, Any]) -> str | None:
         """Return why a file tool may not be used: it leads outside (REQ-110), or would change what steers the work."""
@@ -157,6 +175,8 @@ class Toolbox:
             return verdict.reason
         places = tool.parts(arguments) if tool.effect != "pure" else None
         path = str(places[0].get("file_path", "")) if places else ""
+        if is_own_work(self._agent, path):
+            return None
         if not is_protected(path) and (verdict is None or verdict.answer == "allow"):
             return None
         reason = verdict.reason if verdict is not None else f"{path!r} controls the workflow or other tools"

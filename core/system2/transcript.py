@@ -61,16 +61,18 @@ class Transcript:
         """The file; None where it cannot be written, or no longer."""
         return self._writer.path
 
-    def write(self, entry: Record, *, redacted: bool = False) -> None:
-        """Append an entry. Where that fails a person is warned, and the entries to come go to the listener alone.
+    def write(self, entry: Record, *, redacted: bool = False) -> int | None:
+        """Append an entry, and return its `seq`; None where it has no form as JSON.
 
-        `redacted` says that the caller has put tokens in place of secrets.
+        Where that fails a person is warned, and the entries to come go to the listener alone. `redacted` says that the
+        caller has put tokens in place of secrets.
         """
         with self._lock:
             try:
-                self._append(entry, redacted)
+                return self._append(entry, redacted)
             except ValueError as error:
                 self._warn(f"an entry {entry.tag!r} of the transcript cannot be written as JSON: {error}")
+                return None
 
     def remind(self) -> None:
         """Warn again where writing has failed; to be called once for each agent (REQ-126)."""
@@ -82,17 +84,18 @@ class Transcript:
         with self._lock:
             self._writer.close()
 
-    def _append(self, entry: Record, redacted: bool) -> None:
+    def _append(self, entry: Record, redacted: bool) -> int:
         try:
-            self._writer.append(entry, raw=not redacted)
+            seq = self._writer.append(entry, raw=not redacted)
         except AeonError as error:
             self._fail(error)
-            self._writer.append(entry, raw=not redacted)
+            seq = self._writer.append(entry, raw=not redacted)
         if entry.tag in _SYNCED:
             try:
                 self._writer.sync()
             except AeonError as error:
                 self._fail(error)
+        return seq
 
     def _made(self, folder: Path) -> JournalWriter:
         _make_folder(folder)

@@ -48,7 +48,8 @@ def _status(view: WorkflowView, is_live: bool) -> str:
 
 
 def _tokens(view: WorkflowView) -> str:
-    return f"{view.input_tokens:,} tokens in, {view.output_tokens:,} out"
+    cached = f" ({view.cached_tokens:,} from the cache)" if view.cached_tokens else ""
+    return f"{view.input_tokens:,} tokens in{cached}, {view.output_tokens:,} out"
 
 
 def _simulated(view: WorkflowView) -> str:

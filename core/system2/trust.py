@@ -152,6 +152,8 @@ HARMLESS: Mapping[str, Callable[[Any, Path], bool]] = {
     "max_output_tokens": _at_most_default("max_output_tokens"),
     "model": _is_default("model"),
     "bedrock": _is_default("bedrock"),
+    "temperature": lambda *_: True,
+    "agents": lambda value, _root: all(override.model is None for override in value.values()),
 }
 """For each setting whether a value of the project applies by itself."""
 
@@ -167,6 +169,7 @@ def _sentence(key: str, value: Any) -> str:
         "prices": "set the prices for costs and the ceiling",
         "transcript_dir": f"write transcripts to {value!r}",
         "model": f"use another model: {value}",
+        "agents": f"use other models for some agents: {shown}",
         "bedrock": f"use Bedrock as {shown}",
     }
     return sentences.get(key, f"set {key} to {shown}")

@@ -37,6 +37,9 @@ class AgentView:
     """One for each round that has ended."""
     history: list[Turn] = field(default_factory=list)
     """The conversation up to the last reply, and the results of its tool uses: what a session goes on with."""
+    request_seq: int | None = None
+    request_turns: list[Turn] = field(default_factory=list)
+    """The last request: the next one holds what is new."""
     entries: list[Entry] = field(default_factory=list)
     """All that is about this agent, in order: what its conversation is painted from."""
 
@@ -71,7 +74,8 @@ class WorkflowView:
         """What a person is being asked, besides gates."""
         self.notices: list[Entry] = []
         self.cost_usd = 0.0
-        self.input_tokens = self.output_tokens = self.api_calls = 0
+        self.input_tokens = self.cached_tokens = self.output_tokens = self.api_calls = 0
+        """`cached_tokens` are those of the input that were read from the provider's prompt cache."""
         self.spent: list[CostRecord] = []
         """What each answered call cost, for a tracker that goes on."""
         self.end: Entry | None = None
@@ -113,8 +117,13 @@ class WorkflowView:
         agent.state, agent.skip_reason = "skipped", record["reason"]
 
     def _api_request(self, record: Entry) -> None:
+        agent = self._agent(record["agent"])
+        turns = list(record["messages"])
+        if record.get("since") is not None and record["since"] == agent.request_seq:
+            turns[:0] = agent.request_turns[: record["kept"]]
+        agent.request_seq, agent.request_turns = record["seq"], turns
         if record.get("purpose", "work") == "work":
-            self._agent(record["agent"]).history = list(record["messages"])
+            agent.history = list(turns)
 
     def _api_response(self, record: Entry) -> None:
         usage = record.get("usage")
@@ -130,7 +139,9 @@ class WorkflowView:
         self.output_tokens += written
         self.api_calls += 1
         self.cost_usd = round(self.cost_usd + cost, 9)
-        self.spent.append(CostRecord(record["agent"], self.model, read, written, cost, 1, 0))
+        cached = usage.get("cache_read_tokens", 0), usage.get("cache_write_tokens", 0)
+        self.cached_tokens += cached[0]
+        self.spent.append(CostRecord(record["agent"], self.model, read, written, cost, 1, 0, *cached))
 
     def _tool_exec(self, record: Entry) -> None:
         history = self._agent(record["agent"]).history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,28 @@ class AgentServer(Server):
                 "usage": {**usage, "totalTokens": turn.input_tokens + turn.output_tokens},
             }
         )
+
+
+class PromptCache:
+    """Bills each request as Bedrock does: what a `cachePoint` ends is written once, and read from then on."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def usage(self, body: dict[str, Any]) -> dict[str, int]:
+        """Return the tokens of a request, about four characters each, and of its short reply."""
+        blocks = [body.get("toolConfig"), *body.get("system", ()), *(b for t in body["messages"] for b in t["content"])]
+        prompt, ends = "", []
+        for block in blocks:
+            if "cachePoint" in (block or {}):
+                ends.append(prompt)
+            else:
+                prompt += json.dumps(block)
+        read = max((len(end) for end in ends if end in self._known), default=0)
+        written = max([len(end) - read for end in ends], default=0)
+        self._known.update(ends)
+        counted = {"cacheReadInputTokens": read // 4, "cacheWriteInputTokens": written // 4}
+        return {"inputTokens": (len(prompt) - read - written) // 4, "outputTokens": 60, **counted}
 
 
 def failing(*replies: Reply, at: int = 1) -> Interfere:

@@ -81,15 +81,25 @@ def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: 
     terminal.type("count the invoices")
     terminal.see("approve, reject or abort?")
     assert "count the invoices" in terminal.shown
-    terminal.type("r name the users")
+    terminal.type("w name the users\n\nand their roles")
     terminal.see("approve, reject or abort?")
-    assert "name the users" in (tmp_path / "spec/scope.md").read_text()
-    terminal.type("q")
+    terminal.type("w")
+    terminal.see("> ")
+    terminal.type("count them")
+    terminal.see("> ")
+    terminal.type("by country")
+    terminal.see("> ")
+    terminal.type("")
+    terminal.see("approve, reject or abort?")
+    terminal.type("X")
     assert terminal.process.wait(PATIENCE) == 1
     assert not (tmp_path / "spec/context.md").exists()
+    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    feedback = [line.get("feedback") for line in lines if line["type"] == "gate_decision"]
+    assert feedback == ["name the users\n\nand their roles", "count them\nby country", None]
 
 
-GATE = "approve, reject or abort? [a, r REASON, q] "
+GATE = "approve, reject or abort? [a, w REASON, X] "
 
 
 def started(terminal: AtTerminal) -> AtTerminal:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -71,6 +73,25 @@ def test_modes_of_other_programs_are_not_read(tmp_path: Path) -> None:
 def test_python_3_10_and_older_are_refused_by_the_installation() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11"
+    assert project["scripts"]["system2"] == "system2.__main__:main"
+
+
+@pytest.mark.parametrize("minor", [8, 9, 10])
+def test_an_older_python_says_in_one_line_which_one_is_needed(minor: int) -> None:
+    package = ROOT / "core" / "system2"
+    for name in ("__init__.py", "__main__.py"):
+        ast.parse((package / name).read_text(), feature_version=(3, minor))
+    # Nothing of ours may be imported before the check: an old Python cannot read it.
+    code = f"import sys, runpy; sys.version_info = (3, {minor}, 1); sys.modules['aeon_core'] = None; "
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}runpy.run_module('system2', run_name='__main__')"],
+        env={"PYTHONPATH": str(ROOT / "core")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr == f"system2: needs Python 3.11 or newer, this is 3.{minor}; run it with a newer one\n"
 
 
 @pytest.mark.exhaustive

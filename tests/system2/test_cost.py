@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.budget import PriceEntry
+from aeon_core.llm.base import Usage
 from system2.cost import CostRecord, CostTracker, clock, dollars
 
 SONNET = "bedrock:us.anthropic.claude-sonnet-4-20250514-v1:0"
@@ -144,3 +145,18 @@ def test_the_warning_comes_at_most_once_and_the_sum_is_exact(tokens: list[int]) 
         said.append(costs.check_thresholds())
     assert said.count("warning") <= 1
     assert costs.cumulative == pytest.approx(sum(tokens) * 3 / 1_000_000, abs=1e-9)
+
+
+def test_what_the_prompt_cache_held_is_cheaper_and_told() -> None:
+    costs = tracker()
+    usage: Usage = {
+        "input_tokens": 1_000_000,
+        "output_tokens": 0,
+        "cache_read_tokens": 900_000,
+        "cache_write_tokens": 50_000,
+    }
+    record = costs.add("executor", usage)
+    assert record.cost_usd == pytest.approx(0.05 * 3 + 0.9 * 0.3 + 0.05 * 3.75)
+    told = "1,000,000 (900,000 read from the cache, 50,000 written to it)"
+    assert f"Input tokens: {told}\n" in costs.agent_summary(record)
+    assert f"(in: {told}, out: 0)" in costs.workflow_summary([], 1, None)

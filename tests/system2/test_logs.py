@@ -159,9 +159,15 @@ def test_the_content_of_files_is_not_in_the_summary() -> None:
     ],
 )
 def test_results_are_told_as_text(tool: str, result: dict[str, object], text: str) -> None:
-    assert result_text(tool, result) == text
+    assert result_text(tool, result, pytest.fail) == text
 
 
 def test_a_long_result_is_cut_and_says_so() -> None:
-    text = result_text("Glob", {"files": ["x" * 100_010], "notes": []})
-    assert text == "x" * 100_000 + "\n[TRUNCATED] 10 characters left out; ask for less at a time"
+    result = {"files": ["x" * 100_010], "notes": []}
+    half = "x" * 50_000
+    told = f"{half}\n[TRUNCATED] 10 characters left out; {{}}\n{half}"
+    assert result_text("Glob", result, lambda _: None) == told.format("ask for less at a time")
+    kept: list[str] = []
+    where = told.format("all of it is in 'a.txt': Read it from offset 2 on")
+    assert result_text("Glob", result, lambda text: kept.append(text) or "a.txt") == where  # type: ignore[func-returns-value]
+    assert kept == ["x" * 100_010]

@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.budget import CostCeilingReached
 from aeon_core.errors import LLMError
-from tests.system2.kit import CONTRACT, USAGE, Answers, Bench, done, said
+from tests.system2.kit import CONTRACT, USAGE, Answers, Bench, done, said, uses
 
 DEAR = {"input_tokens": 1_000_000, "output_tokens": 0}
 """Three dollars at the model's price."""
@@ -95,6 +95,18 @@ def test_each_agent_has_its_own_conversation_in_the_transcript(tmp_path: Path) -
         bench.session().run(contract)
     first, second = (request["messages"] for request in bench.records("api_request"))
     assert [turn["content"][0]["text"] for turn in first + second] == [contract.to_message() for contract in contracts]
+
+
+def test_a_request_in_the_transcript_holds_the_turns_that_are_new(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, uses(("Glob", {"pattern": "*"})), throttled(), done())
+    session = bench.session()
+    session.run(CONTRACT)
+    first, second, again = bench.records("api_request")
+    assert (first["message_count"], len(first["messages"]), first.get("since")) == (1, 1, None)
+    assert (second["message_count"], second["kept"], second["since"]) == (3, 1, first["seq"])
+    assert [turn["role"] for turn in second["messages"]] == ["assistant", "user"]
+    assert (again["messages"], again["kept"], again["since"]) == ([], 3, second["seq"])
+    assert first["messages"] + second["messages"] == session.history[:3]
 
 
 def test_a_wait_is_told_to_a_person(tmp_path: Path) -> None:

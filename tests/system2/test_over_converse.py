@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from aeon_core.llm.catalogue import price_of
 from system2.constants import DEFAULT_MODEL, GATES
-from tests.aeon_core.llm.converse_server import no_credentials, refused, said, set_credentials
+from system2.cost import CostRecord
+from tests.aeon_core.llm.converse_server import converse, no_credentials, refused, said, set_credentials
 from tests.aeon_core.llm.server import Reply
-from tests.system2.converse_agents import AgentServer, broken, failing, throttled
-from tests.system2.kit import Answers, check_order
+from tests.system2.converse_agents import AgentServer, PromptCache, broken, failing, throttled
+from tests.system2.kit import CONTRACT, Answers, check_order
+from tests.system2.test_settings import PUBLIC
 from tests.system2.workflows import ABORT, ALL, REJECT, TASK, Case, SaidAtGates
 
 
@@ -37,7 +40,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def case_on(server: AgentServer, project: Path, **options: Any) -> Case:
-    case = Case(project, "bedrock:" + DEFAULT_MODEL, base_url=server.url, **options)
+    case = Case(project, options.pop("model_name", "bedrock:" + DEFAULT_MODEL), base_url=server.url, **options)
     case.model = None  # type: ignore[assignment]  # the server has the requests
     return case
 
@@ -160,6 +163,68 @@ def test_a_conversation_that_is_too_long_ends_the_agent_where_nobody_is_there(
     result = case_on(server, project, question_policy=questions).orchestrator.run(TASK)
     assert (result.status, result.exit_code) == ("aborted", 1)
     assert [question.kind for question in questions.asked] == ["context_overflow", "agent_halted"]
+
+
+def test_the_published_configuration_works_with_keys_of_the_environment(server: AgentServer, project: Path) -> None:
+    (project / ".system2").mkdir()
+    (project / ".system2/config.yml").write_text(PUBLIC)
+    case = case_on(server, project, model_name=None)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.error) == ("completed", None)
+    calls = {
+        start["agent"]: next(each for each in server.requests if start["system"] == each.body["system"][0]["text"])
+        for start in case.kinds("agent_start")
+    }
+    sonnet, haiku = (f"us.anthropic.claude-3-5-{name}" for name in ("sonnet-20241022-v2:0", "haiku-20241022-v1:0"))
+    used = {
+        name: (call.path.split("/")[2].replace("%3A", ":"), call.body["inferenceConfig"])
+        for name, call in calls.items()
+    }
+    assert used["executor"] == (sonnet, {"maxTokens": 4096, "temperature": 0.7})
+    assert used["design-architect"] == (sonnet, {"maxTokens": 4096, "temperature": 0.3})
+    assert used["spec-coordinator"] == (haiku, {"maxTokens": 4096, "temperature": 0.5})
+    models = {start["agent"]: start["model"] for start in case.kinds("agent_start")}
+    assert (models["executor"], models["spec-coordinator"]) == (f"bedrock:{sonnet}", f"bedrock:{haiku}")
+    spent = {end["agent"]: end["cost"] for end in case.kinds("agent_complete")}["spec-coordinator"]
+    price = price_of(f"bedrock:{haiku}")
+    assert price is not None
+    assert spent["cost_usd"] == pytest.approx(
+        (spent["input_tokens"] * price.input + spent["output_tokens"] * price.output) / 1e6
+    )
+
+
+def test_a_model_that_is_named_on_the_command_plays_all_agents(server: AgentServer, project: Path) -> None:
+    (project / ".system2").mkdir()
+    (project / ".system2/config.yml").write_text(PUBLIC)
+    assert case_on(server, project, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK).exit_code == 1
+    assert {request.path for request in server.requests} == {f"/model/{DEFAULT_MODEL.replace(':', '%3A')}/converse"}
+
+
+def reads_of_a_small_file(server: AgentServer, project: Path, reads: int) -> CostRecord:
+    """Return what an agent costs that reads a file of two lines so often."""
+    (project / "small.txt").write_text("one\ntwo\n")
+    cache = PromptCache()
+
+    def interfere(number: int, body: dict[str, Any]) -> Reply:
+        use = {"name": "Read", "toolUseId": f"u{number}", "input": {"file_path": "small.txt"}}
+        block = {"toolUse": use} if number <= reads else {"text": "read"}
+        return converse(block, stop="tool_use" if number <= reads else "end_turn", usage=cache.usage(body))
+
+    server.interfere = interfere
+    return case_on(server, project).orchestrator.invoke_agent("executor", CONTRACT).cost
+
+
+def test_what_was_sent_before_is_read_from_the_prompt_cache_and_billed_so(
+    server: AgentServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached = reads_of_a_small_file(server, project, 20)
+    assert cached.cache_read_tokens > 0.85 * cached.input_tokens
+    monkeypatch.setattr("aeon_core.llm.converse.takes_cache_points", lambda name: False)
+    server.requests.clear()
+    plain = reads_of_a_small_file(server, project, 20)
+    assert (plain.cache_read_tokens, plain.cache_write_tokens) == (0, 0)
+    assert cached.input_tokens == pytest.approx(plain.input_tokens, rel=0.01)
+    assert cached.cost_usd < 0.5 * plain.cost_usd
 
 
 def test_a_workflow_that_was_stopped_goes_on_over_converse(server: AgentServer, project: Path) -> None:

@@ -62,6 +62,8 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "max_output_tokens": 8192,
         "model": None,
         "bedrock": {},
+        "temperature": None,
+        "agents": {},
     }
 
 
@@ -83,6 +85,8 @@ def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
         "max_output_tokens": 4096,
         "model": "us.anthropic.claude-sonnet-4-20250514-v1:0",
         "bedrock": {"region": "eu-central-1", "profile": "work", "role_arn": "arn:aws:iam::1:role/r"},
+        "temperature": None,
+        "agents": {},
     }
     assert (tmp_path / CONFIG_FILE).read_text() == EVERYTHING
 
@@ -166,3 +170,57 @@ def test_a_blocklist_that_cannot_be_used_is_never_lost(tmp_path: Path, blocklist
     (tmp_path / CONFIG_FILE).write_text(text)
     with pytest.raises(UsageError, match=r"bash_blocklist: .*; fix or remove it"):
         load_settings(tmp_path)
+
+
+PUBLIC = """
+version: "1.0"
+providers:
+  bedrock:
+    enabled: true
+    region: us-west-2
+    default_model: claude-3-5-sonnet-20241022
+    defaults: {temperature: 0.7, max_tokens: 4096, top_p: 0.9}
+    auth:
+      profile: default
+    models:
+      claude-3-5-haiku-20241022: {display_name: Haiku, max_tokens: 8192}
+  native: {fallback: true}
+global: {default_provider: native}
+agent_overrides:
+  spec-coordinator: {provider: bedrock, model: claude-3-5-haiku-20241022, temperature: 0.5}
+  design-architect: {provider: bedrock, temperature: 0.3}
+mode_overrides:
+  g-repo-governor: {provider: bedrock, model: claude-3-5-sonnet-20241022}
+"""
+"""The form of the configuration that System2 is published with."""
+
+
+def test_the_published_configuration_is_read_whole(tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, PUBLIC)
+    assert warned == []
+    assert (settings.model, settings.temperature, settings.max_output_tokens) == (
+        "claude-3-5-sonnet-20241022",
+        0.7,
+        4096,
+    )
+    assert {name: override.model_dump() for name, override in settings.agents.items()} == {
+        "spec-coordinator": {"model": "claude-3-5-haiku-20241022", "temperature": 0.5},
+        "design-architect": {"model": None, "temperature": 0.3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[1]", "agent_overrides must hold `AGENT: {model: …}` lines"),
+        ("{executor: {provider: native}}", "of 'executor': expected `provider: bedrock`, got 'native'; ignored"),
+        ("{executor: fast}", "of 'executor': expected `provider: bedrock`, got 'fast'; ignored"),
+        ("{executor: {temperature: 2}}", "of 'executor' are ignored: temperature: Input should be less than"),
+        ("{executor: {modle: x}}", "of 'executor' are ignored: modle: Extra inputs are not permitted"),
+    ],
+)
+def test_an_override_that_cannot_be_used_is_told(tmp_path: Path, text: str, why: str) -> None:
+    settings, warned = load(tmp_path, f"agent_overrides: {text}\n")
+    assert settings.agents == {}
+    assert len(warned) == 1
+    assert why in warned[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,26 @@ def test_a_command_runs_only_when_it_is_confirmed(tmp_path: Path) -> None:
     ran = use(Bench(tmp_path, bash=confirming), "Bash", command="echo hello; echo bad >&2; exit 3")
     assert ran == ToolResult("u1", "exit code 3\nstdout:\nhello\nstderr:\nbad")
     assert confirming.asked == [("echo hello; echo bad >&2; exit 3", False)]
+
+
+def test_the_reason_of_a_refusal_reaches_the_agent_and_the_transcript(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, bash=Says("use pytest,\nnot unittest "))
+    refused = use(bench, "Bash", command="touch made")
+    assert refused.is_error
+    assert refused.content.endswith("it was not run; the person says: use pytest,\nnot unittest")
+    assert not (tmp_path / "made").exists()
+    _, decided = bench.records("question")
+    assert (decided["choice"], decided["feedback"]) == ("refuse", "use pytest,\nnot unittest")
+
+
+class Says:
+    """Refuses each command in the same words."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def confirm(self, command: str, is_blocklisted: bool) -> str:
+        return self._why
 
 
 def test_commands_reach_the_network_only_where_the_settings_say_so(tmp_path: Path) -> None:
@@ -137,6 +158,45 @@ def test_what_steers_the_workflow_changes_only_where_a_person_allows_it(tmp_path
     assert not (tmp_path / path).exists()
     assert not use(bench, "Write", file_path=path, content="x").is_error
     assert [question.text for question in answers.asked] == [f"Write would change {path!r}"] * 2
+
+
+def test_the_governor_writes_the_rules_of_the_repository_and_no_settings_and_nobody_else_does(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    rules = ("CLAUDE.md", "AGENTS.md", ".claude/rules/tests.md")
+    for name in ("repo-governor", "executor"):
+        box = Toolbox(agent(*ALL, name=name), bench.context)
+        for path in (*rules, ".claude/settings.json", "sub/CLAUDE.md", ".claude/rules/../settings.json"):
+            result = box.use(ToolUseRequest("u1", "Write", {"file_path": path, "content": "x"}))
+            may = path == "AGENTS.md" or (name == "repo-governor" and path in rules)
+            assert result.is_error is not may, (name, path)
+    assert not (tmp_path / ".claude/settings.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["cat many.txt; echo line 10000", "head -3000 many.txt; (head -3000 many.txt; echo line 10000) >&2"]
+)
+def test_of_a_long_result_both_ends_show_and_all_of_it_can_be_read(tmp_path: Path, command: str) -> None:
+    bench = Bench(tmp_path, bash=Confirms())
+    (tmp_path / "many.txt").write_text("".join(f"line {number} {'.' * 20}\n" for number in range(10_000)))
+    result = use(bench, "Bash", command=command)
+    assert not result.is_error
+    assert "line 10000" in result.content[-300:]
+    where = r"all of it is in '([^']+)': Read it (?:from offset (\d+) on|with)"
+    found = re.search(rf"\[TRUNCATED\] [\d,]+ characters left out; {where}", result.content)
+    assert found is not None
+    before = int(result.content[: found.start()].rstrip("\n").rpartition("line ")[2].split()[0])
+    offset = int(found[2]) if found[2] else before + 2
+    assert f"line {before + 1} " in use(bench, "Read", file_path=found[1], offset=offset, limit=1).content
+
+
+def test_a_long_file_says_where_to_read_on(tmp_path: Path) -> None:
+    (tmp_path / "wide.txt").write_text("".join(f"{number} {'x' * 200}\n" for number in range(1, 1_001)))
+    bench = Bench(tmp_path)
+    first = use(bench, "Read", file_path="wide.txt")
+    found = re.search(r"\[lines 1 to (\d+) of 1000; read on with offset (\d+)\]\Z", first.content)
+    assert found is not None
+    assert int(found[2]) == int(found[1]) + 1
+    assert f"\t{found[2]} x" in use(bench, "Read", file_path="wide.txt", offset=int(found[2])).content
 
 
 def test_what_is_read_and_looks_like_an_order_is_marked_as_data(tmp_path: Path) -> None:

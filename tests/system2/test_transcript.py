@@ -212,6 +212,18 @@ def test_a_transcript_that_is_being_written_is_not_gone_on_with(tmp_path: Path) 
         Transcript.reopened(transcript.path, lambda _: None)
 
 
+def test_it_grows_with_what_is_new_and_not_with_the_conversation(tmp_path: Path) -> None:
+    def size(folder: Path, turns: int) -> int:
+        folder.mkdir()
+        bench = Bench(folder, *[uses(("Glob", {"pattern": "*.none"}))] * turns, done())
+        bench.session().run(CONTRACT)
+        assert bench.transcript.path is not None
+        return bench.transcript.path.stat().st_size
+
+    short, long = size(tmp_path / "short", 20), size(tmp_path / "long", 80)
+    assert long < 4 * short
+
+
 def test_an_agents_work_is_told_from_prompt_to_completion(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Glob", {"pattern": "*"})), done("found nothing"))
     bench.session("Glob", prompt="You look.").run(CONTRACT)

@@ -60,6 +60,20 @@ def test_a_conversation_goes_on_in_another_process_as_it_would_in_this(tmp_path:
     check_order(restored.history)
 
 
+def test_a_transcript_whose_requests_hold_the_whole_conversation_opens_too(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, uses(READ), uses(MISSING), done())
+    session = bench.session()
+    session.run(CONTRACT)
+    records = bench.records()
+    for record in records:
+        if record["type"] == "api_request":
+            record["messages"] = session.history[: record["message_count"]]
+            record.pop("since", None)
+            record.pop("kept", None)
+    assert view_of(records).agents["spec-coordinator"].history[: len(session.history)] == session.history
+    assert read(bench).agents["spec-coordinator"].history[: len(session.history)] == session.history
+
+
 def test_a_process_that_ended_between_tool_uses_leaves_a_conversation_that_is_valid(tmp_path: Path) -> None:
     bench = bench_of(tmp_path, uses(READ, MISSING), done())
     bench.session().run(CONTRACT)

@@ -80,7 +80,7 @@ class Case:
 
     def __init__(self, root: Path, model: LLMAdapter | str | None = None, **options: Any) -> None:
         self.root = root
-        self.model = model or Watched()
+        self.model = model if model is not None or "base_url" in options else Watched()
         self.gates = options.pop("gate_policy", None) or SaidAtGates()
         self.bash = options.pop("bash_policy", None) or Confirms(answer=False)
         self.questions = options.pop("question_policy", None) or Answers()

@@ -92,7 +92,9 @@ def _question(entry: Entry) -> Iterator[ConversationItem]:
     if entry.get("state") == "asked":
         yield ConversationItem("?", "medium", f"asked · {what}", (("", str(entry.get("text", ""))), *details), True)
     else:
-        yield ConversationItem("→", "medium", f"decided · {what}: {entry.get('choice')}")
+        feedback = entry.get("feedback")
+        body: tuple[Block, ...] = (("", str(feedback)),) if feedback else ()
+        yield ConversationItem("→", "medium", f"decided · {what}: {entry.get('choice')}", body, bool(feedback))
 
 
 def _decision(entry: Entry) -> Iterator[ConversationItem]:

@@ -151,10 +151,27 @@ def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_headless_it_is_the_command_system2(tmp_path: Path) -> None:
+    command = ["workflow", "--headless", "--auto-approve", "--model", "simulated:default", "--log-format", "json"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "aeon_tui", *command, "--project-root", str(tmp_path), "count the invoices"],
+        env={**os.environ, "PYTHONPATH": PATHS},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert all(json.loads(line)["level"] for line in ran.stderr.splitlines())
+    assert "count the invoices" in (tmp_path / "spec" / "scope.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["a task"], 2, "needs a terminal"),
+        (["a task", "--headless"], 2, "add --auto-approve"),
         (["  "], 2, "the task is empty"),
         (["a task", "--resume", "last"], 2, "drop the task"),
         (["a task", "--modle", "x"], 2, "did you mean '--model'?"),
