@@ -110,7 +110,7 @@ def one_app(request: pytest.FixtureRequest) -> Iterator[OneApp]:
     app.close()
 
 
-TABS = ("1", "home", "down", "o", "p", "t", "r", "c", "7", "8", "4", "5", "9", "3")
+TABS = ("1", "home", "down", "o", "p", "t", "r", "c", "5", "4", "6", "7", "3", "8")
 
 
 @pytest.mark.exhaustive

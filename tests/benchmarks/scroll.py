@@ -20,7 +20,7 @@ RECORDS = 1_000_000
 ROUNDS = 12
 KEY_SECONDS = 0.15
 READ_SECONDS = 300.0
-PLAN, LOG = b"1", b"3"
+PLAN, LOG = b"1", b"8"
 KEYS = {"down": b"j", "page down": b"\x04", "end": b"G", "page up": b"\x15", "up": b"k", "home": b"g"}
 MEDIAN_MS, MOST_MS = 10, 50
 

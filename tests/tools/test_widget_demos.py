@@ -43,6 +43,7 @@ SHOWN = {
     "outcome": "A REST API for invoices",
     "pass_line": "complete 1.00 coherent 1.00",
     "plan_tree": "s5.4 Work out the access rules",
+    "rail_line": "16 of 33 left",
     "repairs": "plan JSON repaired",
     "run_list_header": "design a REST API for",
     "run_header": "SIMULATED",

@@ -14,6 +14,7 @@ from aeon_core.journal.view.formatting import convergence
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_core.timing import seconds_after
+from aeon_widgets import ttl_gauge
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
 from aeon_widgets.call_rows import RowKey
@@ -28,6 +29,7 @@ from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList, RunListHeader
@@ -152,6 +154,10 @@ def _match_list(widget: MatchList, moment: Moment) -> None:
     widget.update_matches(found, LOOKED_FOR, "no record matches yet")
 
 
+def _rail_line(widget: RailLine, moment: Moment) -> None:
+    widget.summary = tuple(ttl_gauge.summary(moment.view))
+
+
 def _compare_view(widget: CompareView, moment: Moment) -> None:
     widget.show(compare(*_compared(moment)))
 
@@ -184,6 +190,7 @@ _ALL = [
     Demo("outcome", Outcome, _with_view),
     Demo("pass_line", PassLine, _pass_line),
     Demo("plan_tree", PlanTree, _plan_tree),
+    Demo("rail_line", lambda: RailLine(3, "TTL"), _rail_line),
     Demo("repairs", RepairsPane, _with_view),
     Demo("run_list_header", lambda: Vertical(RunListHeader(), RunList()), _run_list_header),
     Demo("run_header", RunHeader, _run_header),

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from aeon_widgets.pane import Pane as Pane
     from aeon_widgets.pass_line import PassLine as PassLine
     from aeon_widgets.plan_tree import PlanTree as PlanTree
+    from aeon_widgets.rail_line import RailLine as RailLine
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_list import RunList as RunList
@@ -92,6 +93,7 @@ _PUBLIC = {
     "Pane": "pane",
     "PassLine": "pass_line",
     "PlanTree": "plan_tree",
+    "RailLine": "rail_line",
     "RepairsPane": "repairs",
     "RowKey": "call_rows",
     "RowsView": "virtual_list",

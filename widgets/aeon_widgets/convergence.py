@@ -27,6 +27,7 @@ from aeon_widgets.verdict_text import (
     suspicions,
     verdicts,
 )
+from aeon_widgets.virtual_list import Piece
 
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
@@ -151,6 +152,23 @@ def _title(view: RunView) -> str:
     if last.not_judged:
         return f" · pass {last.pass_number} not judged"
     return f" · pass {last.pass_number} {'yes' if last.converged else 'not yet' if view.result is None else 'no'}"
+
+
+def summary(view: RunView) -> list[Piece]:
+    """Return on one line how many requirements are met."""
+    last = view.assessment
+    if last is None:
+        return [(f"{len(view.requirements)}, not assessed yet" if view.requirements else "not assessed yet", "muted")]
+    if last.not_judged:
+        return [("not judged", "high")]
+    icon, style = ("✔", "complete") if last.converged else ("✖", "medium")
+    met = sum(each.met == "yes" for each in last.requirements)
+    told = (
+        f"{met} of {len(last.requirements)} met"
+        if last.requirements
+        else words((last.reason_codes or ["no reason"])[0])
+    )
+    return [(f"{icon} {told}", style)]
 
 
 def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:

@@ -301,6 +301,14 @@ class IssuesPane(RowsView, Pane):
             self.post_message(self.Opened(self, issue))
 
 
+def summary(view: RunView) -> list[Piece]:
+    """Return on one line how many issues the last report has of each severity."""
+    if not view.reports:
+        return [("nothing validated yet", "muted")]
+    counts = [(name, sum(issue.severity == name for issue in view.issues)) for name in SEVERITY_ICONS]
+    return [(f"{SEVERITY_ICONS[name]}{number} ", name) for name, number in counts if number] or [("none", "muted")]
+
+
 def _next(chosen: str, there: Sequence[str]) -> str:
     """Return what follows in a circle of the names and no name."""
     circle = ["", *there]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+from textual.binding import Binding, BindingType
+from textual.message import Message
 from typing_extensions import override
 
 from aeon_core.journal.view.model import LogLine, RunView
@@ -27,6 +30,22 @@ class LogPane(LinesView, Pane):
     HELP_TITLE = "Log"
     RECORDS: ClassVar[frozenset[str]] = frozenset()
     """Empty: any record may be worth a line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "enter", "open", "More or less", key_display="⏎", tooltip="Show more of the log, or less", id="log.open"
+        )
+    ]
+
+    @dataclass
+    class Opened(Message):
+        """The person wants to see more of the log, or less of it again."""
+
+        pane: LogPane
+
+        @property
+        def control(self) -> LogPane:
+            return self.pane
 
     DEFAULT_CSS = pane_css("LogPane")
 
@@ -58,6 +77,10 @@ class LogPane(LinesView, Pane):
         if following and self.is_attached:
             self._take()
         self._say_whether_paused()
+
+    def action_open(self) -> None:
+        """Ask for more room, or for less again."""
+        self.post_message(self.Opened(self))
 
     def _take(self) -> None:
         self._log = self._view.log[:]

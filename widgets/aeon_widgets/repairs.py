@@ -39,6 +39,7 @@ class RepairsPane(RowsView, Pane):
         super().__init__()
         self._repairs: list[RepairView] = []
         self.pane_title = "Repairs"
+        self.where_empty = ["Nothing was repaired."]
 
     def update_view(self, view: RunView) -> None:
         """Show the repairs there are by now."""
@@ -62,3 +63,10 @@ class RepairsPane(RowsView, Pane):
         if event.rows is self:
             event.stop()
             self.post_message(self.Opened(self, self._repairs[event.index]))
+
+
+def summary(view: RunView) -> list[Piece]:
+    """Return on one line how many repairs there were, and how many of them failed."""
+    failed = sum(repair.error is not None for repair in view.repairs)
+    told: list[Piece] = [(f"✔{len(view.repairs) - failed} ", "complete")] if len(view.repairs) > failed else []
+    return [*told, *([(f"✖{failed}", "failed")] if failed else [])] or [("none", "muted")]

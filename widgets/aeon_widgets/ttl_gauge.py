@@ -20,6 +20,7 @@ from aeon_core.money import money
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import count, fit
+from aeon_widgets.virtual_list import Piece
 
 _SHORT = 4
 """Lines of the pane where it is asked to be short."""
@@ -168,6 +169,19 @@ def used(view: RunView) -> list[tuple[str, str, str]]:
         ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),
         ("cost", cost, style),
     ]
+
+
+def summary(view: RunView) -> list[Piece]:
+    """Return on one line what is left of the TTL."""
+    if not view.ttl_allocated:
+        return [("not set yet", "muted")]
+    return [*bar(view, 5), (f" {view.ttl_remaining:,} of {view.ttl_allocated:,} left", "")]
+
+
+def cost_summary(view: RunView) -> list[Piece]:
+    """Return on one line what the run has cost."""
+    _, _, (_, cost, style) = used(view)
+    return [(cost, style)]
 
 
 def depth(profile: ProfileView) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
+from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
@@ -12,6 +14,7 @@ from textual.screen import Screen
 
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.pane_screen import APPROVAL
+from aeon_widgets import convergence, issues, repairs, ttl_gauge
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
@@ -19,9 +22,11 @@ from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Pane
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.ttl_gauge import TTLGauge
+from aeon_widgets.virtual_list import Piece
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
 HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
@@ -31,28 +36,54 @@ _TINY = 18
 _GUIDE = 3
 """Rows that the guide takes at most."""
 _NORMAL, _ROOMY = WIDTHS[1][0], 160
-_WIDE, _TALL = WIDTHS[2][0], HEIGHTS[1][0]
+_WIDE = WIDTHS[2][0]
 
-PANES: dict[int, type[Pane]] = {
-    1: PlanTree,
-    2: StepPane,
-    3: TTLGauge,
-    4: ConvergencePane,
-    5: IssuesPane,
-    6: RepairsPane,
-    7: Outcome,
-    8: LogPane,
-    APPROVAL: ApprovalPanel,
-}
-"""The panes by the key that leads to them, in reading order."""
-STEP, TTL, CONVERGENCE, ISSUES, REPAIRS = 2, 3, 4, 5, 6
-_SIDE = (TTL, CONVERGENCE, ISSUES, REPAIRS)
-"""The panes of the third column. Without room for all, they take turns; without a column, the step does so, too."""
-_SHORTER = {CONVERGENCE: ("Convergence", "Conv."), REPAIRS: ("Repairs", "Rep.")}
-"""What stands for panes that are not on screen where there is little room to name them."""
-_SPACIOUS, _ROOM_FOR_FOUR, _ROOM_FOR_THREE, _ROOM_FOR_THREE_SHORT = 31, 27, 22, 16
-"""Rows of the column from which on all panes of an adaptive run fit with several repairs, with one, without any, and
-so with a short TTL."""
+
+@dataclass(frozen=True)
+class RunPane:
+    """A pane of the run screen. Adding one here gives it its key, its place in the column, and its line there."""
+
+    number: int
+    """The key that leads to it, in reading order."""
+    title: str
+    kind: type[Pane]
+    short: str = ""
+    """Its name where there is little room."""
+    summary: Callable[[RunView], Sequence[Piece]] | None = None
+    """What its line in the rail says, for a pane of the column beside the step."""
+    rows: int = 0
+    """Rows below which it is no use, its border included."""
+    in_passes: bool = False
+    """Whether only a run in passes has it."""
+    line: str = ""
+    """What its line is called, where that is not its title."""
+
+
+ALL: tuple[RunPane, ...] = (
+    RunPane(1, "Plan", PlanTree),
+    RunPane(2, "Step", StepPane),
+    RunPane(3, "TTL", TTLGauge, summary=ttl_gauge.summary, rows=6),
+    RunPane(4, "Convergence", ConvergencePane, "Conv.", convergence.summary, 6, True, "Requirements"),
+    RunPane(5, "Issues", IssuesPane, summary=issues.summary, rows=4, in_passes=True),
+    RunPane(6, "Repairs", RepairsPane, "Rep.", repairs.summary, 3),
+    RunPane(7, "Answer", Outcome),
+    RunPane(8, "Log", LogPane),
+    RunPane(APPROVAL, "Decision", ApprovalPanel),
+)
+"""The panes from top left to bottom right."""
+PANES: dict[int, type[Pane]] = {pane.number: pane.kind for pane in ALL}
+"""The panes by the key that leads to them."""
+PANE_KEYS: list[BindingType] = [
+    Binding(f"{pane.number}", f"pane({pane.number})", pane.title, show=False, id=f"run.pane_{pane.title.lower()}")
+    for pane in ALL
+]
+SIDE: dict[int, RunPane] = {pane.number: pane for pane in ALL if pane.summary is not None}
+"""The panes of the third column. Without a column they take turns with the step."""
+STEP, TTL, CONVERGENCE, ISSUES, REPAIRS, LOG = 2, 3, 4, 5, 6, 8
+_FIRST = (CONVERGENCE, ISSUES, TTL, REPAIRS)
+"""The order in which panes of the column are opened as long as there is room."""
+_TTL_ROWS = 10
+"""Rows in which the TTL pane has all its lines."""
 
 CSS = """
     RunScreen {
@@ -68,42 +99,30 @@ CSS = """
             height: 100%; width: 100%; background: $background;
             overflow-y: auto; scrollbar-size-vertical: 1;
         }
-        ConvergencePane { height: auto; max-height: 40%; }
+        ConvergencePane { height: auto; }
         IssuesPane { height: 1fr; min-height: 4; }
-        RepairsPane { height: auto; max-height: 7; }
-        LogPane { height: 6; }
-        Outcome { max-height: 7; }
+        RepairsPane { height: auto; min-height: 3; }
+        LogPane { height: 3; }
+        Outcome { max-height: 5; }
         #guide { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $aeon-accent; }
     }
-    RunScreen.-tall { LogPane { height: 9; } Outcome { max-height: 11; } }
-    RunScreen.-very-tall { LogPane { height: 14; } Outcome { max-height: 18; } }
-    RunScreen.-low.-ended LogPane { height: 5; }
-    RunScreen.-narrow { LogPane { height: 5; } Outcome { max-height: 5; } }
+    RunScreen.-tall { LogPane { height: 5; } Outcome { max-height: 9; } }
+    RunScreen.-very-tall { LogPane { height: 5; } Outcome { max-height: 15; } }
+    RunScreen.-log-open LogPane { height: 40%; min-height: 6; }
     RunScreen.-wide #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
     RunScreen.-wide Scrubber.-there { display: block; }
     RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
     RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
-    RunScreen.-adaptive.-tall {
-        &.-ended LogPane { height: 5; }
-        &.-ended Outcome { max-height: 9; }
-    }
-    RunScreen.-adaptive {
-        #timeline { display: block; }
-        TTLGauge { max-height: 46%; }
-        RepairsPane { max-height: 3; }
-        &.-spacious RepairsPane { max-height: 7; }
-        &.-three RepairsPane { height: 1fr; min-height: 4; max-height: 100%; }
-    }
-    RunScreen.-adaptive.-very-tall.-ended { LogPane { height: 9; } Outcome { max-height: 15; } }
-    RunScreen.-plain RepairsPane { height: 1fr; max-height: 100%; }
-    RunScreen.-turns #side > * { height: 1fr; max-height: 100%; }
-    RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; } Outcome { max-height: 4; } }
+    RunScreen.-adaptive #timeline { display: block; }
+    RunScreen.-plain RepairsPane { height: 1fr; }
+    RunScreen.-turns #side > Pane { height: 1fr; max-height: 100%; }
+    RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }
         #guide { display: none; }
         &.-low LogPane { display: none; }
-        &.-tall LogPane { height: 4; }
-        &.-very-tall LogPane { height: 9; }
+        &.-tall LogPane, &.-very-tall LogPane { height: 3; }
+        &.-wide.-very-tall ApprovalPanel { max-height: 40%; }
     }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
@@ -121,7 +140,7 @@ class Body(Container):
 
 
 class Layout:
-    """Shows and hides the panes beside the plan. `turn` is the one that the person chose where they take turns."""
+    """Shows and hides the panes beside the plan. `turn` is the one that the person chose where there is not room."""
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
@@ -136,23 +155,24 @@ class Layout:
 
     def has(self, number: int, view: RunView) -> bool:
         """Return whether the run has anything for a pane, whether or not it is on screen."""
-        if number in (ISSUES, CONVERGENCE):
-            return view.adaptive
-        if number == REPAIRS:
-            return bool(view.repairs)
-        if number in (STEP, TTL):
+        if number == STEP:
             return True
+        if number in SIDE:
+            return view.adaptive or not SIDE[number].in_passes
         return bool(self._screen.query(PANES[number])) and self.pane(number).display
 
     def bring(self, number: int, view: RunView, shown: RunView) -> None:
-        """Let a pane have its turn where there is not room for all."""
-        if number in (STEP, *_SIDE):
+        """Open a pane where there is not room for all; the log opens and closes."""
+        if number == LOG:
+            log = self.pane(LOG)
+            self._screen.set_class(not (log.has_focus and self._screen.has_class("-log-open")), "-log-open")
+        elif number == STEP or number in SIDE:
             self.turn = number
             self.arrange(view, shown)
 
     def resize(self, view: RunView, shown: RunView) -> None:
         """Show the panes that there is room for now, the one that has the focus for certain."""
-        self.turn = next((number for number in _SIDE if self.pane(number).has_focus), self.turn)
+        self.turn = next((number for number in SIDE if self.pane(number).has_focus), self.turn)
         self.arrange(view, shown)
 
     def arrange(self, view: RunView, shown: RunView) -> None:
@@ -163,78 +183,103 @@ class Layout:
         size = self._screen.size
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
-        seen = (
-            size,
-            rows,
-            guided,
-            self.turn,
-            view.adaptive,
-            view.result is None,
-            len(shown.issues),
-            len(shown.repairs),
-        )
+        seen = (size, rows, guided, self.turn, view.adaptive, bool(view.repairs), len(shown.issues), len(shown.repairs))
         if seen != self._seen:
             self._seen = seen
             self._arrange(view, shown, size, rows, guided=guided)
+        if size.width >= _WIDE:
+            for line in self._screen.query(RailLine):
+                line.summary = tuple(_SUMMARIES[line.id or ""](shown))
 
     def _arrange(self, view: RunView, shown: RunView, size: Size, rows: int, *, guided: bool) -> None:
         column = size.width >= _WIDE
-        having = [number for number in _SIDE if self.has(number, view)]
-        there = self._fitting(having, view, rows) if column else self._turns(having, column=False)
-        three = len(there) > 1 and view.adaptive and rows < _ROOM_FOR_FOUR
-        all_of_them = there == having
-        for number in _SIDE:
+        having = [number for number in SIDE if self.has(number, view)]
+        there = [self.turn] if self.turn in having else []
+        if column:
+            there = self._fitting(having, rows, empty=set() if view.repairs else {REPAIRS})
+        for number in SIDE:
             self.pane(number).display = number in there
+        for line in self._screen.query(RailLine):
+            line.display = column and line.number in having and line.number not in there
         self.pane(STEP).display = column or not there
-        self._screen.query_one("#side").display = bool(there)
-        self._screen.query_one(TTLGauge).short = three and rows < _ROOM_FOR_THREE
+        self._screen.query_one("#side").display = column or bool(there)
+        self._share(there, having, rows if column else 0)
         self._screen.update_classes(
             {
-                "-turns": not all_of_them and len(there) <= 1,
-                "-three": three,
-                "-spacious": rows >= _SPACIOUS,
+                "-turns": not column and bool(there),
                 "-roomy": size.width >= _ROOMY,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,
-                "-ended": view.result is not None,
             }
         )
-        self._tell(shown, there, all_of_them=all_of_them)
+        self._tell(shown, [] if column else having, there)
 
-    def _fitting(self, having: list[int], view: RunView, rows: int) -> list[int]:
-        """Return the panes that a column of that height has room for; issues and repairs take turns first."""
-        if not view.adaptive:
-            return having if self._screen.size.height >= _TALL else self._turns(having, column=True)
-        if rows >= _ROOM_FOR_FOUR or (rows >= _ROOM_FOR_THREE_SHORT and REPAIRS not in having):
-            return having
-        if rows < _ROOM_FOR_THREE_SHORT:
-            return self._turns(having, column=True)
-        return [number for number in having if number != (ISSUES if self.turn == REPAIRS else REPAIRS)]
+    def _fitting(self, having: Sequence[int], rows: int, empty: Set[int]) -> list[int]:
+        """Return the panes that are opened in a column of that height; a line stands for each of the others.
 
-    def _turns(self, there: list[int], *, column: bool) -> list[int]:
-        if self.turn in there:
-            return [self.turn]
-        first = CONVERGENCE if CONVERGENCE in there else TTL
-        return [first] if column else []
+        Those that are empty are opened where all others are.
+        """
+        left = rows - _lines(having)
+        opened: list[int] = []
+        for number in dict.fromkeys([*([self.turn] if self.turn in having else []), *_FIRST]):
+            more = SIDE[number].rows - _lines([number])
+            fits = more <= left and (number not in empty or len(opened) == len(having) - 1)
+            if number in having and (fits or number == self.turn):
+                opened.append(number)
+                left -= more
+        return sorted(opened)
 
-    def _tell(self, view: RunView, shown: list[int], *, all_of_them: bool) -> None:
+    def _share(self, there: Sequence[int], having: Sequence[int], rows: int) -> None:
+        """Give what is left of the column to the panes that have more to say than fits into the least they get."""
+        left = max(0, rows - sum(SIDE[number].rows if number in there else _lines([number]) for number in having))
+        more = dict.fromkeys(SIDE, 0)
+        if TTL in there and left >= _TTL_ROWS - SIDE[TTL].rows:
+            more[TTL] = _TTL_ROWS - SIDE[TTL].rows
+            left -= more[TTL]
+        if REPAIRS in there and left > _TTL_ROWS:
+            more[REPAIRS] = 4
+            left -= 4
+        more[CONVERGENCE] = left * 2 // 3 if ISSUES in there else left
+        for number, pane in SIDE.items():
+            bounded = rows and number != (ISSUES if CONVERGENCE in having else REPAIRS)
+            self.pane(number).styles.max_height = pane.rows + more[number] if bounded else None
+        self._screen.query_one(TTLGauge).short = bool(rows) and TTL in there and not more[TTL]
+
+    def _tell(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
         """Say on a pane's lower border which others take turns with it, by their keys."""
-        others = {
-            STEP: "Step" if shown and not self.pane(STEP).display else "",
-            TTL: "TTL" if view.adaptive or shown else "",
-            CONVERGENCE: "Convergence" if view.adaptive else "",
-            ISSUES: f"Issues {len(view.issues)}" if view.adaptive else "",
-            REPAIRS: f"Repairs {len(view.repairs)}" if view.repairs else "",
-        }
-        if view.adaptive and self._screen.size.width < (_WIDE if view.repairs else _NORMAL):
-            others |= {name: others[name].replace(*_SHORTER[name]) for name in _SHORTER}
-        if self._screen.size.width < _NORMAL:
-            others[TTL] = ""  # the header has it
-        told = " · ".join(f"{number} {name}" for number, name in others.items() if name and number not in shown)
+        counts = {ISSUES: f" {len(view.issues)}", REPAIRS: f" {len(view.repairs)}"}
+        narrow = view.adaptive and self._screen.size.width < (_WIDE if view.repairs else _NORMAL)
+        # A low screen's header has the TTL; a run without repairs has nothing to lead to.
+        left_out = {*shown, *([TTL] if self._screen.size.width < _NORMAL else []), *([] if view.repairs else [REPAIRS])}
+        others = [f"{STEP} Step"] if shown else []
+        for number in having:
+            if number not in left_out:
+                pane = SIDE[number]
+                others.append(f"{number} {(narrow and pane.short) or pane.title}{counts.get(number, '')}")
         teller = shown[-1] if shown else STEP
-        for number in (STEP, *_SIDE):
-            text = told if number == teller and not all_of_them else ""
+        for number in (STEP, *SIDE):
+            text = " · ".join(others) if number == teller and having else ""
             if self._told.get(number, "") != text:
                 self._told[number] = text
                 self.pane(number).border_subtitle = Content.styled(text, "$aeon-muted")
+
+
+COST = "cost"
+"""The line of what the run has cost: part of the TTL pane where that is open."""
+_SUMMARIES: dict[str, Callable[[RunView], Sequence[Piece]]] = {COST: ttl_gauge.cost_summary}
+_SUMMARIES |= {f"line-{number}": pane.summary for number, pane in SIDE.items() if pane.summary is not None}
+
+
+def _lines(numbers: Sequence[int]) -> int:
+    """Return how many lines stand for panes that are not open."""
+    return len(numbers) + (TTL in numbers)
+
+
+def rail_lines() -> dict[int, list[RailLine]]:
+    """Return new lines that stand for the panes of the column, by the pane they come before."""
+    lines = {
+        number: [RailLine(number, pane.line or pane.title, line_id=f"line-{number}")] for number, pane in SIDE.items()
+    }
+    lines[TTL].append(RailLine(TTL, "Cost", line_id=COST, numbered=False))
+    return lines

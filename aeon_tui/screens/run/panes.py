@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Protocol, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,25 +14,43 @@ from textual.widgets import Static
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.keys import RUN_KEYS
-from aeon_tui.screens.run.layout import HEIGHTS, ISSUES, PANES, WIDTHS, Body, Layout
+from aeon_tui.screens.run.layout import (
+    HEIGHTS,
+    ISSUES,
+    LOG,
+    PANE_KEYS,
+    PANES,
+    SIDE,
+    STEP,
+    WIDTHS,
+    Body,
+    Layout,
+    rail_lines,
+)
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.key_names import key_of
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.text import one_line
-from aeon_widgets.ttl_gauge import TTLGauge
 
-ViewPane = PlanTree | TTLGauge | ConvergencePane | IssuesPane | RepairsPane | Outcome
+
+class ViewPane(Protocol):
+    """A pane that is given the whole run, and what records change it."""
+
+    RECORDS: ClassVar[frozenset[str]]
+
+    def update_view(self, view: RunView) -> None: ...
 
 
 class RunPanes(PaneScreen):
@@ -46,7 +64,7 @@ class RunPanes(PaneScreen):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
 
-    BINDINGS: ClassVar[list[BindingType]] = RUN_KEYS
+    BINDINGS: ClassVar[list[BindingType]] = [*RUN_KEYS, *PANE_KEYS]
 
     guide = ""
     """Said above the panes until it is hidden."""
@@ -86,10 +104,10 @@ class RunPanes(PaneScreen):
             yield PlanTree()
             yield StepPane()
             with Vertical(id="side"):
-                yield TTLGauge()
-                yield ConvergencePane()
-                yield IssuesPane()
-                yield RepairsPane()
+                lines = rail_lines()
+                for number, pane in SIDE.items():
+                    yield from lines[number]
+                    yield pane.kind()
         yield Outcome()
         yield LogPane()
         yield KeyFooter()
@@ -130,21 +148,21 @@ class RunPanes(PaneScreen):
     @cached_property
     def _view_panes(self) -> tuple[ViewPane, ...]:
         """The panes that show the view, once they are there: looking for them takes longer than filling them."""
-        return (
-            self.query_one(PlanTree),
-            self.query_one(TTLGauge),
-            self.query_one(ConvergencePane),
-            self.query_one(IssuesPane),
-            self.query_one(RepairsPane),
-            self.query_one(Outcome),
-        )
+        kinds: tuple[type[Pane], ...] = (PlanTree, *(pane.kind for pane in SIDE.values()), Outcome)
+        return tuple(cast(ViewPane, self.query_one(kind)) for kind in kinds)
 
     def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
         event.stop()
         self.show_step()
 
     def on_rows_view_chosen(self) -> None:
-        self.action_pane(2)
+        self.action_pane(STEP)
+
+    def on_rail_line_chosen(self, event: RailLine.Chosen) -> None:
+        self.action_pane(event.number)
+
+    def on_log_pane_opened(self) -> None:
+        self.bring(LOG)
 
     def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
         tree, repair = self.query_one(PlanTree), event.repair
@@ -165,7 +183,7 @@ class RunPanes(PaneScreen):
     def action_tab(self, index: int) -> None:
         """Open a tab of the step pane."""
         self.query_one(StepPane).tab = index
-        self.action_pane(2)
+        self.action_pane(STEP)
 
     def action_open_tab(self, index: int) -> None:
         """Open a tab of the step pane; where it is the one that is read, the output again."""

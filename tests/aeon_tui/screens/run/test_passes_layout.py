@@ -8,10 +8,11 @@ import pytest
 from textual.geometry import Region
 
 from aeon_core.config.schema import RunConfig
-from aeon_tui.screens.run.layout import PANES, Body
+from aeon_tui.screens.run.layout import PANES
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
@@ -19,13 +20,17 @@ from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.step_pane import StepPane
 from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
 from tests.aeon_tui.recordings import finished_run
-from tests.aeon_tui.screens.run.test_passes_screen import lower_border, rows
+from tests.aeon_tui.screens.run.test_passes_screen import rows
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
+from tests.aeon_tui.states import STATES, on
 from tests.sampling import sample
 from tests.waiting import until
 
@@ -59,39 +64,78 @@ def expired_run() -> Passes:
     return run
 
 
-@pytest.mark.parametrize("rows_there", sample([30, 32, 34, 36, 38, 40, 44, 50, 60], 1))
-@pytest.mark.parametrize("with_repairs", [False, True], ids=["clean", "repaired"])
-async def test_no_pane_of_the_column_is_cut_off_whatever_the_height(rows_there: int, with_repairs: bool) -> None:
-    run_of = repaired(given_up_run()) if with_repairs else given_up_run()
-    async with shown(run_of, size=(120, rows_there)) as run:
-        there = beside(run)
-        if run.screen.query_one(Body).size.height >= 16:
-            assert there[:3] == ["TTLGauge", "ConvergencePane", "IssuesPane"]
-        for number, name in ((6, "RepairsPane"), (4, "ConvergencePane"), (5, "IssuesPane"), (3, "TTLGauge")):
-            if name != "RepairsPane" or with_repairs:
-                await run.press(str(number))
-                assert name in beside(run)
+def told(run: Shown) -> list[str]:
+    """The lines of the rail: of the panes that are not open."""
+    column = run.screen.query_one("#side").region
+    lines = [line for line in run.screen.query(RailLine) if line.display]
+    assert all(column.contains_region(line.region) for line in lines), [(column, line.region) for line in lines]
+    return [" ".join(line.render().plain.split()) for line in lines]
 
 
-async def test_issues_and_repairs_take_turns_in_a_low_column_and_the_lower_border_says_so() -> None:
-    async with shown(repaired(given_up_run()), size=(120, 36)) as run:
-        assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
-        assert lower_border(run, 5) == "6 Repairs 1"
-        await run.press("6")
-        assert beside(run) == ["TTLGauge", "ConvergencePane", "RepairsPane"]
-        assert lower_border(run, 6) == "5 Issues 3"
+async def test_whatever_the_size_each_pane_of_the_column_is_open_or_a_line_and_its_number_opens_it() -> None:
+    async with shown(repaired(given_up_run()), size=(110, 24)) as run:
+        for size in ((110, 24), (120, 33), (140, 45), (200, 60)):
+            await run.pilot.resize_terminal(*size)
+            await run.pilot.pause()
+            run.screen.tick()
+            await run.pilot.pause()
+            names = {line.split()[0] for line in told(run)} - {"Cost"}
+            assert len(beside(run)) + len(names) == 4, size
+            for number, name in zip("3456", (kind.__name__ for kind in KINDS), strict=True):
+                await run.press(number)
+                await run.pilot.pause()
+                assert name in beside(run), size
+
+
+async def test_a_low_column_says_on_a_line_each_what_its_other_panes_have() -> None:
+    async with shown(given_up_run(), size=(110, 24)) as run:
+        assert beside(run) == ["ConvergencePane"]
+        assert told(run) == ["3 TTL █████ 50 of 50 left", "Cost $0 (simulated)", "5 Issues ✖1 ⚠1 ·1", "6 Repairs none"]
         await run.press("5")
-        assert beside(run) == ["TTLGauge", "ConvergencePane", "IssuesPane"]
+        assert beside(run) == ["TTLGauge", "IssuesPane"]
+        assert told(run) == ["4 Requirements ✖ 1 of 3 met", "6 Repairs none"]
+        await run.pilot.click(next(line for line in run.screen.query(RailLine) if line.number == 4))
+        await until(run.pilot, lambda: run.screen.query_one(ConvergencePane).has_focus)
+        assert beside(run) == ["ConvergencePane"]
+
+
+async def test_all_panes_of_the_card_are_open_at_140_by_45_live_and_while_a_question_waits() -> None:
+    for state in ("live", "pass"):
+        screen = STATES[state]()
+        async with on(screen).run_test(size=(140, 45)) as pilot:
+            await until(pilot, lambda screen=screen: screen.query_one(LogPane).region.height)
+            await pilot.pause()
+            whole = Region(0, 0, 140, 45)
+            for kind in (PlanTree, StepPane, *KINDS, LogPane, *([ApprovalPanel] if state == "pass" else [])):
+                pane = screen.query_one(kind)
+                assert whole.contains_region(pane.region), (state, kind)
+                assert pane.region.height >= 3, (state, kind)
+
+
+async def test_the_log_has_three_rows_until_its_number_or_enter_opens_it() -> None:
+    async with shown(given_up_run(), size=(120, 40)) as run:
+        log = run.screen.query_one(LogPane)
+        assert log.size.height == 3
+        heights = []
+        for key in ("8", "8", "enter", "1", "8", "z", "z"):
+            await run.press(key)
+            await run.pilot.pause()
+            heights.append(log.size.height)
+        opened = heights[0]
+        assert opened > 10
+        assert heights[:5] == [opened, 3, opened, opened, opened]
+        assert heights[5] > opened
+        assert heights[6] == opened
 
 
 async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() -> None:
     first, whole = first_pass(), given_up_run()
-    async with shown(first, size=(120, 32), live=True) as run:
+    async with shown(first, size=(120, 33), live=True) as run:
         before = beside(run)
         await run.go_on(whole.records[len(first.records) :])
         await run.pilot.pause()
-        assert before == ["TTLGauge", "ConvergencePane", "IssuesPane"]
-        assert len(beside(run)) == 1
+        assert len(beside(run)) < len(before)
+        assert len(told(run)) > 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +145,7 @@ async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() 
             20,
             ["34 of 40 cycles left", "16 spent · 40 of 50 allocated", "deep · sufficiency low · v2", "$0 (simulated)"],
         ),
-        (22, ["34 of 40 cycles left", "16 spent", "deep", "$0 (simulated) · 10 calls", "last: ", "tokens "]),
+        (18, ["34 of 40 cycles left", "16 spent", "deep", "$0 (simulated) · 10 calls", "last: ", "tokens "]),
     ],
 )
 async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height: int, shown_lines: list[str]) -> None:
@@ -120,7 +164,7 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
 async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
     wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
     async with shown(given_up_run(), size=(40, 20)) as run:
-        for pane in ("1", "5", "7", "8", "9"):
+        for pane in ("1", "8", "5", "4", "3"):
             for width in (40, 48, 60, 72, 80):
                 await run.pilot.resize_terminal(width, 20)
                 await run.press(pane)
@@ -155,7 +199,7 @@ async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
         assert screen.query_one(Outcome).display
         await run.press("escape")
         await run.pilot.pause()
-        assert screen.query_one(LogPane).size.height == 3
+        assert screen.query_one(LogPane).outer_size.height == 3
 
 
 @pytest.mark.parametrize("kind", sample([TTLGauge, ConvergencePane, IssuesPane], 1))
