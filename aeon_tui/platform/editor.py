@@ -12,11 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from aeon_core.config.editing import replace_text
 from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.config.loading import read_config_file, user_config_file
-from aeon_core.errors import UsageError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import PROJECT_FOLDER
+from aeon_core.regular_file import read_text
+from aeon_core.yaml_file import SETTINGS
 from aeon_tui.platform.terminal import handled
+from aeon_tui.platform.text_problems import TextProblem, text_problems
+from aeon_tui.platform.web import is_served
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -48,6 +53,11 @@ def named_editor(otherwise: str) -> list[str]:
     if not words:
         raise UsageError(f"no editor is set; set VISUAL or EDITOR, or {otherwise}")
     return words
+
+
+def has_own_editor() -> bool:
+    """Return whether the person has named an editor, and it would have a terminal: an app in a browser has none."""
+    return not is_served() and bool((os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip())
 
 
 def run_editor(editor: list[str], file: Path) -> int:
@@ -90,18 +100,42 @@ def config_file_of(whose: str, project_root: Path | None, environ: Mapping[str, 
     return project_root / PROJECT_FOLDER / "config.yml"
 
 
+def initial_config(whose: str) -> str:
+    """Return a head that says what a configuration file may hold."""
+    lines = "\n".join(f"# {key}: {value}   # {CONFIG_KEYS[key].expected}" for key, value in _EXAMPLES.items())
+    return HEAD.format(whose="" if whose == "own" else " in this project", lines=lines)
+
+
 def make_sure_it_is_there(file: Path, whose: str) -> None:
     """Make a file with a head that says what it may hold, where there is none. Raises UsageError."""
     if file.exists():
         return
-    lines = "\n".join(f"# {key}: {value}   # {CONFIG_KEYS[key].expected}" for key, value in _EXAMPLES.items())
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as made:
-            made.write(HEAD.format(whose="" if whose == "own" else " in this project", lines=lines))
+            made.write(initial_config(whose))
     except OSError as error:
         raise UsageError(f"cannot create {str(file)!r}: {error.strerror}") from None
+
+
+class ConfigText:
+    """A configuration file as a text to edit; a valid one takes its place. Raises UsageError where it is unreadable."""
+
+    def __init__(self, file: Path, whose: str) -> None:
+        self._file = file
+        self._on_disk = read_text(file, repr(str(file)), SETTINGS.size) if os.path.lexists(file) else ""
+        self.before = self._on_disk or initial_config(whose)
+
+    def save(self, text: str) -> None:
+        """Write a text to the file. Raises UsageError where it is no configuration, or the file has changed since."""
+        read_config_file(self._file, text)
+        replace_text(self._file, text, self._on_disk)
+        self._on_disk = text
+
+    def problems(self, error: AeonError, text: str) -> list[TextProblem]:
+        """Return what an error of `save` says of the text, by line."""
+        return text_problems(error, text, self._file)
 
 
 def edit_config(file: Path) -> str | None:

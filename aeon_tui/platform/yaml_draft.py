@@ -20,10 +20,9 @@ from aeon_core.regular_file import read_start
 from aeon_tui.platform.editor import named_editor, run_editor
 
 Value = TypeVar("Value")
-HINT = """\
-# {what}.
-# Save and close the file to continue; empty it to cancel.
-"""
+HEAD = "# {what}.\n"
+CLOSE_HINT = "# Save and close the file to continue; empty it to cancel.\n"
+"""What the file says of itself, with the second line for an editor of the person's own."""
 _PLAIN = re.compile(r"[A-Za-z][^\n]*")
 _WORDS = frozenset({"null", "true", "false"})
 
@@ -45,18 +44,16 @@ class DraftForm(Generic[Value]):
 class YamlDraft(Generic[Value]):
     """A value in a file, to be edited as often as it takes; what was typed stays there until it is forgotten.
 
-    `what` says what it is; `typed` is what the file is to hold where that is not the value. Raises UsageError where no
-    editor is named.
+    `what` says what it is; `typed` is what the file is to hold where that is not the value.
     """
 
     def __init__(self, form: DraftForm[Value], value: Value, what: str, typed: str = "") -> None:
         self._form = form
-        self._editor()
-        self.value = value
+        self.value, self.what = value, what
         descriptor, name = tempfile.mkstemp(prefix=f"aeon-{form.noun}-", suffix=".yml")
         self.file = Path(name)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(typed or f"{HINT.format(what=escape_controls(what))}{form.hint}{form.write(value)}")
+            file.write(typed or f"{HEAD.format(what=escape_controls(what))}{CLOSE_HINT}{form.hint}{form.write(value)}")
 
     def edit(self, hint: str) -> Value | None:
         """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None where it is as it was.
@@ -64,15 +61,33 @@ class YamlDraft(Generic[Value]):
         Raises UsageError where there is no editor, it fails, or what it left is no such value: then the file is kept
         and named, and `hint` says what to do with it. A file that was emptied is forgotten.
         """
-        self._run(self._editor())
-        noun = self._form.noun
-        if not any(line.strip() and not line.startswith("#") for line in self.text().splitlines()):
-            self.forget()
-            raise UsageError(f"the {noun} was emptied in the editor; cancelled")
         try:
-            value = self._form.load(self.file)
+            editor = named_editor(self._form.elsewhere)
+        except UsageError:
+            self.forget()
+            raise
+        self._run(editor)
+        if _is_empty(self.text()):
+            self.forget()
+            raise UsageError(f"the {self._form.noun} was emptied in the editor; cancelled")
+        try:
+            return self._load()
         except UsageError as error:
             raise UsageError(f"{error.message}; {hint.format(file=self.file)}") from None
+
+    def save(self, text: str) -> Value | None:
+        """Put into the file what was typed in the app itself; return the value it then holds, None where it is as it
+        was.
+
+        Raises UsageError where it is no such value, OSError where it cannot be written.
+        """
+        if _is_empty(text):
+            raise UsageError(f"the {self._form.noun} is empty")
+        self.file.write_text(text, encoding="utf-8")
+        return self._load()
+
+    def _load(self) -> Value | None:
+        value = self._form.load(self.file)
         return None if value == self.value else value
 
     def text(self) -> str:
@@ -82,13 +97,14 @@ class YamlDraft(Generic[Value]):
         except OSError as error:
             raise UsageError(f"{str(self.file)!r} cannot be read: {error.strerror}") from None
 
+    def text_here(self) -> str:
+        """Return the same for the app's own editor."""
+        return self.text().replace(CLOSE_HINT, "", 1)
+
     def forget(self) -> None:
         """Remove the file."""
         with contextlib.suppress(OSError):
             self.file.unlink()
-
-    def _editor(self) -> list[str]:
-        return named_editor(self._form.elsewhere)
 
     def _run(self, editor: list[str]) -> None:
         try:
@@ -100,6 +116,10 @@ class YamlDraft(Generic[Value]):
             raise UsageError(
                 f"the editor ended with code {code}; nothing was done, your {self._form.noun} is in {str(self.file)!r}"
             )
+
+
+def _is_empty(text: str) -> bool:
+    return not any(line.strip() and not line.startswith("#") for line in text.splitlines())
 
 
 def as_yaml(data: Any) -> str:

@@ -26,7 +26,6 @@ from aeon_core.escape import escape_controls
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
 from aeon_tui.messages import RevokeTrust, TrustFolder
-from aeon_tui.platform.web import is_served
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.sessions.approval_points import approval_points
@@ -185,7 +184,6 @@ def _named(name: str) -> str:
     return f"~{name.removeprefix(home)}" if name.startswith(f"{home}/") else name
 
 
-NO_EDITOR = "no editor can be opened in the browser; edit {file} on the machine that serves the app"
 PROBLEM_SECONDS = 30
 _KEY = 16
 Whose = Literal["own", "project"]
@@ -377,15 +375,19 @@ class SettingsScreen(FilterableListScreen):
 
     def action_edit(self, whose: Whose) -> None:
         """Open the person's own file or the project's in an editor, made where there is none; then read it."""
-        from aeon_tui.platform.editor import config_file_of
+        from aeon_tui.platform.editor import config_file_of, has_own_editor
 
         root = self._loaded.config.project_root if self._loaded is not None else None
         file = config_file_of(whose, root)
-        if is_served():
-            self._warn(NO_EDITOR.format(file=file))
-            return
+        problem = None
         try:
+            if not has_own_editor():
+                self._edit_here(file, whose)
+                return
             problem = self._edited(file, whose)
+        except SuspendNotSupported:
+            self._edit_here(file, whose)
+            return
         except AeonError as error:
             self._warn(error.message)
             return
@@ -403,17 +405,27 @@ class SettingsScreen(FilterableListScreen):
             self.action_edit(whose)
 
     def _edited(self, file: Path, whose: Whose) -> str | None:
-        """Return what is wrong with the file once it was edited, None where nothing is. Raises UsageError."""
-        from aeon_tui.platform.editor import edit_config, make_sure_it_is_there, named_editor, terminal_given
+        """Return what is wrong with the file once it was edited, None where nothing is.
 
-        named_editor(f"edit {str(file)!r} yourself")
+        Raises UsageError, and SuspendNotSupported where the app cannot give its terminal away.
+        """
+        from aeon_tui.platform.editor import edit_config, make_sure_it_is_there, terminal_given
+
+        with terminal_given(self.app):
+            make_sure_it_is_there(file, whose)
+            return edit_config(file)
+
+    def _edit_here(self, file: Path, whose: Whose) -> None:
+        """Open the file in the app's own editor; what is read when it closes is the file as it was saved."""
+        from aeon_tui.platform.editor import ConfigText
+        from aeon_tui.screens.editor import EditorScreen
+
         try:
-            with terminal_given(self.app):
-                make_sure_it_is_there(file, whose)
-                return edit_config(file)
-        except SuspendNotSupported:
-            self._warn(NO_EDITOR.format(file=file))
-            return None
+            text = ConfigText(file, whose)
+        except AeonError as error:
+            self._warn(error.message)
+            return
+        self.app.push_screen(EditorScreen(str(file), text.before, text.save, text.problems))
 
     def _warn(self, text: str) -> None:
         self.notify(escape_controls(text), severity="warning", timeout=PROBLEM_SECONDS, markup=False)

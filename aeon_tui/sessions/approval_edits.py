@@ -17,6 +17,7 @@ from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import NotPlainDataError, read_data
 from aeon_core.plan.parsing import read_plan_data
 from aeon_core.tools.schema import Schema
+from aeon_tui.platform.editor import named_editor
 from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 
 HINT = """\
@@ -43,6 +44,7 @@ def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
 
     Raises UsageError where there is no editor, it fails, or what it left is no plan: then the file is kept and named.
     """
+    named_editor(PLAN.elsewhere)
     draft = YamlDraft(PLAN, plan, what)
     return EditedPlan(draft.edit("fix it there and use --plan {file}"), draft.file)
 
@@ -58,7 +60,8 @@ def load_edited_plan(path: Path) -> PlanEdit:
     except ValidationError as error:
         problems = error.context["problems"]
         more = f"; and {len(problems) - _PROBLEMS} more" if len(problems) > _PROBLEMS else ""
-        raise UsageError(f"{str(path)!r} is not a valid plan: {'; '.join(problems[:_PROBLEMS])}{more}") from None
+        message = f"{str(path)!r} is not a valid plan: {'; '.join(problems[:_PROBLEMS])}{more}"
+        raise UsageError(message, problems=problems) from None
 
 
 def plan_yaml(plan: PlanEdit) -> str:
@@ -95,13 +98,17 @@ class ApprovalEdits:
         kept, and the next edit of the same question opens it again. So it is with what was typed where the question
         comes back because the run could not take the plan.
         """
-        draft = self._draft_of(request)
-        value = draft.edit(_AGAIN)
+        draft = self.draft(request)
+        return self.decided(draft, draft.edit(_AGAIN))
+
+    def decided(self, draft: YamlDraft[Any], value: Any) -> ApprovalDecision | None:
+        """Return the decision with the value that a person left in the draft, None where nothing was changed."""
         self._typed, self._draft = draft.text() if value is not None else "", None
         draft.forget()
         return None if value is None else ApprovalDecision(decision="edit", edited=_told(value))
 
-    def _draft_of(self, request: ApprovalRequest) -> YamlDraft[Any]:
+    def draft(self, request: ApprovalRequest) -> YamlDraft[Any]:
+        """Return the file in which what the question is about is edited, with what was typed there before."""
         if self._draft is None or self._request is not request or not self._draft.file.exists():
             typed = self._typed if "problem" in request.subject else ""
             value, what = _shown(request)

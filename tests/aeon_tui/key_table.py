@@ -23,7 +23,7 @@ comma          open the settings          app.settings
 ctrl+p         open the palette           app.palette
 s              start a run                app.new_run
 f5             start what is filled in    new.start
-ctrl+s         start what is filled in    new.start workflow.begin
+ctrl+s         start, or save, what is typed  new.start workflow.begin editor.save
 ctrl+enter     start what is filled in    new.start
 n              next, in a dialog no       search.next compare.next confirm.no
 N              previous                   search.previous compare.previous

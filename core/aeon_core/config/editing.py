@@ -56,6 +56,20 @@ def remove_item(file: Path, path: KeyPath, item: str) -> None:
     _change(file, path, lambda text: without_item(text, path, item))
 
 
+def replace_text(file: Path, text: str, before: str) -> None:
+    """Put a text in the place of what a configuration file holds, in its mode; `before` is what it held, "" for none.
+
+    Raises UsageError where it holds something else now, or cannot be read or written.
+    """
+
+    def edit(now: str) -> str:
+        if now.removeprefix(_BYTE_ORDER_MARK) != before:
+            raise ValueError("it has changed since it was opened")
+        return text
+
+    _change(file, (), edit)
+
+
 def _change(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
     with _CHANGING:
         _edit(file, path, edit)

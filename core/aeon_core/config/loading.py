@@ -27,7 +27,7 @@ from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest
-from aeon_core.yaml_file import load_yaml
+from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -203,13 +203,17 @@ def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> Proj
     return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
 
 
-def read_config_file(path: Path) -> dict[str, Any]:
+def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
     """Return the checked values of one YAML file; relative folders in it are relative to the file's own.
 
-    Raises UsageError with the file, and the line where it is known.
+    `text` is what it is to hold, where that is not written yet. Raises UsageError with the file, and the line where it
+    is known.
     """
     where = f"the config file {str(path)!r}"
-    data = load_yaml(path, where)
+    try:
+        data = load_yaml(path, where) if text is None else parse_yaml(text.removeprefix("\ufeff"))
+    except YamlError as error:
+        raise UsageError(error.at(where)) from None
     if data is None:
         return {}
     if not isinstance(data, dict):

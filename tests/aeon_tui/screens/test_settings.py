@@ -21,6 +21,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.journal.labels import label_run
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.editor import EditorScreen
 from aeon_tui.screens.key_settings import KeySettingsScreen
 from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.settings import SettingsList, SettingsScreen, matching, settings_of
@@ -268,24 +269,60 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
         assert own.read_text().startswith("# mine\n")
 
 
-async def test_in_a_browser_no_editor_is_opened(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_tui.screens.settings.is_served", lambda: True)
-    async with open_settings() as (app, pilot):
-        await pilot.press("e")
-        await until(pilot, lambda: app._notifications)
-        (said,) = (each.message for each in app._notifications)
-        assert said.startswith("no editor can be opened in the browser; edit ")
-    assert not own.exists()
+async def typed(pilot: Pilot[None], app: AeonApp, text: str) -> EditorScreen[None]:
+    """Put a text into the app's own editor, and save it."""
+    await until(pilot, lambda: isinstance(app.screen, EditorScreen) and app.screen.is_mounted)
+    screen = app.screen
+    assert isinstance(screen, EditorScreen)
+    screen.area.text = text
+    await pilot.press("ctrl+s")
+    return screen
 
 
-async def test_without_an_editor_nothing_is_made(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def problems(screen: EditorScreen[None]) -> str:
+    return str(screen.query_one("#problems", Static).content)
+
+
+async def test_without_an_editor_the_app_has_one_that_names_the_line_and_the_reason(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     async with open_settings() as (app, pilot):
         await pilot.press("e")
-        await until(pilot, lambda: app._notifications)
-        assert "no editor is set" in next(iter(app._notifications)).message
-    assert not own.exists()
+        screen = await typed(pilot, app, "# mine\nttl: 7\ntll: 8\n")
+        await until(pilot, lambda: problems(screen))
+        assert problems(screen) == "✖ line 3: has an unknown key, 'tll'; did you mean 'ttl'?"
+        assert screen.area.cursor_location == (2, 0)
+        assert not own.exists()
+        await typed(pilot, app, "ttl: [7\n")
+        await until(pilot, lambda: "not valid YAML" in problems(screen))
+        assert problems(screen).startswith("✖ line 2: is not valid YAML")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.area.text == "ttl: [7\n"
+        await typed(pilot, app, "ttl: 7\n")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and value_of(app, "ttl") == "7")
+        assert own.read_text() == "ttl: 7\n"
+        await pilot.press("e", "escape")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+
+
+async def test_in_a_browser_the_apps_editor_opens_and_writes_over_no_other_change(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setattr("aeon_tui.platform.editor.is_served", lambda: True)
+    async with open_settings() as (app, pilot):
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen))
+        Path(".aeon/config.yml").write_text("ttl: 3\n")
+        screen = await typed(pilot, app, "ttl: 7\n")
+        await until(pilot, lambda: "has changed since" in problems(screen))
+        assert Path(".aeon/config.yml").read_text() == "ttl: 3\n"
 
 
 @pytest.mark.parametrize("named", ["false", "no-such-editor"])

@@ -1,0 +1,156 @@
+"""The editor of the app itself: where no other is named, or none can be opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Static, TextArea
+from typing_extensions import override
+
+from aeon_core.errors import AeonError
+from aeon_core.escape import escape_controls
+from aeon_tui.platform.text_problems import TextProblem
+from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.text import count
+
+Value = TypeVar("Value")
+_SHOWN = 8
+"""How many problems are shown at once."""
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+_KEY = re.compile(r"^\s*(?:- +)*([\w.-]+|\"[^\"]*\"|'[^']*')(?=:(?:\s|$))")
+
+
+class YamlArea(TextArea):
+    """A text of YAML: keys and comments stand out."""
+
+    HELP_TITLE = "Editor"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, show_line_numbers=True, tab_behavior="indent", soft_wrap=True)
+        self.indent_width = 2
+
+    @override
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        colours = self.app.theme_variables
+        for pattern, name in ((_KEY, "aeon-accent"), (_COMMENT, "aeon-muted")):
+            if found := pattern.search(line.plain):
+                line.stylize(colours.get(name, ""), *found.span())
+        return line
+
+
+class Edited(Generic[Value]):
+    """What was saved; the screen gives None where a person left it without."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
+    """Edits a text. ctrl+s saves it: `save` is called on a thread and returns the value that the text holds.
+
+    `save` raises AeonError for a text that cannot be used; `problems` says what that means, line by line, and nothing
+    is left or lost. Escape leaves, and asks first where something was typed.
+    """
+
+    HELP_TITLE = "Editor"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "save", "Save", priority=True, id="editor.save"),
+        Binding("escape", "leave", "Cancel", priority=True, id="editor.cancel"),
+    ]
+    DEFAULT_CSS = """
+    EditorScreen {
+        background: $background;
+        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
+        #problems { height: auto; max-height: 9; padding: 0 1; color: $severity-high; display: none; }
+        YamlArea {
+            height: 1fr; border: none; padding: 0; background: $background; color: $aeon-text;
+            &:focus { border: none; }
+            & .text-area--gutter { color: $aeon-muted; }
+            & .text-area--cursor-line, & .text-area--cursor-gutter { background: $panel; }
+        }
+    }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        save: Callable[[str], Value],
+        problems: Callable[[AeonError, str], Sequence[TextProblem]],
+    ) -> None:
+        super().__init__()
+        self._title, self._before = title, text
+        self._save, self._problems = save, problems
+
+    def compose(self) -> ComposeResult:
+        yield Static(escape_controls(self._title), id="head", markup=False)
+        yield YamlArea(self._before)
+        yield Static("", id="problems", markup=False)
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        for area in self.query(YamlArea):
+            area.focus()
+
+    @property
+    def area(self) -> YamlArea:
+        """Where the text is."""
+        return self.query_one(YamlArea)
+
+    def action_save(self) -> None:
+        """Save the text, or say what is wrong with it."""
+        if not self.area.read_only:
+            self.area.read_only = True
+            self._check(self.area.text)
+
+    @work(thread=True, exclusive=True, group="save", exit_on_error=False)
+    def _check(self, text: str) -> None:
+        try:
+            value = self._save(text)
+        except AeonError as error:
+            self.app.call_from_thread(self._show, list(self._problems(error, text)))
+        except OSError as error:
+            self.app.call_from_thread(self._show, [TextProblem(f"it cannot be saved: {error.strerror}")])
+        else:
+            self.app.call_from_thread(self._leave, value)
+
+    def _leave(self, value: Value) -> None:
+        if self.is_attached:
+            self.dismiss(Edited(value))
+
+    def _show(self, problems: Sequence[TextProblem]) -> None:
+        if not self.is_attached:
+            return
+        self.area.read_only = False
+        lines = [f"✖ {each}" for each in problems[:_SHOWN]]
+        if (more := len(problems) - _SHOWN) > 0:
+            lines.append(f"and {count(more, 'more problem')}")
+        shown = self.query_one("#problems", Static)
+        shown.display = True
+        shown.update(escape_controls("\n".join(lines), keep="\n"))
+        first = next((each.line for each in problems if each.line is not None), None)
+        if first is not None:
+            self.area.move_cursor((min(first, self.area.document.line_count) - 1, 0), center=True)
+        self.area.focus()
+
+    def action_leave(self) -> None:
+        """Leave without saving; ask first where something was typed."""
+        if self.area.text == self._before:
+            self.dismiss(None)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+
+        lines = ["What you have typed is not saved."]
+        self.app.push_screen(ConfirmDialog("Discard your changes?", lines, "Discard", no="Keep editing"), answered)
