@@ -6,83 +6,63 @@ import contextlib
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Decision
-from aeon_core.journal.values import dict_of, dicts_of, str_of, strs_of
-from aeon_core.journal.view.formatting import issue, refinement, refinement_cause
 from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.reducer import issue_of, refinement_of
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
-from aeon_widgets.approval_panel import REVIEWED, approval_blocks, title
-from aeon_widgets.review_text import cycles_left, follows, problem_blocks, score_blocks, step_blocks
-from aeon_widgets.text import count, one_line
+from aeon_widgets.approval_question import ApprovalQuestion, Choice
+from aeon_widgets.run_question import REVIEWED, run_question
+from aeon_widgets.text import count
 from aeon_widgets.text_view import Block
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits
 
 
-_ANSWER_LINES = 12
-_STEP_LINES = 60
+_BODY = 60
+"""Blocks that are shown of a plan or a pass at first; what else there is, `aeon-tui show` has."""
 _FEW = 10
 
 
-def review_lines(request: ApprovalRequest, view: RunView) -> Iterator[Block]:
-    """Yield what a person decides about, the most important first; `view` is the run up to here."""
-    subject, number = request.subject, request.pass_number
-    yield from problem_blocks(subject)
-    if request.point == "pass":
-        yield from score_blocks(subject, number, view.assessments)
-        yield from _cut(_answer_blocks(str_of(subject.get("answer"))), _ANSWER_LINES, "line")
-    else:
-        wanted = strs_of(subject.get("requirements"))
-        yield from _cut([("", f"must satisfy: {one_line(each)}") for each in wanted], _FEW, "requirement")
-        yield from _cut(list(step_blocks(dict_of(subject.get("plan")) or {})), _STEP_LINES, "line")
-    found = [issue_of(each) for each in dicts_of(subject.get("issues"))]
-    yield from _cut([(each.severity, f"issue: {issue(each)}") for each in found], _FEW, "issue")
-    yield from _cut(
-        _changes("changed before this pass", subject.get("earlier_refinements"), number - 1), _FEW, "change"
-    )
-    yield from _cut(_changes("changed", subject.get("refinements"), number), _FEW, "change")
-    questions = strs_of(subject.get("questions"))
-    yield from _cut([("accent", f"question: {one_line(each)}") for each in questions], _FEW, "question")
-    yield "medium", follows(subject, number) if request.point == "pass" else f"approve: {cycles_left(subject)}"
+def question_lines(question: ApprovalQuestion) -> Iterator[Block]:
+    """Yield what a person decides about; of a plan or a pass what matters most, of a call all of it."""
+    most = _BODY if question.kind in REVIEWED else len(question.body)
+    yield from _cut(question.body, most)
+    for section in question.sections:
+        yield "accent", section.heading
+        yield from ((style, f"  {text}") for style, text in _cut(section.blocks, _FEW))
 
 
-def _changes(heading: str, refinements: object, pass_number: int) -> list[Block]:
-    changes = (refinement_of(each, pass_number=pass_number) for each in dicts_of(refinements))
-    return [("", f"{heading}: {refinement(each)}; because: {refinement_cause(each)}") for each in changes]
-
-
-def _answer_blocks(answer: str) -> list[Block]:
-    if not answer.strip():
-        return [("muted", "no answer was given")]
-    return [("bold", "answer:"), *(("", f"  {line}") for line in answer.splitlines())]
-
-
-def _cut(blocks: list[Block], most: int, noun: str) -> Iterator[Block]:
+def _cut(blocks: Sequence[Block], most: int) -> Iterator[Block]:
     """Yield the first blocks, and how many more there are."""
     yield from islice(blocks, most)
     if len(blocks) > most:
-        yield "muted", f"… {count(len(blocks) - most, f'more {noun}')}; see all with `aeon-tui show`"
+        yield "muted", f"… {count(len(blocks) - most, 'more line')}; see all with `aeon-tui show`"
 
 
-QUESTION = "approve, reject or abort? [a, r, r REASON, q] "
-_EDITABLE = "approve, edit, reject or abort? [a, e, r, r REASON, q] "
-QUESTIONS = {
-    "tool": _EDITABLE,
-    "budget": _EDITABLE,
-    "plan": _EDITABLE,
-    "pass": "approve, edit, reject, replay, accept and stop, or abort? [a, e, r, r REASON, p, c, q] ",
-}
+def answer_lines(question: ApprovalQuestion) -> list[str]:
+    """Return a line for each answer: its letter, and what it does."""
+    return [f"{_letters(each):<9} {each.words}" for each in question.choices]
+
+
+def _letters(choice: Choice) -> str:
+    return f"{choice.key} REASON" if choice.typed else choice.key
+
+
+def prompt(question: ApprovalQuestion) -> str:
+    """Return what stands before the cursor."""
+    return f"[{', '.join(map(_letters, question.choices))}] "
+
+
+NO_REASON = "say why: w and the reason"
 STYLES = {
     "bold": "bold",
     "muted": "dim",
@@ -92,19 +72,8 @@ STYLES = {
     "medium": "yellow",
     "accent": "cyan",
 }
-_WORDS: dict[str, Decision] = {
-    **dict.fromkeys(("a", "approve", "y", "yes"), "approve"),
-    **dict.fromkeys(("r", "d", "reject", "n", "no"), "reject"),
-    **dict.fromkeys(("q", "abort"), "abort"),
-}
-_EDIT_WORDS: dict[str, Decision] = {**_WORDS, **dict.fromkeys(("e", "edit"), "edit")}
-_PASS_WORDS: dict[str, Decision] = {
-    **_EDIT_WORDS,
-    **dict.fromkeys(("p", "replay"), "replay"),
-    **dict.fromkeys(("c", "accept"), "accept"),
-}
-_TAKEN: dict[str, dict[str, Decision]] = {**dict.fromkeys(("plan", "tool", "budget"), _EDIT_WORDS), "pass": _PASS_WORDS}
-"""What an answer means, by the point; a call whose outcome is unknown cannot be edited."""
+_WORDS = {"approve": "a", "yes": "a", "reject": "w", "no": "w", "replay": "r", "accept": "c", "edit": "e", "abort": "X"}
+"""Words that stand for a letter; they are the decisions' names."""
 
 
 class _Interrupted(BaseException):
@@ -126,20 +95,23 @@ class TerminalApprover:
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
-        show(self._out, request, self._view())
+        question = question_of(request, self._view())
+        print_question(self._out, question)
+        for line in answer_lines(question):
+            self._out.line(line)
         sys.stderr.write("\a")
         _forget_what_was_typed()
         with Inbox(self._journal, request) as inbox:
             try:
-                return inbox.settle(self._decided(request, inbox))
+                return inbox.settle(self._decided(request, question, inbox))
             except _Interrupted:
                 sys.stderr.write("\n")
                 return inbox.settle(ApprovalDecision(decision="abort"))
 
-    def _decided(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision:
+    def _decided(self, request: ApprovalRequest, question: ApprovalQuestion, inbox: Inbox) -> ApprovalDecision:
         while True:
             with _interruptible():
-                decision = _answer(request.point, inbox)
+                decision = _answer(question, self._out, inbox)
             if decision is None:
                 continue
             if decision.decision != "edit" or decision.edited is not None:
@@ -167,19 +139,26 @@ class TerminalApprover:
         return decision
 
 
+def question_of(request: ApprovalRequest, view: RunView) -> ApprovalQuestion:
+    """Return the question of a request; `view` is the run up to here."""
+    return run_question(request.point, request.subject, request.pass_number, view.assessments)
+
+
+def print_question(out: Output, question: ApprovalQuestion) -> None:
+    """Print what a person decides about."""
+    out.line((question.headline, "bold yellow"))
+    for style, text in question_lines(question):
+        out.block(text, next((STYLES[part] for part in style.split() if part in STYLES), ""), indent="  ")
+
+
 def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
-    """Print what a person decides about; `view` is the run up to here."""
-    out.line((title(request.point, request.subject), "bold yellow"))
-    blocks = (
-        review_lines(request, view) if request.point in REVIEWED else approval_blocks(request.point, request.subject)
-    )
-    for style, text in blocks:
-        out.block(text, STYLES.get(style, ""), indent="  ")
+    """Print what a request asks; `view` is the run up to here."""
+    print_question(out, question_of(request, view))
 
 
-def _answer(point: str, inbox: Inbox) -> ApprovalDecision | None:
+def _answer(question: ApprovalQuestion, out: Output, inbox: Inbox) -> ApprovalDecision | None:
     """Return the answer that the next line is, or what was decided elsewhere before it; None where it is no answer."""
-    sys.stderr.write(QUESTIONS.get(point, QUESTION))
+    sys.stderr.write(prompt(question))
     sys.stderr.flush()
     while not _has_line():
         if (elsewhere := _elsewhere(inbox)) is not None:
@@ -187,14 +166,20 @@ def _answer(point: str, inbox: Inbox) -> ApprovalDecision | None:
     line = sys.stdin.readline()
     if not line:
         # A rejected plan would be refined and asked about again, without end.
-        why = NOBODY if point in REVIEWED else "the input ended without an answer"
+        why = NOBODY if question.kind in REVIEWED else "the input ended without an answer"
         return ApprovalDecision(decision="reject", feedback=why)
-    word, _, more = line.strip().partition(" ")
-    decision, more = _TAKEN.get(point, _WORDS).get(word.lower()), more.strip()
-    if decision == "reject":
-        return ApprovalDecision(decision="reject", feedback=more or None)
+    word, _, reason = line.strip().partition(" ")
+    letter, reason = _WORDS.get(word.lower(), word), reason.strip()
+    choice = next((each for each in question.choices if each.key == letter), None)
+    if choice is None:
+        return None
+    if choice.typed and not reason:
+        out.line(NO_REASON)
+        return None
     # With more words it is no plain yes: `a but not the last file` must not run anything.
-    return ApprovalDecision(decision=decision) if decision is not None and not more else None
+    if reason and not choice.typed:
+        return None
+    return ApprovalDecision(decision=cast("Decision", choice.answer), feedback=reason or None)
 
 
 def _has_line() -> bool:

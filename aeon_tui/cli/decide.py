@@ -29,7 +29,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request
-from aeon_widgets.approval_panel import title
+from aeon_widgets.run_question import headline
 
 PATIENCE_SECONDS = 10.0
 """How long it is waited until the run's process has journaled the decision; it looks ten times a second."""
@@ -44,7 +44,7 @@ def execute(args: Namespace) -> int:
     question = _question(path, args.run)
     request = approval_request(question)
     decision = _decision(args, request, path)
-    stderr().line((f"{title(request.point, request.subject)} {_where(request)}", "dim"))
+    stderr().line((f"{headline(request.point, request.subject)} {_where(request)}", "dim"))
     sent = send(path, question, decision)
     with contextlib.closing(sent):
         fate = _fate(sent)

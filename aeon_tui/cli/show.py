@@ -95,8 +95,8 @@ def _report_question(path: Path, run: str) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
     from aeon_core.approvals.remote_approver import how_to_decide
     from aeon_tui.sessions.pending_approval import pending_request
-    from aeon_widgets.approval_panel import title
+    from aeon_widgets.run_question import headline
 
     if (request := pending_request(path)) is not None:
         how = how_to_decide(run, request.point)
-        stderr().line((f"waiting: {title(request.point, request.subject)} To decide: {how}", "bold yellow"))
+        stderr().line((f"waiting: {headline(request.point, request.subject)} · to decide: {how}", "bold yellow"))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
+from aeon_tui.screens.panel_controller import APPROVAL, PanelController
+from aeon_widgets.approval_panel import DECIDE_ID
 from aeon_widgets.pane import Pane
 
-APPROVAL = 9
-"""The pane of the question there is."""
+DECIDE = Binding("a", "focus_question", "Decide", priority=True, tooltip="Go to what waits for you", id=DECIDE_ID)
+"""Before the panes' own keys: what waits comes first."""
 
 
 class PaneScreen(Screen[None]):
@@ -23,6 +27,11 @@ class PaneScreen(Screen[None]):
 
     made = False
     """Whether the panes are there."""
+
+    @property
+    @abstractmethod
+    def asking(self) -> PanelController:
+        """What shows the question there is."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -63,6 +72,20 @@ class PaneScreen(Screen[None]):
         self.set_focus(target)
         if zoomed:
             self.maximize(target)
+
+    def focus_question(self) -> None:
+        """Focus the question there is; nothing happens without one."""
+        self.action_pane(APPROVAL)
+
+    def action_focus_question(self) -> None:
+        """Go to the question, from any pane."""
+        self.focus_question()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now: in the question its key is an answer, in a field a letter."""
+        if action == "focus_question":
+            return self.asking.waits and not self.asking.is_focused and not isinstance(self.focused, Input)
+        return super().check_action(action, parameters)
 
     def action_zoom(self) -> None:
         """Give the focused pane the whole screen, or take it back."""

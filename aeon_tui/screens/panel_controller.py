@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Callable
 
 from textual.events import Key, Paste
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from aeon_tui.screens.pane_screen import APPROVAL
-from aeon_widgets.decision_panel import DecisionPanel, not_taken
+from aeon_widgets.approval_panel import ApprovalPanel, not_taken
+from aeon_widgets.approval_question import ApprovalQuestion
 from aeon_widgets.key_guard import KeyGuard
 
+APPROVAL = 9
+"""The pane of the question there is."""
 TOO_LATE = "It was decided elsewhere; what you wrote was not used."
 
-PanelT = TypeVar("PanelT", bound=DecisionPanel)
+Place = tuple[Widget, Widget]
+"""What the panel is a part of, and the part of it that the panel comes before."""
 
 
-class PanelController(Generic[PanelT]):
-    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just gone."""
+class PanelController:
+    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just gone.
 
-    def __init__(self, screen: Screen[None], guard: KeyGuard | None = None) -> None:
+    `place` says where the panel is at the screen's size.
+    """
+
+    def __init__(self, screen: Screen[None], place: Callable[[], Place], guard: KeyGuard | None = None) -> None:
         self._screen = screen
-        self._panel: PanelT | None = None
+        self._place = place
+        self._panel: ApprovalPanel | None = None
         self._guard = guard if guard is not None else KeyGuard()
         self._focused_before: Widget | None = None
         self._is_unseen = False
@@ -35,11 +42,17 @@ class PanelController(Generic[PanelT]):
         """Whether a question is on screen."""
         return self._panel is not None
 
-    def put(self, panel: PanelT | None, *, before: Widget, home: Widget) -> None:
-        """Show a question, or none, in place of the one there is, above the widget `before`.
+    @property
+    def is_focused(self) -> bool:
+        """Whether keys go to the question."""
+        return self._panel is not None and self._panel.has_focus_within
+
+    def put(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
+        """Show a question, or none, in place of the one there is.
 
         Where nothing else had the focus before, `home` gets it.
         """
+        panel = ApprovalPanel(question, self._guard) if question is not None else None
         screen, last, self._panel = self._screen, self._panel, panel
         if last is None:
             self._focused_before = screen.focused
@@ -55,10 +68,23 @@ class PanelController(Generic[PanelT]):
             if screen.maximized is not None:
                 screen.minimize()
             self._is_unseen = screen.app.screen is not screen
-            panel.pane_key = str(APPROVAL)
-            screen.mount(panel, before=before)
+            self._mount(panel)
 
-    def _take_away(self, panel: PanelT, home: Widget | None) -> None:
+    def _mount(self, panel: ApprovalPanel) -> None:
+        parent, before = self._place()
+        panel.pane_key = str(APPROVAL)
+        parent.mount(panel, before=before)
+
+    def arrange(self) -> None:
+        """Move the question to where it is at the screen's size, with what was typed."""
+        last = self._panel
+        if last is None or not last.is_attached or last.parent is self._place()[0] or self._screen.maximized is last:
+            return
+        self._panel = last.copy()
+        self._mount(self._panel)
+        last.remove()
+
+    def _take_away(self, panel: ApprovalPanel, home: Widget | None) -> None:
         """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
         if self._screen.maximized is panel:
             self._screen.minimize()

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button
 
 from aeon_core.escape import escape_controls
-from aeon_widgets.decision_panel import not_taken
+from aeon_widgets.approval_panel import not_taken
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count

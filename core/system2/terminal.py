@@ -19,9 +19,11 @@ MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
 MAX_BYTES = 1_000_000
 """Of an artifact, that are looked at for those lines."""
-_APPROVE = frozenset({"a", "approve", "y", "yes"})
-_REJECT = frozenset({"w", "r", "reject", "n", "no"})
-_ABORT = frozenset({"x", "q", "abort", "quit"})
+_APPROVE = frozenset({"a", "approve", "yes"})
+_REJECT = frozenset({"w", "reject", "refuse", "no"})
+_ABORT = frozenset({"abort", "quit"})
+_END = "X"
+"""The letters are those of the app: `r` would run something again there, `q` leaves it, and `x` exports."""
 _ASK_WHY = "what should change? (an empty line ends it)"
 
 
@@ -97,7 +99,7 @@ class InteractiveGates:
             if said is None:
                 return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
             word, _, more = said.partition(" ")
-            if word.lower() in _ABORT and not more:
+            if (word == _END or word.lower() in _ABORT) and not more:
                 return GateDecision(gate, GateDecisionType.ABORT)
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
@@ -155,6 +157,7 @@ class InteractiveQuestions:
             said = self._terminal.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not said:
                 return question.safe
-            fitting = [choice for choice in question.choices if choice.startswith(said.lower())]
+            # No single letter: elsewhere it may mean something else, and be paid for.
+            fitting = [choice for choice in question.choices if len(said) > 1 and choice.startswith(said.lower())]
             if len(fitting) == 1:
                 return fitting[0]

@@ -53,7 +53,7 @@ F              fork                       run.fork
 C              compare                    browser.compare run.compare
 m              mark                       browser.mark
 T              trust                      settings.trust
-a              approve                    trust.grant
+a              approve, or go to it       trust.grant pane.decide
 c              take it as it is           trust.continue
 X              end it                     workflow.abort_anywhere
 1              the first pane             run.pane_plan workflow.pane_pipeline
@@ -78,7 +78,7 @@ plus           faster                     replay.faster
 equals_sign    faster                     replay.faster
 minus          slower                     replay.slower
 full_stop      one record                 replay.step
-enter          open or confirm            lines.choose keys.close first.demo filter.submit *.quote tick.toggle ttl.why
+enter          open or confirm            lines.choose log.open keys.close *.demo *.submit *.quote tick.toggle ttl.why
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous

@@ -152,7 +152,7 @@ def asks(point: ApprovalPoint, subject: dict[str, Any]) -> Callable[[], AeonApp]
         asked = {**records[-1], "type": "approval", "point": point, "pass": 1, "state": "asked", "subject": subject}
         source = ListSource([*records, {**asked, "seq": records[-1]["seq"] + 1, "digest": "d"}], live=True)
         screen = RunScreen(source, clock=lambda: START + timedelta(seconds=41))
-        screen._asking = ApprovalController(screen, broker)
+        screen._asking = ApprovalController(screen, broker, screen._place_of_question)
         app.first_screen = screen
         return app
 
@@ -241,9 +241,9 @@ SCENES = [
     Scene("all-keys", partial(frame_app, "keys"), ("j",)),
     Scene("a-key-is-asked-for", partial(frame_app, "keys"), ("j", "enter"), shows="PressDialog Static"),
     Scene("workflow-at-work", lambda: app_on(at_work(), live=True), ("2", "V")),
-    Scene("workflow-at-a-gate", lambda: app_on(at_a_gate(), live=True, asked=GATE), shows="WorkflowPanel ApprovalText"),
+    Scene("workflow-at-a-gate", lambda: app_on(at_a_gate(), live=True, asked=GATE), shows="ApprovalPanel ApprovalText"),
     Scene("workflow-blocklisted", lambda: app_on(at_work(), live=True, asked=BLOCKLISTED), shows="ApprovalText"),
-    Scene("workflow-choices", lambda: app_on(at_work(), live=True, asked=CEILING), shows="ChoiceRows"),
+    Scene("workflow-choices", lambda: app_on(at_work(), live=True, asked=CEILING), shows="OptionRows"),
     Scene("workflow-failed", lambda: app_on(failed()), ("V",), size=(60, 20)),
     Scene("notices", browser(list(RUNS)), (), notify, shows="Toast"),
 ]

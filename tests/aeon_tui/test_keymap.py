@@ -41,19 +41,11 @@ def test_an_id_is_of_one_action_wherever_it_stands() -> None:
     assert {place: actions for place, actions in apart.items() if len(actions) > 1 and "lines." not in place[1]} == {}
 
 
-PANELS = ("approval.", "workflow.approve", "workflow.run_it", "workflow.words", "workflow.type_run", "workflow.refuse",
-          "workflow.abort", "workflow.back_to_question")  # fmt: skip
-
-
-def is_of_a_panel(action: str) -> bool:
-    return action.startswith("approval.") or action in PANELS
-
-
 def test_a_key_has_one_meaning_everywhere() -> None:
     found: dict[str, set[str]] = {}
     for action, known in known_keys().items():
         for key in known.keys:
-            if not is_of_a_panel(action):
+            if not action.startswith("approval."):
                 found.setdefault(key, set()).add(action)
     table = key_table()
     assert found.keys() == table.keys()

@@ -23,7 +23,7 @@ from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.journal import JournalSource
-from aeon_widgets.approval_panel import approval_blocks, title
+from aeon_widgets.run_question import run_question
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.waiting import PATIENCE, until
@@ -282,11 +282,17 @@ UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
 
 
 def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
-    assert title("unknown", UNKNOWN) == "pay was cut off. Call it again?"
-    assert [text for _, text in approval_blocks("unknown", UNKNOWN)] == [
-        "The process ended during this call: whether it took effect is unknown. Check before you decide.",
-        "approve calls it again, so it may take effect twice; reject fails the step",
+    question = run_question("unknown", UNKNOWN)
+    assert question.headline == "pay was cut off: call it again?"
+    assert [text for _, text in question.body] == [
+        "The process ended during this call: it may have taken effect. Check before you decide.",
+        "tool: pay",
         "amount: 12.5",
+    ]
+    assert [f"{each.key} {each.words}" for each in question.choices] == [
+        "a Call it again, perhaps a second time",
+        "w Let the step fail, and say why",
+        "X End here, not finished",
     ]
 
 

@@ -183,10 +183,9 @@ async def test_a_scroll_bar_is_dragged() -> None:
 @pytest.mark.parametrize(
     ("answer", "decision"),
     [
-        ("a approve", "approve"),
-        ("d reject", "reject"),
-        ("r replay", "replay"),
-        ("c accept", "accept"),
+        ("a Run another pass", "approve"),
+        ("r Run this pass again", "replay"),
+        ("c Take the result as it is", "accept"),
     ],
 )
 @pytest.mark.parametrize("size", sample([SIZE, (80, 24), (60, 20)], 1))
@@ -207,11 +206,11 @@ async def test_a_run_is_aborted_by_a_click_after_a_question(size: tuple[int, int
         screen.tick()
         await pilot.pause()
         mouse, broker = Mouse(pilot, screen), screen._runner.broker  # type: ignore[union-attr]
-        await mouse.click_text("ctrl+x abort", AnswerKeys)
+        await mouse.click_text("X End here, not finished", AnswerKeys)
         await mouse.click_text("[ No ]", "Horizontal")
         assert broker.decisions == []
-        await mouse.click_text("ctrl+x abort", AnswerKeys)
-        await mouse.click_text("[ Abort ]", "Horizontal")
+        await mouse.click_text("X End here, not finished", AnswerKeys)
+        await mouse.click_text("[ End it ]", "Horizontal")
         assert [each.decision for each in broker.decisions] == ["abort"]
 
 
@@ -220,7 +219,7 @@ async def test_words_are_asked_for_by_a_click() -> None:
     async with on(screen).run_test(size=SIZE) as pilot:
         screen.tick()
         await pilot.pause()
-        await Mouse(pilot, screen).click_text("w why", AnswerKeys)
+        await Mouse(pilot, screen).click_text("w Tell it what to fix", AnswerKeys)
         assert screen.focused is screen.query_one(ApprovalPanel).query_one(Input)
 
 
@@ -230,7 +229,7 @@ async def test_a_click_in_the_first_half_second_decides_nothing(monkeypatch: pyt
     async with on(screen).run_test(size=SIZE) as pilot:
         screen.tick()
         await pilot.pause()
-        await Mouse(pilot, screen).click_text("a approve", AnswerKeys)
+        await Mouse(pilot, screen).click_text("a Edit it", AnswerKeys)
         assert screen._runner.broker.decisions == []  # type: ignore[union-attr]
 
 

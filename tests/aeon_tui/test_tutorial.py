@@ -28,8 +28,8 @@ async def test_a_second_pass_is_approved_and_accepted(tmp_path: Path, monkeypatc
     async with app.run_test(size=(120, 40)) as pilot:
         await asked(pilot)
         question = str(app.screen.query_one(ApprovalPanel).border_title)
-        assert "Not converged yet. Another pass?" in question
-        assert "Not converged yet. Another pass?" in TUTORIAL
+        assert "Not finished: the requirement is unmet" in question
+        assert "Not finished: the requirement is unmet" in TUTORIAL
         await pilot.press("a")
         await until(
             pilot, lambda: any(str(panel.border_title) != question for panel in app.screen.query(ApprovalPanel))

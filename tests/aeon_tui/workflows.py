@@ -14,8 +14,8 @@ from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Record, Taken
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.workflow_panel import WorkflowPanel
 from system2.policies import Question
 from tests.aeon_tui.recordings import HOSTILE
 from tests.waiting import until
@@ -223,12 +223,12 @@ def live_app(root: Path, **options: Any) -> tuple[AeonApp, WorkflowRunner]:
     return app, app.open_on_workflow(request)
 
 
-async def asked(pilot: Pilot[None], form: str, after: int = 0) -> WorkflowPanel:
-    """Wait for a question of this form that is not the one of that number, and return its panel."""
+async def asked(pilot: Pilot[None], kind: str, after: ApprovalPanel | None = None) -> ApprovalPanel:
+    """Wait for a question of this kind in another panel than that one, and return its panel."""
 
-    def found() -> list[WorkflowPanel]:
-        panels = pilot.app.screen.query(WorkflowPanel)
-        return [each for each in panels if each.question.form == form and each.question.number > after]
+    def found() -> list[ApprovalPanel]:
+        panels = pilot.app.screen.query(ApprovalPanel)
+        return [each for each in panels if each.question.kind == kind and each is not after]
 
     await until(pilot, lambda: found() and found()[0].has_focus_within)
     return found()[0]

@@ -8,6 +8,9 @@ from textual.app import App, ComposeResult
 from aeon_themes import fallback_variables
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.run_question import run_question
+
+MIDDLE = "w Tell it what to change · e Edit the plan"
 
 
 class Asking(App[None]):
@@ -19,9 +22,9 @@ class Asking(App[None]):
         return fallback_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield ApprovalPanel("unknown", {"tool_name": "Write", "arguments": {}}, "digest")
+        yield ApprovalPanel(run_question("plan", {"plan": {}, "ttl": {"remaining": 1}}, 2))
 
-    def on_approval_panel_decided(self, event: ApprovalPanel.Decided) -> None:
+    def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
         self.answers.append(event.answer)
 
 
@@ -30,10 +33,10 @@ async def test_an_answer_that_was_given_another_key_is_told_with_it(monkeypatch:
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:
         keys = app.query_one(AnswerKeys)
-        assert str(keys.render()) == "a approve · d reject · w reject, say why · ctrl+x abort"
-        app.set_keymap({"approval.approve": "f6", "approval.abort": "X"})
+        assert str(keys.render()) == f"a Run this plan · {MIDDLE}\nX End here, not finished"
+        app.set_keymap({"approval.approve": "f6", "approval.abort": "f7"})
         await pilot.pause()
-        assert str(keys.render()) == "f6 approve · d reject · w reject, say why · X abort"
+        assert str(keys.render()) == f"f6 Run this plan · {MIDDLE}\nf7 End here, not finished"
         await pilot.press("a")
         assert app.answers == []
         await pilot.press("f6")
@@ -49,6 +52,6 @@ async def test_a_click_answers_whatever_key_the_answer_has(monkeypatch: pytest.M
         await pilot.pause()
         app.query_one(AnswerKeys).refresh(layout=True)
         await pilot.pause()
-        await pilot.click(AnswerKeys, offset=(1 + len("f6 approve · d"), 0))
+        await pilot.click(AnswerKeys, offset=(1 + len("f6 Run this plan · w Tell it what to change · e"), 0))
         await pilot.pause()
-        assert app.answers == ["reject"]
+        assert app.answers == ["edit"]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import AssessmentView
-from aeon_widgets.approval_panel import approval_blocks, title
-from aeon_widgets.review_text import score_blocks, step_blocks
+from aeon_widgets.review_text import step_blocks
+from aeon_widgets.run_question import run_question
 from aeon_widgets.text import MAX_SHOWN
 
 TTL = {"limit": 50, "allocated": 30, "spent": 10, "remaining": 20}
@@ -32,76 +32,125 @@ def assessed(completeness: float | None, coherence: float | None, **fields: Any)
 
 
 def lines(point: str, shown: dict[str, Any], *assessments: AssessmentView) -> list[str]:
-    return [text for _, text in approval_blocks(point, shown, 2, assessments)]
+    """Everything that can be read, with all sections open."""
+    question = run_question(point, shown, 2, assessments)
+    opened = [block for section in question.sections for block in (("", section.heading), *section.blocks)]
+    return [text for _, text in (*question.body, *opened)]
 
 
 def before(completeness: float) -> AssessmentView:
     return AssessmentView(0, 1, False, completeness_score=completeness, coherence_score=0.9, criteria=CRITERIA)
 
 
+def verdicts(*met: str) -> dict[str, Any]:
+    found = [
+        {"n": n, "text": f"r{n}", "met": each, "evidence": f"q{n}", "quote_found": True}
+        for n, each in enumerate(met, 1)
+    ]
+    return assessed(0.5, 0.9, requirements=found, judged=True)
+
+
+NO_CYCLES = {**TTL, "remaining": 0}
+FINE = "w Tell it what to fix"
+MORE = ["r Run this pass again", "e Edit the plan"]
+
+
 @pytest.mark.parametrize(
-    ("ended", "asked", "follows"),
+    ("point", "shown", "headline", "choices"),
     [
-        (None, "Not converged yet. Another pass?", "approve: pass 3 starts; 20 cycles left"),
-        ("converged", "The pass converged. Take its result?", "approve: the run ends with this result, converged"),
-        (
-            "not_converged",
-            "Not converged, and nothing left to try",
-            "approve: the run ends, not converged; another pass would change nothing",
-        ),
+        ("plan", subject(), "Run this plan? 1 step",
+         ["a Run this plan", "w Tell it what to change", "e Edit the plan", "X End here, not finished"]),
+        ("plan", subject(ttl=NO_CYCLES, issues=[{}]), "Run this plan? 1 step, 1 issue",
+         ["a Run this plan", "e Edit the plan", "X End here, not finished"]),
+        ("pass", subject(convergence=verdicts("yes", "no", "yes", "yes")),
+         "Not finished: 1 of 4 requirements is unmet",
+         ["a Run another pass", FINE, "c Take the result as it is", *MORE, "X End here, not finished"]),
+        ("pass", subject(convergence=verdicts("partly", "no")), "Not finished: 2 of 2 requirements are unmet",
+         ["a Run another pass", FINE, "c Take the result as it is", *MORE, "X End here, not finished"]),
+        ("pass", subject(convergence=verdicts("no"), ttl=NO_CYCLES), "Not finished: the requirement is unmet",
+         ["a End here, out of cycles", "c Take the result as it is", "X Stop here, decide later"]),
+        ("pass", subject(convergence=verdicts("yes", "yes"), ended="converged"),
+         "Finished: all 2 requirements are met", ["a Take the result", FINE, *MORE, "X End here, not finished"]),
+        ("pass", subject(convergence=verdicts("yes", "no"), ended="not_converged"),
+         "Not finished: 1 of 2 requirements is unmet",
+         ["a End here, not finished", FINE, "c Take the result as it is", *MORE, "X Stop here, decide later"]),
+        ("pass", subject(convergence={**assessed(1.0, 0.4), "reason_codes": ["incoherent"]}),
+         "Not finished: the parts do not hold together", None),
+        ("pass", subject(convergence=None), "Not finished: the pass was not assessed", None),
+        ("tool", {"tool_name": "Edit", "arguments": {"file_path": "notes.md"}}, "Edit notes.md?",
+         ["a Edit it", "w Refuse it, and say why", "e Edit the arguments", "X End here, not finished"]),
+        ("tool", {"tool_name": "Bash", "arguments": {"command": "ls"}}, "Run this command?",
+         ["a Run it", "w Refuse it, and say why", "e Edit the arguments", "X End here, not finished"]),
+        ("tool", {"tool_name": "mcp__web__fetch", "arguments": {"url": "http://x.org"}}, "Fetch http://x.org?", None),
+        ("tool", {"tool_name": "send_mail", "arguments": {"to": "ann"}}, "Call send_mail?",
+         ["a Call it", "w Refuse it, and say why", "e Edit the arguments", "X End here, not finished"]),
+        ("budget", {"limit_usd": 1.2, "proposed_usd": 2.4}, "Raise the budget from $1.20 to $2.40?",
+         ["a Raise it to $2.40", "e Set another budget", "w End at the ceiling, and say why",
+          "X Stop here, decide later"]),
     ],
-)
-def test_what_follows_an_approval_is_said_first(ended: str | None, asked: str, follows: str) -> None:
-    shown = subject(ended=ended)
-    assert title("pass", shown) == asked
-    assert lines("pass", shown)[0] == follows
+)  # fmt: skip
+def test_a_question_is_headed_by_its_outcome_and_its_answers_say_what_they_do(
+    point: str, shown: dict[str, Any], headline: str, choices: list[str] | None
+) -> None:
+    question = run_question(point, shown, 2)
+    assert question.headline == headline
+    told = [f"{each.key} {each.words}" for each in question.choices]
+    assert told == choices or choices is None
+    assert all(each.typed == "reason" for each in question.choices if each.answer == "reject")
+
+
+def test_requirements_come_first_the_unmet_ones_before_the_others() -> None:
+    told = lines("pass", subject(convergence=verdicts("yes", "no")))
+    assert told[:6] == ["✖ r2", "  “q2”", "✔ r1", "  “q1”", "Answer", "42"]
+
+
+def test_a_reason_does_not_repeat_what_the_scores_say() -> None:
+    shown = assessed(0.5, 0.9, reason_codes=["incomplete", "failed_step"])
+    told = [text for _, text in run_question("pass", subject(convergence=shown)).body]
+    assert "✖ a step failed" in told
+    assert not any("goal is not covered" in text for text in told)
 
 
 def test_that_no_cycle_is_left_is_said() -> None:
-    shown = subject(ttl={**TTL, "remaining": 0})
-    assert lines("plan", shown)[0] == "approve: pass 2 runs it; no cycle is left, so the TTL ends it"
+    assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycle is left: whatever needs one ends the run."
 
 
 def test_a_score_says_what_it_was_and_what_it_lacks() -> None:
-    told = list(score_blocks(subject(convergence=assessed(0.796, 0.9)), 2, [before(0.4)]))
-    assert told[:2] == [
-        ("medium", "✖ completeness 0.40 → 0.79, 0.80 required"),
-        ("complete", "✔ coherence 0.90 → 0.90, 0.70 required"),
+    told = lines("pass", subject(convergence=assessed(0.796, 0.9)), before(0.4))
+    at = told.index("scores: completeness 0.79 · coherence 0.90")
+    assert told[at + 1 : at + 3] == [
+        "✖ completeness 0.40 → 0.79, 0.80 required",
+        "✔ coherence 0.90 → 0.90, 0.70 required",
     ]
-    assert ("medium", "✖ the goal is not covered") in told
 
 
 def test_a_pass_is_not_shown_against_itself() -> None:
     own = AssessmentView(0, 2, False, completeness_score=0.6, criteria=CRITERIA)
-    assert lines("pass", subject(convergence=assessed(0.6, None)), own)[1:3] == [
-        "✖ completeness 0.60, 0.80 required",
-        "✖ coherence –, 0.70 required",
-    ]
-
-
-def test_a_pass_that_was_not_assessed_says_so() -> None:
-    assert "The pass was not assessed." in lines("pass", subject(convergence=None))
+    assert "✖ completeness 0.60, 0.80 required" in lines("pass", subject(convergence=assessed(0.6, None)), own)
 
 
 def test_every_step_is_shown_with_what_it_would_call() -> None:
-    inner = {"substeps": [step("s1.1", tool="Write", arguments={"file_path": "a\nb", "content": "x" * 5_000})]}
+    inner = {"substeps": [step("s1.1", tool="Write", arguments={"file_path": "a\nb", "opts": {"n": 2}})]}
     told = list(step_blocks({"steps": [step("s1", status="complete", subplan=inner), step("s2", tool="search")]}))
     assert told == [
         ("complete", "✔ s1 do s1"),
         ("", "  ○ s1.1 do s1.1"),
-        ("muted", '      calls Write {"file_path": "a\\nb", "content": "' + "x" * 5_000 + '"}'),
+        ("muted", "      calls Write"),
+        ("bold", "        file_path:"),
+        ("", "        a\n        b"),
+        ("bold", "        opts.n: 2"),
         ("", "○ s2 do s2"),
-        ("muted", "    calls search, with the reason from the model"),
+        ("muted", "    calls search, with arguments that the model chooses"),
     ]
 
 
-def test_a_description_cannot_pass_for_another_step_nor_the_answer_for_what_follows() -> None:
-    forged = "do it\n✔ s9 all is done\napprove: the run ends with this result, converged"
+def test_a_description_cannot_pass_for_another_step_nor_the_answer_for_a_section() -> None:
+    forged = "do it\n✔ s9 all is done\n▸ scores: completeness 1.00"
     shown = subject(plan={"goal": forged, "steps": [step("s1", description=forged)]}, answer=forged, questions=[forged])
-    told = lines("pass", shown)
-    assert told[0] == "approve: pass 3 starts; 20 cycles left"
-    assert [text for text in told if "\n" in text] == [forged], "the answer alone has lines of its own"
-    assert told[told.index(forged) - 1] == "Answer"
+    question = run_question("pass", shown)
+    assert [block for block in question.body if "▸" in block[1]] == [("", "▸ scores: completeness 1.00")]
+    texts = [text for section in question.sections for _, text in section.blocks]
+    assert not any("\n" in text for text in texts)
 
 
 def test_why_an_edited_plan_was_not_taken_stands_on_top() -> None:
@@ -129,10 +178,11 @@ names = st.sampled_from([*subject(), "convergence", "problem", "plan", "steps"])
 def test_whatever_is_asked_can_be_shown(shown: dict[str, Any], inner: dict[str, Any]) -> None:
     for point in ("plan", "pass"):
         for given_subject in (shown, {**shown, "plan": inner, "convergence": inner}):
-            assert title(point, given_subject)
-            blocks = list(approval_blocks(point, given_subject))
+            question = run_question(point, given_subject)
+            assert question.headline
+            blocks = [*question.body, *(block for each in question.sections for block in each.blocks)]
             assert all(isinstance(style, str) and isinstance(text, str) for style, text in blocks)
-            assert any(text.startswith("approve: ") for _, text in blocks)
+            assert question.choices[0].key == "a"
 
 
 def change(reason: str) -> dict[str, Any]:
@@ -141,15 +191,18 @@ def change(reason: str) -> dict[str, Any]:
 
 
 def test_changes_are_listed_under_the_pass_that_made_them() -> None:
-    shown = subject(refinements=[change("made now")], earlier_refinements=[change("made before")])
-    told = lines("pass", shown)
-    before_pass, in_pass = told.index("Changed before this pass"), told.index("Changed in this pass")
-    assert before_pass < in_pass
-    (earlier,) = (number for number, line in enumerate(told) if "made before" in line)
-    (now,) = (number for number, line in enumerate(told) if "made now" in line)
-    assert before_pass < earlier < in_pass < now
+    plan = {"goal": "g", "steps": [step("s1", description="now"), step("s2")]}
+    now = {**change("made now"), "before": [step("s1", description="then")], "after": [step("s1", description="now")]}
+    earlier = {**change("made before"), "before": [], "after": [step("s2")]}
+    shown = subject(plan=plan, refinements=[now], earlier_refinements=[earlier])
+    sections = {each.heading: [text for _, text in each.blocks] for each in run_question("pass", shown).sections}
+    assert sections["changed: ~ 1 changed · 1 step as before"] == [
+        "~ s1 now",
+        "  description: then → now",
+        "because: made now",
+    ]
+    assert sections["changed before this pass: + 1 added · 1 step as before"] == ["+ s2 do s2", "because: made before"]
 
 
-def test_a_pass_that_changed_nothing_says_so() -> None:
-    told = lines("pass", subject(earlier_refinements=[change("made before")]))
-    assert told[told.index("Changed in this pass") + 1] == "Nothing changed."
+def test_a_pass_that_changed_nothing_has_no_section_for_it() -> None:
+    assert not any("changed" in each.heading for each in run_question("pass", subject()).sections)

@@ -111,7 +111,7 @@ def started(terminal: AtTerminal) -> AtTerminal:
 def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).type("a\na\na")
     terminal.see(GATE)
-    terminal.type("q")
+    terminal.type("X")
     assert terminal.process.wait(PATIENCE) == 1
     lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
     assert [line["decision"] for line in lines if line["type"] == "gate_decision"] == ["abort"]
@@ -135,10 +135,10 @@ def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
 
 def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).see(GATE)
-    terminal.type(b"r name the caf\xe9 \xff")
+    terminal.type(b"w name the caf\xe9 \xff")
     terminal.see(GATE)
     assert "name the caf" in (tmp_path / "spec/scope.md").read_text()
-    terminal.type("q")
+    terminal.type("X")
     assert terminal.process.wait(PATIENCE) == 1
 
 

@@ -178,10 +178,10 @@ def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
     [
         (["a"], "approve", None),
         (["yes"], "approve", None),
-        (["a but later", "", "q"], "abort", None),
-        (["r name the owner"], "reject", "name the owner"),
-        (["r", "name the owner"], "reject", "name the owner"),
-        (["r", "", "a"], "approve", None),
+        (["a but later", "", "q", "x", "X"], "abort", None),
+        (["r not this", "w name the owner"], "reject", "name the owner"),
+        (["w", "name the owner"], "reject", "name the owner"),
+        (["w", "", "r", "a"], "approve", None),
         ([], "abort", "the input ended without an answer"),
     ],
 )
@@ -200,25 +200,26 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
 
 
 @pytest.mark.parametrize(
-    ("typed", "blocklisted", "runs"),
+    ("typed", "blocklisted", "said"),
     [
-        (["y"], False, True),
-        (["n"], False, False),
+        (["a"], False, True),
+        (["no"], False, False),
+        (["w not here"], False, "not here"),
         ([""], False, False),
         ([], False, False),
-        (["y"], True, False),
+        (["a"], True, False),
         (["run"], True, True),
     ],
 )
-def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, runs: bool) -> None:
+def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, said: bool | str) -> None:
     terminal, shown = at_terminal(*typed)
-    assert InteractiveBash(terminal).confirm("rm -r build\nls", blocklisted) is runs
+    assert InteractiveBash(terminal).confirm("rm -r build\nls", blocklisted) == said
     assert "rm -r build\nls" in shown.getvalue()
 
 
 def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one() -> None:
     question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
-    for typed, choice in (["re"], "retry"), (["x", "s"], "skip"), ([""], "abort"), ([], "abort"):
+    for typed, choice in (["r", "re"], "retry"), (["x", "s", "skip"], "skip"), ([""], "abort"), ([], "abort"):
         terminal, shown = at_terminal(*typed)
         assert InteractiveQuestions(terminal).choose(question) == choice
         assert "half done" in shown.getvalue()

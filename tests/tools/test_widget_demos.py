@@ -26,12 +26,12 @@ from tools.widget_demos.app import DemoApp, demo_of, main, recorded
 from tools.widget_demos.demos import DEMOS, LAST, Demo, Moment
 from tools.widget_demos.runs import RECORDING, RUN_ID, runs
 
-BASES = {"decision_panel", "virtual_list", "pane"}
+BASES = {"approval_text", "virtual_list", "pane"}
 """Modules of what widgets are made of."""
 FEW = {"approval_panel", "plan_tree", "step_pane"}
 SHOWN = {
-    "answer_keys": "a approve",
-    "approval_panel": "The pass converged",
+    "answer_keys": "a Call it",
+    "approval_panel": "Finished: the result is complete",
     "compare_header": "Compare",
     "compare_view": "B TTL       17 of 33 cycles used",
     "convergence": "✔ complete ▁█ 1.00 +1.00",
@@ -55,7 +55,6 @@ SHOWN = {
     "ttl_gauge": "33 cycles left",
     "workflow_artifact": "src/      │ nothing yet",
     "workflow_header": "⚠ over $2.00",
-    "workflow_panel": "a approve · w reject",
     "workflow_pipeline": "? gate 0 scope",
     "workflow_conversation": "I look at what is there first.",
 }

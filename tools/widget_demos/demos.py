@@ -16,7 +16,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_core.timing import seconds_after
 from aeon_widgets import ttl_gauge
 from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import CALL_KEYS, ApprovalPanel
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.compare_rows import ComparedRun, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
@@ -34,6 +34,7 @@ from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
+from aeon_widgets.run_question import choices, run_question
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.text_view import Block, TextView
@@ -43,7 +44,7 @@ from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowHeader
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from tools.widget_demos.runs import NOW, RECORDING, lines, runs
-from tools.widget_demos.workflow import show_artifact, show_head, show_panel, show_pipeline, show_talk
+from tools.widget_demos.workflow import show_artifact, show_head, show_pipeline, show_talk
 
 LOOKED_FOR = "invoices"
 LAST = 168
@@ -114,13 +115,14 @@ def _approval(widget: Vertical, moment: Moment) -> None:
     asked = [each for each in moment.records if each["type"] == "approval" and each["state"] == "asked"]
     last = asked[-1] if asked else None
     shown = next(iter(widget.query(ApprovalPanel)), None)
-    if (shown.digest if shown is not None else None) == (last["digest"] if last is not None else None):
+    known = moment.view.assessments
+    question = run_question(last["point"], last["subject"], last["pass"], known) if last is not None else None
+    if (shown.question if shown is not None else None) == question:
         return
     if shown is not None:
         shown.remove()
-    if last is not None:
-        known = moment.view.assessments
-        widget.mount(ApprovalPanel(last["point"], last["subject"], last["digest"], last["pass"], known))
+    if question is not None:
+        widget.mount(ApprovalPanel(question))
 
 
 def _run_list(widget: RunList, moment: Moment) -> None:
@@ -177,7 +179,7 @@ def _nothing(widget: Widget, moment: Moment) -> None:
 
 
 _ALL = [
-    Demo("answer_keys", lambda: AnswerKeys(CALL_KEYS), _nothing),
+    Demo("answer_keys", lambda: AnswerKeys([(each.key, each.words) for each in choices("tool", {})]), _nothing),
     Demo("approval_panel", Vertical, _approval),
     Demo("compare_header", CompareHeader, _compare_header),
     Demo("compare_view", CompareView, _compare_view),
@@ -202,7 +204,6 @@ _ALL = [
     Demo("ttl_gauge", TTLGauge, _with_view),
     Demo("workflow_artifact", WorkflowArtifact, show_artifact),
     Demo("workflow_header", WorkflowHeader, show_head),
-    Demo("workflow_panel", Vertical, show_panel),
     Demo("workflow_pipeline", WorkflowPipeline, show_pipeline),
     Demo("workflow_conversation", WorkflowConversation, show_talk),
 ]

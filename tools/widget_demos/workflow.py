@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from textual.containers import Vertical
-
-from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
-from aeon_widgets.workflow_panel import WorkflowPanel, WorkflowQuestion
 from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
 
 SCOPE = """# Scope
@@ -68,11 +64,3 @@ def show_artifact(widget: WorkflowArtifact, moment: object) -> None:
     """Show a document."""
     del moment
     widget.show_file("spec/scope.md", SCOPE)
-
-
-def show_panel(widget: Vertical, moment: object) -> None:
-    """Show a gate."""
-    del moment
-    if not widget.query(WorkflowPanel):
-        blocks = (("muted", "── spec/scope.md ──"), *markdown_blocks(SCOPE))
-        widget.mount(WorkflowPanel(WorkflowQuestion(1, "gate", "Gate 0 · scope: approve spec/scope.md?", blocks)))

@@ -1,206 +1,369 @@
-"""What the run waits for: what would happen, in full, and what a person can answer."""
+"""The question that a run or a workflow waits with, and the answers that a person can give."""
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import Key, Paste
 from textual.message import Message
-from textual.widgets import Input
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+from typing_extensions import override
 
-from aeon_core.journal.view.model import AssessmentView
-from aeon_core.money import money
-from aeon_widgets.decision_panel import DecisionPanel
-from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.review_text import pass_blocks, plan_blocks, review_title, whole
-from aeon_widgets.text import one_line
-from aeon_widgets.text_view import Block
+from aeon_widgets.answer_keys import AnswerKeys
+from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice, Typed
+from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.key_guard import KeyGuard, key_after_escape
+from aeon_widgets.key_names import shown_key
+from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.text import count
+from aeon_widgets.virtual_list import Piece, RowsView
 
-REVIEWED = ("plan", "pass")
-"""The points at which a person looks at what there is, rather than at what is about to be done."""
-SHORT = 40
-"""A value of so many characters stands beside its name; a longer one below, so that none can pass for a name."""
-DIFF_LINES = 5_000
-"""Longer texts are shown one after the other: comparing them would take too long."""
-
-
-def title(point: str, subject: Mapping[str, Any]) -> str:
-    """Return what is asked, in a few words."""
-    if point in REVIEWED:
-        return review_title(point, subject)
-    if point == "tool":
-        return f"May {subject.get('tool_name', 'a tool')} be called?"
-    if point == "unknown":
-        return f"{subject.get('tool_name', 'A tool')} was cut off. Call it again?"
-    return "The next call might exceed the budget. Raise it?" if point == "budget" else f"Decide: {point}"
+NOTICE_SECONDS = 3.0
+"""How long the panel says that a key was not taken."""
+_SCROLLING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "ctrl+pageup", "ctrl+pagedown"}
+_CHOOSE = "lines.choose"
+_RUN_HINT = "type run and press enter; esc goes back"
+DECIDE_ID = "pane.decide"
+"""The binding of a screen that leads to the panel."""
+_FRAME = 4
+"""Rows of the panel around its text: borders, and answers on two lines."""
 
 
-def approval_blocks(
-    point: str, subject: Mapping[str, Any], pass_number: int = 1, assessments: Sequence[AssessmentView] = ()
-) -> Iterable[Block]:
-    """Yield what a person decides about, in full. What the model says about a call is cut, so that it hides nothing.
+class OptionRows(RowsView):
+    """The options of a question; the safe one is lit at first."""
 
-    A pass is shown against those that were assessed before it.
+    HELP_TITLE = "Choices"
+
+    def __init__(self, options: tuple[str, ...], safe: str) -> None:
+        super().__init__()
+        self._options, self._safe = options, safe
+        self.set_reactive(RowsView.cursor, options.index(safe) if safe in options else 0)
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(self._options))
+
+    @property
+    def option(self) -> str:
+        """The option that is lit."""
+        return self._options[self.cursor]
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        option = self._options[index]
+        safe = " (safe)" if option == self._safe else ""
+        return [(f" {'◉' if index == self.cursor else '○'} {option}", "bold"), (safe, "muted")]
+
+
+class ApprovalPanel(Pane):
+    """Asks one question and sends `Answered`, once, never before a person could have read the question.
+
+    The app shows every key and every paste to `admits` before anything else gets it; without such an app, `send` alone
+    refuses what comes too early.
     """
-    if point == "plan":
-        return plan_blocks(subject, pass_number)
-    if point == "pass":
-        return pass_blocks(subject, pass_number, assessments)
-    return _money_blocks(subject) if point == "budget" else _call_blocks(point, subject)
-
-
-def _call_blocks(point: str, subject: Mapping[str, Any]) -> Iterable[Block]:
-    arguments = subject.get("arguments")
-    if not isinstance(arguments, dict):
-        yield from whole("", json.dumps(dict(subject), ensure_ascii=False, indent=2))
-        return
-    if point == "unknown":
-        yield from ((("medium" if line == 0 else "muted"), text) for line, text in enumerate(_UNKNOWN))
-    else:
-        yield "muted", f"for the step: {_brief(subject.get('description', ''))}"
-    if reason := subject.get("reason"):
-        yield "muted", f"asked because: {_brief(reason)}"
-    old, new = arguments.get("old_string"), arguments.get("new_string")
-    told = isinstance(old, str) and isinstance(new, str)
-    for name, value in arguments.items():
-        if told and name in ("old_string", "new_string"):
-            continue
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-        named = one_line(name, 100)
-        if len(shown) <= SHORT and "\n" not in shown:
-            yield "bold", f"{named}: {shown}"
-        else:
-            yield "bold", f"{named}:"
-            yield from whole("", shown)
-    if told:
-        yield from _difference(str(old), str(new))
-
-
-MODEL_SAYS = 300
-"""Characters that are shown of what the model says about its call."""
-
-
-def _brief(text: Any) -> str:
-    shown = one_line(str(text), MODEL_SAYS)
-    return f"{shown}…" if len(str(text)) > MODEL_SAYS else shown
-
-
-_UNKNOWN = (
-    "The process ended during this call: whether it took effect is unknown. Check before you decide.",
-    "approve calls it again, so it may take effect twice; reject fails the step",
-)
-
-
-_MONEY = {
-    "spent_usd": "spent",
-    "held_usd": "held for calls of unknown cost",
-    "reserved_usd": "the next call may cost up to",
-    "limit_usd": "budget",
-    "proposed_usd": "approve raises it to",
-}
-
-
-def _money_blocks(subject: Mapping[str, Any]) -> Iterable[Block]:
-    if model := subject.get("model"):
-        yield "muted", f"the next call: {_brief(subject.get('purpose', ''))}, to {_brief(model)}"
-    for key, words in _MONEY.items():
-        usd = subject.get(key)
-        if isinstance(usd, int | float) and (usd or key != "held_usd"):
-            yield "bold" if key == "proposed_usd" else "", f"{words:<36} {money(usd)}"
-    yield "muted", "edit sets another budget; reject ends the run here with what is done so far"
-
-
-def _difference(old: str, new: str) -> Iterable[Block]:
-    # Not `splitlines`: it would hide a change of the last line's end, and break lines elsewhere than the file does.
-    before, after = old.split("\n"), new.split("\n")
-    if not before[-1] and not after[-1]:
-        del before[-1], after[-1]
-    if len(before) + len(after) > DIFF_LINES:
-        yield from (("failed", f"-{line}") for line in before)
-        yield from (("complete", f"+{line}") for line in after)
-        return
-    for line in list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]:
-        style = {"+": "complete", "-": "failed", "@": "muted"}.get(line[:1], "")
-        yield style, line
-
-
-Answer = Literal["approve", "reject", "replay", "accept", "abort"]
-KEYS = {
-    "plan": "a approve · d reject · w reject, say why · e edit · ctrl+x abort",
-    "unknown": "a approve · d reject · w reject, say why · ctrl+x abort",
-    "pass": "a approve · d reject · w why · e edit · r replay · c accept · ctrl+x abort",
-}
-"""On two lines where the screen has 60 columns."""
-CALL_KEYS = "a approve · d reject · w say why · e edit · ctrl+x abort"
-"""Of a call and of the budget; fits a screen of 60 columns."""
-
-
-class ApprovalPanel(DecisionPanel):
-    """Asks one question and sends `Decided`, once. The subject it shows is the one that the digest was made of."""
 
     @dataclass
-    class Decided(Message):
-        """A person has answered the panel's question."""
+    class Answered(Message):
+        """A person has answered: with a choice's `answer` and its words, or with one of the options."""
 
         panel: ApprovalPanel
-        answer: Answer
-        feedback: str | None = None
+        answer: str
+        words: str | None = None
 
-    @dataclass
-    class EditWanted(Message):
-        """A person wants to edit what the question is about: a plan, arguments, a budget."""
-
-        panel: ApprovalPanel
-
+    HELP_TITLE = "Decision"
+    ALLOW_MAXIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "answer('approve')", "Approve", id="approval.approve"),
-        Binding("d", "answer('reject')", "Reject", id="approval.reject"),
-        Binding("w", "words", "Reject, say why", id="approval.words"),
-        Binding("e", "edit", "Edit", id="approval.edit"),
-        Binding("r", "answer('replay')", "Replay the pass", id="approval.replay"),
-        Binding("c", "answer('accept')", "Accept the result, and stop", id="approval.accept"),
-        Binding("ctrl+x", "answer('abort')", "Abort the run", show=False, id="approval.abort"),
-        Binding("escape", "no_words", "Back to the question", id="approval.back"),
+        Binding("a", "choose('a')", "Approve", show=False, id="approval.approve"),
+        Binding("w", "choose('w')", "Tell it what to fix", show=False, id="approval.reason"),
+        Binding("c", "choose('c')", "Take the result", show=False, id="approval.accept"),
+        Binding("r", "choose('r')", "Run this pass again", show=False, id="approval.replay"),
+        Binding("e", "choose('e')", "Edit", show=False, id="approval.edit"),
+        Binding("X", "choose('X')", "End here", show=False, id="approval.abort"),
+        Binding("escape", "close_field", "Back to the question", id="approval.back"),
     ]
-    DEFAULT_CSS = "ApprovalPanel { max-height: 60%; }"
+    DEFAULT_CSS = (
+        pane_css("ApprovalPanel")
+        + """
+    ApprovalPanel {
+        height: auto; max-height: 75%;
+        border: heavy $severity-medium; border-title-color: $severity-medium; border-title-style: bold;
+        &:focus-within { border: heavy $severity-medium; border-title-color: $severity-medium; }
+        ApprovalText { height: auto; max-height: 100%; background: $background; }
+        OptionRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
+        Input { dock: bottom; background: $panel; color: $aeon-text; margin: 0 1; display: none; }
+        Static { dock: bottom; height: auto; max-height: 4; padding: 0 1; color: $aeon-text; background: $background; }
+        .keys { display: none; }
+        &:focus-within .keys { display: block; }
+        &:focus-within .away { display: none; }
+    }
+    ApprovalPanel.-typing {
+        Input { display: block; }
+        .keys, &:focus-within .keys, .away { display: none; }
+    }
+    """
+    )
 
-    def __init__(
-        self,
-        point: str,
-        subject: Mapping[str, Any],
-        digest: str,
-        pass_number: int = 1,
-        assessments: Sequence[AssessmentView] = (),
-        guard: KeyGuard | None = None,
-    ) -> None:
-        blocks = list(approval_blocks(point, subject, pass_number, assessments))
-        super().__init__(blocks, KEYS.get(point, CALL_KEYS), "why not? enter sends it, esc goes back", guard)
-        self.digest = digest
-        self._point = point
-        self.pane_title = title(point, subject)
+    def __init__(self, question: ApprovalQuestion, guard: KeyGuard | None = None) -> None:
+        super().__init__()
+        self._restore: Callable[[], None] | None = None
+        """Takes on what was done in the panel that this one replaces."""
+        self.question = question
+        self.pane_title = question.headline
+        self.guard = guard if guard is not None else KeyGuard()
+        self.answered = False
+        """Whether an answer has been sent: there is one for each question."""
+        self._typed: Choice | None = None
+        """The choice that the field is open for."""
+        self._lines_below = 0
+        self._notice = ""
+        self._notice_timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        question = self.question
+        yield ApprovalText(question.body, question.sections, self._room)
+        if question.options:
+            rows = OptionRows(question.options, question.safe)
+            rows.styles.height = len(question.options)
+            yield rows
+        if any(each.typed for each in question.choices):
+            yield Input(compact=True)
+        picks = [("↑↓ enter", "Choose")] if question.options else []
+        yield AnswerKeys([*picks, *((each.key, each.words) for each in question.choices)], classes="keys")
+        yield Static("", classes="away", markup=False)
+
+    def on_mount(self) -> None:
+        key = self.app._keymap.get(DECIDE_ID, "a").partition(",")[0]
+        self.query_one(".away", Static).update(f"{shown_key(key)} comes back here to decide")
+        if self._restore is not None:
+            self._restore()
+            return
+        self.home.focus()
+        self.guard.arm()
+        # A person sees it only when it has been drawn.
+        self.call_after_refresh(self.guard.arm)
+        self.app.bell()
+
+    def copy(self) -> ApprovalPanel:
+        """Return a panel of the same question, for another place, that takes on what was typed."""
+        panel, typed, words = ApprovalPanel(self.question, self.guard), self._typed, self.feedback
+        is_typing, is_focused, panel.answered = self.has_class("-typing"), self.has_focus_within, self.answered
+
+        def restore() -> None:
+            if is_typing and typed is not None and panel.field is not None:
+                panel._open_field(typed)
+                panel.field.value = words
+            elif is_focused:
+                panel.home.focus()
+
+        panel._restore = restore
+        return panel
+
+    def _room(self) -> int:
+        """Return how many lines of text there are room for at most."""
+        most = self.styles.max_height
+        share = most.value / 100 if most is not None else 1.0
+        if not isinstance(parent := self.parent, Widget):
+            return 0
+        docked = sum(each.outer_size.height for each in parent.children if each.styles.dock != "none")
+        return int((parent.size.height - docked) * share) - _FRAME
+
+    @property
+    def home(self) -> Widget:
+        """What has the focus at first: the options where there are any, else the text."""
+        return next(iter(self.query(OptionRows)), self.query_one(ApprovalText))
+
+    @property
+    def field(self) -> Input | None:
+        """Where a person types; None where the question takes no words."""
+        return next(iter(self.query(Input)), None)
+
+    @property
+    def feedback(self) -> str:
+        """What has been typed into the field and not been sent."""
+        return self.field.value.strip() if self.field is not None and not self.answered else ""
+
+    def choice(self, key: str) -> Choice | None:
+        """Return the choice under a key; None where the question has none."""
+        return next((each for each in self.question.choices if each.key == key), None)
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste goes where the focus is.
+
+        What does not is swallowed, which the panel shows, or has been dealt with here: the key of the field opens it
+        at once, so that the next key is text. Escape and that key in quick succession are one key, `alt+` and it.
+        """
+        field = self.field
+        is_typing = field is not None and self.screen.focused is field
+        if isinstance(event, Paste):
+            if is_typing:
+                return True
+            self.guard.swallow(event.time)
+            self._show_notice("pasted text ignored" + (" · press w to enter text" if field is not None else ""))
+            return False
+        if (wanted := self._opens(event.key) or self._opens(key_after_escape(event))) is not None:
+            self.guard.admits(event.key, event.time, harmless=True)
+            self._open_field(wanted)
+            return False
+        active = self.screen.active_bindings.get(event.key)
+        node, binding = (active.node, active.binding) if active is not None else (None, None)
+        if is_typing:
+            edits = node is field and binding is not None and binding.action != "submit"
+            harmless = event.is_printable or edits or event.key == "escape"
+        elif field is not None and self.has_class("-typing") and self.has_focus_within and event.is_printable:
+            self.guard.admits(event.key, event.time, harmless=True)
+            self.screen.set_focus(field)
+            field.insert_text_at_cursor(event.character or "")
+            return False
+        else:
+            harmless = event.key == "escape" or _scrolls(event.key, binding)
+        if self.guard.admits(event.key, event.time, harmless=harmless):
+            if not harmless:
+                self._show_notice("")
+            return True
+        self._show_notice(not_taken(event))
+        return False
+
+    def send(self, answer: str, words: str | None = None) -> None:
+        """Send an answer: once, as the run may ask the next question, of the same digest, when the next key comes."""
+        if self.answered:
+            return
+        if not self.guard.is_open:
+            self._show_notice("too soon · wait a moment, then try again")
+            return
+        self.answered = True
+        self.post_message(self.Answered(self, answer, words))
+
+    def wait_on(self) -> None:
+        """Take an answer again: the one that was sent came to nothing."""
+        self.answered = False
+
+    def say(self, problem: str) -> None:
+        """Show above the question why what was done about it came to nothing: it is still to be answered."""
+        self.wait_on()
+        self.query_one(ApprovalText).set_problem(problem)
+
+    @on(ApprovalText.Scrolled)
+    def _scrolled(self, event: ApprovalText.Scrolled) -> None:
+        event.stop()
+        self._lines_below = event.below
+        self._draw_subtitle()
+
+    def _show_notice(self, notice: str) -> None:
+        if self._notice_timer is not None:
+            self._notice_timer.stop()
+        self._notice = notice
+        self._notice_timer = self.set_timer(NOTICE_SECONDS, lambda: self._show_notice("")) if notice else None
+        self._draw_subtitle()
+
+    def _draw_subtitle(self) -> None:
+        if self._notice:
+            self.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
+        else:
+            self.border_subtitle = f"↓ {count(self._lines_below, 'more line')}" if self._lines_below else ""
+
+    def _opens(self, key: str) -> Choice | None:
+        """Return the choice whose field a key opens where the focus is."""
+        active = self.screen.active_bindings.get(key) if key and self.field is not None else None
+        if active is None or active.node is not self:
+            return None
+        wanted = next(
+            (each for each in self.question.choices if active.binding.action == f"choose('{each.key}')"), None
+        )
+        return wanted if wanted is not None and wanted.typed else None
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field."""
+        return self._opens(key) is not None
+
+    def _open_field(self, choice: Choice) -> None:
+        """Let the person type; whatever they type then is text."""
+        field = self.field
+        if field is not None and not self.answered:
+            if self._typed is not choice:
+                field.value = ""
+            self._typed = choice
+            field.placeholder = _RUN_HINT if choice.typed == RUN else self.question.hint
+            self.add_class("-typing")
+            # At once: the next key is a letter of the words, and no answer.
+            self.screen.set_focus(field)
+
+    def action_choose(self, key: str) -> None:
+        """Answer with the choice under a key, or ask for the words that it needs."""
+        if (choice := self.choice(key)) is None:
+            return
+        if choice.typed:
+            self._open_field(choice)
+        else:
+            self.send(choice.answer)
+
+    def action_close_field(self) -> None:
+        """Go back from the words to the question."""
+        self.remove_class("-typing")
+        self.home.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now: a key that the question does not take is the screen's."""
-        if action == "edit":
-            return self._point != "unknown"
-        if (action, parameters) in (("answer", ("replay",)), ("answer", ("accept",))):
-            return self._point == "pass"
+        if action == "close_field":
+            return self.has_class("-typing")
+        if action == "choose":
+            return self.choice(str(parameters[0])) is not None
         return super().check_action(action, parameters)
 
-    def action_answer(self, answer: Answer) -> None:
-        """Send the answer."""
-        self.send(self.Decided(self, answer))
+    @on(AnswerKeys.Clicked)
+    def _clicked(self, event: AnswerKeys.Clicked) -> None:
+        event.stop()
+        if self.choice(event.key) is not None:
+            self.action_choose(event.key)
+        elif self.question.options:
+            self.send(self.query_one(OptionRows).option)
 
-    def action_edit(self) -> None:
-        """Ask for an editor."""
-        self.send(self.EditWanted(self))
+    @on(RowsView.Chosen)
+    def _picked(self, event: RowsView.Chosen) -> None:
+        event.stop()
+        self.send(self.query_one(OptionRows).option)
+
+    @on(RowsView.Moved)
+    def _moved(self, event: RowsView.Moved) -> None:
+        event.stop()
+
+    def on_click(self) -> None:
+        """Come back here with a click anywhere on the panel."""
+        if not self.has_focus_within:
+            self.home.focus()
 
     @on(Input.Submitted)
-    def _with_words(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.send(self.Decided(self, "reject", event.value.strip() or None))
+        choice, words = self._typed, event.value.strip()
+        if choice is None:
+            return
+        if problem := _lacks(choice.typed, words):
+            self._show_notice(problem)
+        else:
+            self.send(choice.answer, words if choice.typed == REASON else None)
+
+
+def _lacks(typed: Typed, words: str) -> str:
+    """Return what is wrong with what was typed, empty where nothing is."""
+    if typed == RUN and words != RUN:
+        return "type the word run, or press esc"
+    return "a reason is needed: it is worked with" if typed == REASON and not words else ""
+
+
+def not_taken(event: Key) -> str:
+    """Return what a person is told of a key that was swallowed."""
+    name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
+    return f"{name!r} was too soon · pause, then press it again"
+
+
+def _scrolls(key: str, binding: Binding | None) -> bool:
+    if binding is None or not (binding.id or "").startswith("lines."):
+        return key in _SCROLLING
+    return binding.id != _CHOOSE

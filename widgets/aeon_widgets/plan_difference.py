@@ -8,6 +8,7 @@ from typing import Any
 
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import RefinementView, RunView, StepView
+from aeon_core.journal.view.reducer import describe, nodes
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import GAP
@@ -17,6 +18,12 @@ from aeon_widgets.text_view import Block
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 _FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")
 """Fields of a step that say what it does and where it stands; of its status, only that it became invalid."""
+_WORDS = {
+    ADDED: ("added", "complete bold"),
+    REMOVED: ("removed", "high bold"),
+    CHANGED: ("changed", "accent bold"),
+    INVALID: ("invalid", "medium bold"),
+}
 _NOTHING = "none"
 _INDENT = "  "
 _SHORT = 40
@@ -37,6 +44,67 @@ def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], k
     told = [block for each in refused for block in (*_refinement(each), GAP)]
     refusals: list[Block] = [GAP, ("accent bold", "━━ Refused"), *told[:-1]] if told else []
     return [*head, ("", _summary(before, after)), GAP, *body, *refusals]
+
+
+def plan_change(
+    plan: Mapping[str, Any], refinements: Sequence[RefinementView], later: Sequence[RefinementView] = ()
+) -> tuple[str, list[Block]]:
+    """Return what refinements changed, in a line and in full. `plan` is the one that they led to, and `later` ones."""
+    after = _undone(_plan_view(plan), later)
+    before = _undone(after, refinements)
+    blocks: list[Block] = []
+    for step_id in _order(before, after):
+        blocks += _changed(before, after, step_id)
+    done = dict.fromkeys(one_line(each.reason, 500) for each in refinements if each.accepted and each.reason)
+    blocks += [("muted", f"because: {reason}") for reason in done]
+    for each in refinements:
+        if not each.accepted:
+            what = f"✖ refused: {formatting.words(each.kind)} of {one_line(each.target, 40)}"
+            blocks.append(("medium", f"{what}: {one_line(each.explanation, 500)}"))
+    return _summary(before, after), blocks
+
+
+def _plan_view(plan: Mapping[str, Any]) -> RunView:
+    view = RunView()
+    for node, depth, parent in nodes(plan):
+        step = view.steps[str(node["step_id"])] = StepView(step_id=str(node["step_id"]), description="")
+        describe(step, node, depth, parent)
+    return view
+
+
+def _undone(view: RunView, refinements: Sequence[RefinementView]) -> RunView:
+    """Return the plan as it was before refinements: what they added is gone, what they changed is as it was."""
+    steps = dict(view.steps)
+    for each in reversed(refinements):
+        if not each.accepted:
+            continue
+        before = {str(node["step_id"]): node for node, _, _ in nodes({"steps": each.before})}
+        for node, _, _ in nodes({"steps": each.after}):
+            if node["step_id"] not in before:
+                steps.pop(str(node["step_id"]), None)
+        for step_id, node in before.items():
+            known = steps.get(step_id)
+            steps[step_id] = step = StepView(step_id=step_id, description="")
+            describe(step, node, known.depth if known else 0, known.parent if known else None)
+    return RunView(steps=steps)
+
+
+def _changed(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
+    """Yield a step that is different, with what a person needs to see of it."""
+    old, new = before.steps.get(step_id), after.steps.get(step_id)
+    sign, step = _kind(old, new), new or old
+    if not sign or step is None:
+        return
+    indent = _INDENT * step.depth
+    yield _WORDS[sign][1].partition(" ")[0], f"{indent}{sign} {one_line(step_id, 40)} {one_line(step.description, 300)}"
+    if sign == CHANGED and old is not None and new is not None:
+        for name in _fields(old, new):
+            yield from _field(name.replace("_", " "), getattr(old, name), getattr(new, name))
+    elif sign == ADDED and step.tool is not None:
+        yield "muted", f"{indent}{_INDENT}calls {one_line(step.tool, 100)}"
+        yield from _field("arguments", None, step.arguments) if step.arguments else ()
+    elif sign == INVALID and (instead := _instead(after, step_id)):
+        yield "muted", f"{indent}{_INDENT}replaced by {', '.join(instead)}"
 
 
 def _order(before: RunView, after: RunView) -> list[str]:
@@ -65,8 +133,7 @@ def _fields(before: StepView, after: StepView) -> list[str]:
 
 def _summary(before: RunView, after: RunView) -> str:
     kinds = [_kind(before.steps.get(step_id), after.steps.get(step_id)) for step_id in _order(before, after)]
-    words = ((ADDED, "added"), (REMOVED, "removed"), (CHANGED, "changed"), (INVALID, "invalid"))
-    told = [f"{sign} {kinds.count(sign)} {word}" for sign, word in words if sign in kinds]
+    told = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
     return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
 
 
@@ -75,12 +142,7 @@ def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
     sign, step = _kind(old, new), new or old
     if not sign or step is None:
         return
-    word, style = {
-        ADDED: ("added", "complete bold"),
-        REMOVED: ("removed", "high bold"),
-        CHANGED: ("changed", "accent bold"),
-        INVALID: ("invalid", "medium bold"),
-    }[sign]
+    word, style = _WORDS[sign]
     yield style, f"{sign} {one_line(step_id, 40)} {word}: {one_line(step.description, 300)}"
     if old is not None and new is not None:
         for name in _fields(old, new):

@@ -2,81 +2,83 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
-from aeon_core.journal.view.model import AssessmentView
-from aeon_core.journal.view.reducer import assessment_of, issue_of, refinement_of
+from aeon_core.journal.view.model import AssessmentView, RefinementView
+from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
+from aeon_widgets.approval_question import Section
+from aeon_widgets.call_text import argument_blocks, whole
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.issues import GAP, issue_blocks, refinement_blocks
+from aeon_widgets.issues import GAP, issue_blocks
+from aeon_widgets.markdown_text import markdown_blocks
+from aeon_widgets.plan_difference import plan_change
 from aeon_widgets.text import MAX_SHOWN, count, one_line
 from aeon_widgets.text_view import Block
-from aeon_widgets.verdict_text import checks, suspicions, verdicts
+from aeon_widgets.verdict_text import Verdict, checks, suspicions, verdicts
 
 Subject = Mapping[str, Any]
 _INDENT = "  "
-_TITLES = {
-    "converged": "The pass converged. Take its result?",
-    "not_converged": "Not converged, and nothing left to try",
-}
+_ORDER = {"no": 0, "partly": 1, "yes": 2}
+_SCORED = frozenset({"incomplete", "incoherent", "inconsistent", "not_judged"})
+"""Reason codes that only repeat what the requirements, the scores and the checks say."""
+NO_CYCLES = "No cycle is left: whatever needs one ends the run."
 
 
-def review_title(point: str, subject: Subject) -> str:
-    """Return what is asked about a plan or a pass, in a few words."""
-    if point == "plan":
-        return "May this plan run?"
-    if _not_judged(subject):
-        return "Not judged. Accept the answer?"
-    return _TITLES.get(str_of(subject.get("ended")), "Not converged yet. Another pass?")
-
-
-def plan_blocks(subject: Subject, pass_number: int) -> Iterator[Block]:
-    """Yield a plan that is about to run: its steps and their calls, what is wrong with it, what was changed and why."""
+def plan_body(subject: Subject) -> Iterator[Block]:
+    """Yield what a plan that is about to run must achieve, and its steps with all that they call."""
     yield from problem_blocks(subject)
-    yield "medium", f"approve: pass {pass_number} runs it; {cycles_left(subject)}"
-    yield from issue_count_blocks(subject)
+    yield from _cycles(subject)
     if requirements := strs_of(subject.get("requirements")):
-        how = "; e edits them, for the last time" if pass_number == 1 else ""
-        yield "accent", f"A finished answer must satisfy{how}"
+        yield "accent", "A finished answer must satisfy"
         yield from (("", f"□ {one_line(each, MAX_SHOWN)}") for each in requirements)
-        yield GAP
-    yield from _plan(subject)
-    yield from _part("Issues", _issues(subject, pass_number), "No issue was found.")
-    yield from _part("Changed", _changes(subject, pass_number))
-    yield from _part("Open questions", _questions(subject))
+    plan = dict_of(subject.get("plan")) or {}
+    yield "bold", one_line(str_of(plan.get("goal")), MAX_SHOWN)
+    yield from step_blocks(plan)
 
 
-def pass_blocks(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
-    """Yield how a pass went: what follows, its scores against the pass before, its answer, what was changed and why."""
+def plan_sections(subject: Subject, pass_number: int) -> Iterator[Section]:
+    """Yield what was changed in a plan, what is wrong with it, and what is open."""
+    yield from _change(subject, pass_number)
+    yield from _issues(subject, pass_number)
+    yield from _questions(subject)
+
+
+def pass_body(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
+    """Yield the requirements with verdict and quote, what else is wanting, and the answer."""
     yield from problem_blocks(subject)
-    scores = score_blocks(subject, pass_number, assessments)
-    if _not_judged(subject):
-        yield next(scores)  # why nothing judged it
-    yield "medium", follows(subject, pass_number)
-    yield from scores
-    yield from _part("Answer", whole("", str_of(subject.get("answer"))), "No answer was given.")
-    yield from _part("Changed before this pass", _changes(subject, pass_number - 1, "earlier_refinements"))
-    yield from _part("Changed in this pass", _changes(subject, pass_number), "Nothing changed.")
-    yield from _part("Issues", _issues(subject, pass_number), "No issue was found.")
-    yield from _part("Open questions", _questions(subject))
-    yield from _part("Plan", _plan(subject))
+    yield from _cycles(subject)
+    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+        if shown.not_judged:
+            yield "high", f"✖ {one_line(shown.not_judged, MAX_SHOWN)}"
+        unmet_first = sorted(shown.requirements, key=lambda each: _ORDER.get(each.met, 0))
+        yield from _verdict_blocks(verdicts(replace(shown, requirements=unmet_first)))
+        yield from _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if not each.ok)
+        coded = zip(shown.reason_codes, reasons(shown), strict=False)
+        if not shown.converged:
+            yield from (("medium", f"✖ {reason}") for code, reason in coded if code not in _SCORED)
+    answer = str_of(subject.get("answer"))
+    if not answer.strip():
+        yield "muted", "No answer was given."
+        return
+    yield "accent bold", "Answer"
+    for style, text in markdown_blocks(answer):
+        yield from whole(style, text)
 
 
-def issue_count_blocks(subject: Subject) -> Iterator[Block]:
-    """Yield how many issues there are of each severity, the highest first; nothing where there are none."""
-    found = [str_of(issue.get("severity")) for issue in dicts_of(subject.get("issues"))]
-    told = [f"{icon} {found.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in found]
-    if told:
-        worst = next(name for name in SEVERITY_ICONS if name in found)
-        yield worst, f"{count(len(found), 'issue')} with this plan: {' · '.join(told)}"
-
-
-def _not_judged(subject: Subject) -> str:
-    return assessment_of(dict_of(subject.get("convergence")) or {}, pass_number=0).not_judged
+def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:
+    """Yield what the pass changed in the plan, its scores, and what else there is to know."""
+    yield from _change(subject, pass_number)
+    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+        yield _scores(subject, shown, pass_number, assessments)
+    yield from _issues(subject, pass_number)
+    yield from _questions(subject)
+    plan = dict_of(subject.get("plan")) or {}
+    if steps := list(nodes(plan)):
+        yield Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan)))
 
 
 def problem_blocks(subject: Subject) -> Iterator[Block]:
@@ -85,51 +87,43 @@ def problem_blocks(subject: Subject) -> Iterator[Block]:
         yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
 
 
-def follows(subject: Subject, pass_number: int) -> str:
-    """Return what an approval of a pass leads to."""
-    ended = subject.get("ended")
-    if _not_judged(subject):
-        return "the answer is available: accept it, or reject it and say what is wrong; approve ends the run unjudged"
-    if ended == "converged":
-        return "approve: the run ends with this result, converged"
-    if ended is not None:
-        return "approve: the run ends, not converged; another pass would change nothing"
-    return f"approve: pass {pass_number + 1} starts; {cycles_left(subject)}"
+def _cycles(subject: Subject) -> Iterator[Block]:
+    ttl = dict_of(subject.get("ttl"))
+    if ttl is not None and "remaining" in ttl and int_of(ttl.get("remaining")) <= 0:
+        yield "medium", NO_CYCLES
 
 
-def cycles_left(subject: Subject) -> str:
-    """Return how many cycles there are for what follows."""
-    left = int_of((dict_of(subject.get("ttl")) or {}).get("remaining"))
-    return f"{count(left, 'cycle')} left" if left else "no cycle is left, so the TTL ends it"
-
-
-def score_blocks(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
-    """Yield the scores of a pass against those of the one before, and what is wanting."""
+def _assessment(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView]) -> AssessmentView | None:
     told = dict_of(subject.get("convergence"))
     if told is None:
-        yield "muted", "The pass was not assessed."
-        return
-    before = next((each for each in reversed(assessments) if each.pass_number < pass_number), None)
+        return None
     criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
-    shown = replace(assessment_of(told, pass_number=pass_number), criteria=criteria)
-    earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
-    if shown.not_judged:
-        yield "high", f"✖ not judged: {one_line(shown.not_judged, MAX_SHOWN)}"
-    for each in (*verdicts(shown), *suspicions(shown)):
+    return replace(assessment_of(told, pass_number=pass_number), criteria=criteria)
+
+
+def _verdict_blocks(shown: Iterable[Verdict]) -> Iterator[Block]:
+    for each in shown:
         yield from each.blocks
-    yield _score("completeness", shown.completeness_score, earlier[0], criteria)
-    yield _score("coherence", shown.coherence_score, earlier[1], criteria)
-    agreeing = all(shown.consistency.values())
+
+
+def _scores(
+    subject: Subject, shown: AssessmentView, pass_number: int, assessments: Sequence[AssessmentView]
+) -> Section:
+    """Return the scores of a pass against those of the one before, and what agrees."""
+    before = next((each for each in reversed(assessments) if each.pass_number < pass_number), None)
+    earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
+    blocks = [
+        _score("completeness", shown.completeness_score, earlier[0], shown.criteria),
+        _score("coherence", shown.coherence_score, earlier[1], shown.criteria),
+    ]
     if shown.consistency:
         told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
-        yield "complete" if agreeing else "high", told_flags
-    if not shown.converged:
-        coded = zip(shown.reason_codes, reasons(shown), strict=False)
-        yield from (("medium", f"✖ {reason}") for code, reason in coded if code != "not_judged")
-    known = told_by_verdicts(shown)
-    yield from (("muted", f"· {one_line(issue, MAX_SHOWN)}") for issue in shown.detected_issues if issue not in known)
-    for each in checks(shown):
-        yield from () if each.ok else each.blocks
+        blocks.append(("complete" if all(shown.consistency.values()) else "high", told_flags))
+    blocks += _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if each.ok)
+    known = told_by_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
+    blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
+    both = f"completeness {score(shown.completeness_score)} · coherence {score(shown.coherence_score)}"
+    return Section(f"scores: {both}", tuple(blocks))
 
 
 def _score(name: str, reached: float | None, before: float | None, criteria: Mapping[str, Any]) -> Block:
@@ -141,14 +135,8 @@ def _score(name: str, reached: float | None, before: float | None, criteria: Map
     return "complete" if asked is not None and enough else "" if enough else "medium", f"{sign}{name} {trend}{wanted}"
 
 
-def _plan(subject: Subject) -> Iterator[Block]:
-    plan = dict_of(subject.get("plan")) or {}
-    yield "bold", one_line(str_of(plan.get("goal")), MAX_SHOWN)
-    yield from step_blocks(plan)
-
-
 def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the steps of a plan with their substeps and what each would call, in full; no text has a line break."""
+    """Yield the steps of a plan with their substeps and what each would call, in full."""
     yield from _steps(dicts_of(plan.get("steps")), "")
 
 
@@ -160,45 +148,50 @@ def _steps(steps: Iterable[dict[str, Any]], indent: str) -> Iterator[Block]:
         what = f"{STATUS_ICONS.get(status, '?')} {one_line(str_of(step.get('step_id')), 40)}"
         yield style, f"{indent}{what} {one_line(str_of(step.get('description')), MAX_SHOWN)}"
         if tool := str_of(step.get("tool")):
-            yield "muted", f"{indent}{_INDENT * 2}calls {one_line(tool, 100)}{_arguments(step)}"
+            arguments = dict_of(step.get("arguments"))
+            how = ", with arguments that the model chooses" if arguments is None else ""
+            yield "muted", f"{indent}{_INDENT * 2}calls {one_line(tool, 100)}{how}"
+            yield from (
+                (style, _indented(text, f"{indent}{_INDENT * 3}")) for style, text in argument_blocks(arguments or {})
+            )
         substeps = (dict_of(step.get("subplan")) or {}).get("substeps")
         yield from _steps(dicts_of(substeps), indent + _INDENT)
 
 
-def _arguments(step: Mapping[str, Any]) -> str:
-    arguments = step.get("arguments")
-    if arguments is None:
-        return ", with the reason from the model"
-    return f" {json.dumps(arguments, ensure_ascii=False)}"
+def _indented(text: str, indent: str) -> str:
+    """Return a text of which no line begins where a step would: none can pass for one."""
+    return "\n".join(f"{indent}{line}" for line in text.split("\n"))
 
 
-def _issues(subject: Subject, pass_number: int) -> Iterator[Block]:
-    for issue in dicts_of(subject.get("issues")):
-        yield from issue_blocks(pass_number, issue_of(issue))
+def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
+    """Yield what was changed in this pass, and before it, each by itself."""
+    plan = dict_of(subject.get("plan")) or {}
+    now = _refinements(subject, "refinements", pass_number)
+    heading, blocks = plan_change(plan, now)
+    if now:
+        yield Section(f"changed: {heading}", tuple(blocks), folded=None)
+    if earlier := _refinements(subject, "earlier_refinements", pass_number - 1):
+        heading, blocks = plan_change(plan, earlier, later=now)
+        yield Section(f"changed before this pass: {heading}", tuple(blocks))
 
 
-def _changes(subject: Subject, pass_number: int, key: str = "refinements") -> Iterator[Block]:
-    for refinement in dicts_of(subject.get(key)):
-        yield from refinement_blocks(refinement_of(refinement, pass_number=pass_number))
+def _refinements(subject: Subject, key: str, pass_number: int) -> list[RefinementView]:
+    return [refinement_of(each, pass_number=pass_number) for each in dicts_of(subject.get(key))]
 
 
-def _questions(subject: Subject) -> Iterator[Block]:
-    return (("accent", f"? {one_line(question, MAX_SHOWN)}") for question in strs_of(subject.get("questions")))
+def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
+    issues = [issue_of(each) for each in dicts_of(subject.get("issues"))]
+    if issues:
+        severities = [each.severity for each in issues]
+        told = [
+            f"{icon} {severities.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in severities
+        ]
+        blocks = [block for each in issues for block in (*issue_blocks(pass_number, each), GAP)][:-1]
+        yield Section(f"{count(len(issues), 'issue')}: {' · '.join(told)}", tuple(blocks))
 
 
-def _part(heading: str, blocks: Iterable[Block], where_empty: str = "") -> Iterator[Block]:
-    """Yield blocks under a heading; nothing where there are none and that needs no word."""
-    shown = [block for block in blocks if block[1]] or ([("muted", where_empty)] if where_empty else [])
-    if shown:
-        yield GAP
-        yield "accent bold", heading
-        yield from shown
-
-
-def whole(style: str, text: str) -> Iterator[Block]:
-    """Yield a text of any length in blocks that are each shown whole, broken between lines where there are some."""
-    while len(text) > MAX_SHOWN:
-        end = text.rfind("\n", 1, MAX_SHOWN)
-        yield style, text[: end if end > 0 else MAX_SHOWN]
-        text = text[end + 1 if end > 0 else MAX_SHOWN :]
-    yield style, text
+def _questions(subject: Subject) -> Iterator[Section]:
+    questions = strs_of(subject.get("questions"))
+    if questions:
+        blocks = tuple(("accent", f"? {one_line(each, MAX_SHOWN)}") for each in questions)
+        yield Section(count(len(questions), "open question"), blocks)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
@@ -12,10 +13,11 @@ from textual.widget import Widget
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.panel_controller import TOO_LATE, PanelController
+from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalSource
-from aeon_widgets.approval_panel import REVIEWED, ApprovalPanel
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.run_question import REVIEWED, run_question
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
@@ -44,18 +46,24 @@ def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | N
     return RemoteApprovalBroker(source)
 
 
-class ApprovalController(PanelController[ApprovalPanel]):
+class ApprovalController(PanelController):
     """Mounts the panel of a question that waits at the broker, and takes it away when it is decided."""
 
-    def __init__(self, screen: Screen[None], broker: ApprovalSource | None, guard: KeyGuard | None = None) -> None:
-        super().__init__(screen, guard)
+    def __init__(
+        self,
+        screen: Screen[None],
+        broker: ApprovalSource | None,
+        place: Callable[[], Place],
+        guard: KeyGuard | None = None,
+    ) -> None:
+        super().__init__(screen, place, guard)
         self._broker = broker
         self._asked: ApprovalRequest | None = None
         self._edits: ApprovalEdits | None = None
         self._tools: list[dict[str, Any]] = []
 
-    def show(self, view: RunView, *, before: Widget, home: Widget) -> bool:
-        """Show the question there is now, or none, above the widget `before`; return whether it is a new one.
+    def show(self, view: RunView, *, home: Widget) -> bool:
+        """Show the question there is now, or none; return whether it is a new one.
 
         Where no other place is known, `home` is focused. `view` is the run as it is now: a pass stands against those
         before it.
@@ -68,14 +76,20 @@ class ApprovalController(PanelController[ApprovalPanel]):
         if request is self._asked:
             return False  # the request itself: the next one may ask the same, of the same digest
         self._asked, self._tools = request, view.tools
-        panel = None
+        question = None
         if request is not None:
-            known = list(view.assessments)
-            panel = ApprovalPanel(
-                request.point, request.subject, request.digest, request.pass_number, known, self._guard
-            )
-        self.put(panel, before=before, home=home)
+            question = run_question(request.point, request.subject, request.pass_number, list(view.assessments))
+        self.put(question, home=home)
         return request is not None
+
+    def answered(self, event: ApprovalPanel.Answered) -> None:
+        """Do what a person has chosen: open an editor, ask once more before an abort, or answer the question."""
+        if event.answer == "edit":
+            self.edit(event.panel)
+        elif event.answer == "abort":
+            self.abort(event.panel)
+        else:
+            self.answer(event.panel, cast("Decision", event.answer), event.words)
 
     def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
@@ -85,8 +99,9 @@ class ApprovalController(PanelController[ApprovalPanel]):
 
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
         """Do the same with a decision that holds what was edited. The next question may have the same digest."""
-        waits = self._broker is not None and panel is self._panel and self._broker.waiting is self._asked
-        decided = waits and self._broker is not None and self._broker.decide(panel.digest, decision)
+        broker, asked = self._broker, self._asked
+        waits = broker is not None and asked is not None and panel is self._panel and broker.waiting is asked
+        decided = waits and broker is not None and asked is not None and broker.decide(asked.digest, decision)
         if not decided and decision.decision == "edit":
             self._screen.notify(TOO_LATE, severity="warning", markup=False)
 
@@ -100,8 +115,8 @@ class ApprovalController(PanelController[ApprovalPanel]):
 
         # The dialog gets the keys now; the first one after it may be for the question again.
         panel.wait_on()
-        lines = ["What it has done is kept; resume it later with R."]
-        self._screen.app.push_screen(ConfirmDialog("Abort the run?", lines, "Abort"), answered)
+        lines = ["What it has done is kept. Resume it later with R: it asks this again."]
+        self._screen.app.push_screen(ConfirmDialog("End the run here?", lines, "End it"), answered)
 
     def edit(self, panel: ApprovalPanel) -> None:
         """Give the terminal to the person's editor, and answer with what they leave.

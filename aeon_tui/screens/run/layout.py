@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.pane_screen import APPROVAL
+from aeon_tui.screens.panel_controller import APPROVAL
 from aeon_widgets import convergence, issues, repairs, ttl_gauge
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.convergence import ConvergencePane
@@ -35,7 +35,8 @@ _TINY = 18
 """Below so many rows the panes below get as low as they can."""
 _GUIDE = 3
 """Rows that the guide takes at most."""
-_NORMAL, _ROOMY = WIDTHS[1][0], 160
+_NORMAL, BESIDE = WIDTHS[1][0], 160
+"""From so many columns on, a question is beside the plan."""
 _WIDE = WIDTHS[2][0]
 
 
@@ -95,6 +96,9 @@ CSS = """
             layout: grid; grid-size: 2 1; grid-columns: 2fr 3fr; grid-gutter: 0;
             height: 1fr; min-height: 6; background: $background;
         }
+        #middle { height: 100%; width: 100%; background: $background; }
+        StepPane { height: 1fr; }
+        #middle > ApprovalPanel { max-height: 75%; }
         #side {
             height: 100%; width: 100%; background: $background;
             overflow-y: auto; scrollbar-size-vertical: 1;
@@ -120,9 +124,13 @@ CSS = """
     RunScreen.-asking {
         Outcome { display: none; }
         #guide { display: none; }
+        &.-low #body { min-height: 4; }
         &.-low LogPane { display: none; }
         &.-tall LogPane, &.-very-tall LogPane { height: 3; }
+        &.-tall ApprovalPanel { max-height: 50%; }
+        &.-very-tall ApprovalPanel { max-height: 45%; }
         &.-wide.-very-tall ApprovalPanel { max-height: 40%; }
+        &.-tiny ApprovalPanel { max-height: 65%; }
     }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
@@ -201,13 +209,13 @@ class Layout:
             self.pane(number).display = number in there
         for line in self._screen.query(RailLine):
             line.display = column and line.number in having and line.number not in there
-        self.pane(STEP).display = column or not there
+        self.pane(STEP).display = self._screen.query_one("#middle").display = column or not there
         self._screen.query_one("#side").display = column or bool(there)
         self._share(there, having, rows if column else 0)
         self._screen.update_classes(
             {
                 "-turns": not column and bool(there),
-                "-roomy": size.width >= _ROOMY,
+                "-roomy": size.width >= BESIDE,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,

@@ -102,7 +102,8 @@ class RunPanes(PaneScreen):
             yield Static(self.guide.format(approve=approve, back=back), id="guide", markup=False)
         with Body(id="body"):
             yield PlanTree()
-            yield StepPane()
+            with Vertical(id="middle"):
+                yield StepPane()
             with Vertical(id="side"):
                 lines = rail_lines()
                 for number, pane in SIDE.items():

@@ -12,9 +12,9 @@ from textual.events import Key, Paste
 
 from aeon_core.journal.view import reducer
 from aeon_tui.messages import ShowRuns, TitleTerminal
-from aeon_tui.screens.pane_screen import APPROVAL
+from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
-from aeon_tui.screens.run.layout import CONVERGENCE, CSS, ISSUES
+from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
 from aeon_tui.screens.run.notices import Notices
 from aeon_tui.screens.run.record_readers import QuoteFinder, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
@@ -82,7 +82,7 @@ class RunScreen(TimeTravel):
         self._ran = False
         """Whether this app worked on the run when its keys were last looked up."""
         self._broker = broker if broker is not None else broker_of(source, runner)
-        self._asking = ApprovalController(self, self._broker, guard)
+        self._asking = ApprovalController(self, self._broker, self._place_of_question, guard)
         self._opened = StepDetailReader(self, self.show_step)
         self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
 
@@ -111,6 +111,11 @@ class RunScreen(TimeTravel):
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions go for."""
         return self._source.journal
+
+    @property
+    def asking(self) -> PanelController:
+        """What shows the question there is."""
+        return self._asking
 
     @property
     def asks(self) -> bool:
@@ -209,8 +214,20 @@ class RunScreen(TimeTravel):
             self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.view.task, 60)}", urgent))
 
     def _ask(self) -> None:
-        if self._asking.show(self.view, before=self.query_one(LogPane), home=self.query_one(PlanTree)):
+        if self._asking.show(self.view, home=self.query_one(PlanTree)):
             self._tell_terminal(urgent=True)
+
+    def _place_of_question(self) -> Place:
+        """Return where a question is: above the log, or beside the plan where there is room."""
+        if self.size.width >= BESIDE:
+            return self.query_one("#middle"), self.query_one(StepPane)
+        return self, self.query_one(LogPane)
+
+    def on_resize(self) -> None:
+        """Fit the panes, and move the question to its place."""
+        super().on_resize()
+        if self.made:
+            self._asking.arrange()
 
     def admits(self, event: Key | Paste) -> bool:
         """Return whether a key or a paste is taken; a question that is new takes none."""
@@ -226,18 +243,10 @@ class RunScreen(TimeTravel):
     def on_screen_resume(self) -> None:
         self._asking.uncover()
 
-    @on(ApprovalPanel.Decided)
-    def _decided(self, event: ApprovalPanel.Decided) -> None:
+    @on(ApprovalPanel.Answered)
+    def _answered(self, event: ApprovalPanel.Answered) -> None:
         event.stop()
-        if event.answer == "abort":
-            self._asking.abort(event.panel)
-        else:
-            self._asking.answer(event.panel, event.answer, event.feedback)
-
-    @on(ApprovalPanel.EditWanted)
-    def _edit(self, event: ApprovalPanel.EditWanted) -> None:
-        event.stop()
-        self._asking.edit(event.panel)
+        self._asking.answered(event)
 
     @on(ConvergencePane.Opened)
     def _find_quote(self, event: ConvergencePane.Opened) -> None:

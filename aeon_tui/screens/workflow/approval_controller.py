@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 from textual.widget import Widget
 
-from aeon_tui.screens.panel_controller import PanelController
+from aeon_tui.screens.panel_controller import PanelController, Place
 from aeon_tui.sessions.workflow_broker import PendingQuestion, QuestionAnswer, WorkflowBroker
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block
-from aeon_widgets.workflow_panel import QuestionForm, WorkflowPanel, WorkflowQuestion
 from system2.constants import GATES
 
 if TYPE_CHECKING:
@@ -46,57 +48,68 @@ CHOICES = {
 }
 
 
-def question_of(asked: PendingQuestion, agent: str) -> WorkflowQuestion:
+_END = Choice("X", "End the workflow here", "abort")
+_REFUSE = Choice("w", "Refuse it, and say why", "refuse", REASON)
+
+
+def question_of(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
     """Return what is to be shown; `agent` is the one whose work has led to a command."""
     if asked.kind == "gate":
         return _gate(asked)
     if asked.kind == "bash":
         return _command(asked, agent)
     assert asked.question is not None
-    return _choice(asked.number, asked.question)
+    return _option(asked.question)
 
 
-def _gate(asked: PendingQuestion) -> WorkflowQuestion:
+def _gate(asked: PendingQuestion) -> ApprovalQuestion:
     blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), *markdown_blocks(asked.content)]
     if asked.text.strip():
         blocks = [("bold", asked.text), ("", ""), *blocks]
     blocks.append(("muted", f"── end of {asked.artifact} ──"))
-    title = f"Gate {asked.gate} · {GATES[asked.gate].title}: approve {asked.artifact}?"
-    return WorkflowQuestion(asked.number, "gate", title, tuple(blocks))
+    headline = f"Gate {asked.gate} · {GATES[asked.gate].title}: approve {asked.artifact}?"
+    send_back = Choice("w", "Send it back, and say what to change", "reject", REASON)
+    answers = (Choice("a", "Approve it and continue", "approve"), send_back, _END)
+    return ApprovalQuestion("gate", headline, tuple(blocks), answers, hint="what should change? enter sends it")
 
 
-def _command(asked: PendingQuestion, agent: str) -> WorkflowQuestion:
-    form: QuestionForm = "blocklisted" if asked.is_blocklisted else "command"
-    blocks: list[Block] = []
+def _command(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
+    blocks: list[Block] = [("muted", f"asked by {agent or 'an agent'}")]
+    headline, run = "Run this command?", Choice("a", "Run it", RUN)
     if asked.is_blocklisted:
+        headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", RUN, RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
-    blocks.append(("", asked.text))
-    title = f"Bash: {agent or 'an agent'} wants to run a command"
-    return WorkflowQuestion(asked.number, form, title, tuple(blocks))
+    hint = "why not? the agent reads it; enter sends it"
+    return ApprovalQuestion("command", headline, (*blocks, ("", asked.text)), (run, _REFUSE, _END), hint=hint)
 
 
-def _choice(number: int, question: Question) -> WorkflowQuestion:
+def _option(question: Question) -> ApprovalQuestion:
     blocks: list[Block] = [("", question.text), *(("muted", detail) for detail in question.details), ("", "")]
     for choice in question.choices:
         if meaning := CHOICES.get((question.kind, choice)):
             blocks.append(("muted", f"{choice}: {meaning}"))
     title = TITLES.get(question.kind, question.kind.replace("_", " "))
-    about = f"{title} · {question.agent}" if question.agent else title
-    return WorkflowQuestion(
-        number, "choice", one_line(about, 200), tuple(blocks), tuple(question.choices), question.safe
-    )
+    headline = one_line(f"{title} · {question.agent}" if question.agent else title, 200)
+    options = tuple(question.choices)
+    return ApprovalQuestion("choice", headline, tuple(blocks), (_END,), options=options, safe=question.safe)
 
 
-class WorkflowApprovalController(PanelController[WorkflowPanel]):
+class WorkflowApprovalController(PanelController):
     """Mounts the panel of what waits at the broker, and takes it away when it is answered."""
 
-    def __init__(self, screen: Screen[None], broker: WorkflowBroker | None, guard: KeyGuard | None = None) -> None:
-        super().__init__(screen, guard)
+    def __init__(
+        self,
+        screen: Screen[None],
+        broker: WorkflowBroker | None,
+        place: Callable[[], Place],
+        guard: KeyGuard | None = None,
+    ) -> None:
+        super().__init__(screen, place, guard)
         self._broker = broker
         self._asked: PendingQuestion | None = None
 
-    def show(self, agent: str, *, before: Widget, home: Widget) -> bool:
-        """Show the question there is now, or none, above the widget `before`; return whether it is a new one.
+    def show(self, agent: str, *, home: Widget) -> bool:
+        """Show the question there is now, or none; return whether it is a new one.
 
         `agent` is the one that works. Where no other place is known, `home` is focused.
         """
@@ -104,12 +117,11 @@ class WorkflowApprovalController(PanelController[WorkflowPanel]):
         if asked is self._asked:
             return False
         self._asked = asked
-        panel = WorkflowPanel(question_of(asked, agent), self._guard) if asked is not None else None
-        self.put(panel, before=before, home=home)
+        self.put(question_of(asked, agent) if asked is not None else None, home=home)
         self._screen.set_class(asked is not None and asked.kind == "gate", "-asking-gate")
         return asked is not None
 
-    def answer(self, number: int, choice: str, words: str | None) -> None:
-        """Answer the question of that number, where it still waits."""
-        if self._broker is not None:
-            self._broker.answer(number, QuestionAnswer(choice, words))
+    def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
+        """Answer a panel's question, where it still waits."""
+        if self._broker is not None and self._asked is not None and panel is self._panel:
+            self._broker.answer(self._asked.number, QuestionAnswer(choice, words))

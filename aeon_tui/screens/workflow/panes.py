@@ -10,15 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from aeon_tui.screens.pane_screen import APPROVAL, PaneScreen
+from aeon_tui.screens.pane_screen import DECIDE, PaneScreen
+from aeon_tui.screens.panel_controller import APPROVAL
 from aeon_tui.sessions.workflow_broker import read_artifact
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Pane
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowHeader
-from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.constants import GATES
 
@@ -56,13 +57,14 @@ PANES: dict[int, type[Pane]] = {
     1: WorkflowPipeline,
     2: WorkflowConversation,
     3: WorkflowArtifact,
-    APPROVAL: WorkflowPanel,
+    APPROVAL: ApprovalPanel,
 }
 """The panes by the key that leads to them."""
 TALK, ARTIFACT = 2, 3
 KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
+    DECIDE,
     Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
     Binding("z", "zoom", "Zoom", id="run.zoom"),
     Binding("f", "follow", "Follow", id="run.follow"),
@@ -71,7 +73,7 @@ KEYS: list[BindingType] = [
     Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
     Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
     Binding("R", "resume", "Resume", tooltip="Continue after the last approved gate", id="workflow.resume"),
-    Binding("X", "abort", "Abort the workflow", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
+    Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
     Binding("escape", "back", "Runs", id="workflow.back"),
 ]
 
@@ -90,8 +92,9 @@ CSS = """
         &.-wide WorkflowPipeline { width: 47; }
         &.-roomy WorkflowPipeline { width: 40%; }
         &.-roomy WorkflowConversation, &.-roomy WorkflowArtifact { display: block; }
+        ApprovalPanel { max-height: 75%; }
         &.-asking-gate.-low #body { height: 5; min-height: 3; }
-        &.-asking-gate.-low WorkflowPanel { height: 1fr; max-height: 100%; }
+        &.-asking-gate.-low ApprovalPanel { height: 1fr; max-height: 100%; }
         &.-asking.-low.-narrow WorkflowConversation, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
         &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }

@@ -12,7 +12,7 @@ from textual.events import Key, Paste
 from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
-from aeon_tui.screens.pane_screen import APPROVAL
+from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
@@ -20,6 +20,7 @@ from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between
+from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
@@ -28,7 +29,6 @@ from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
 from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
-from aeon_widgets.workflow_panel import WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 
 FRAMES_PER_SECOND = 15
@@ -54,7 +54,8 @@ class WorkflowScreen(WorkflowPanes):
         super().__init__()
         self.state = WorkflowState()
         self._source, self._runner, self._clock = source, runner, clock
-        self._asking = WorkflowApprovalController(self, runner.broker if runner is not None else None, guard)
+        broker = runner.broker if runner is not None else None
+        self._asking = WorkflowApprovalController(self, broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
@@ -240,8 +241,16 @@ class WorkflowScreen(WorkflowPanes):
 
     def _ask(self) -> None:
         home = self.query_one(WorkflowPipeline)
-        if self._asking.show(self.state.view.running or "", before=self.query_one(KeyFooter), home=home):
+        if self._asking.show(self.state.view.running or "", home=home):
             self._tell_terminal(urgent=True)
+
+    def _place_of_question(self) -> Place:
+        return self, self.query_one(KeyFooter)
+
+    @property
+    def asking(self) -> PanelController:
+        """What shows the question there is."""
+        return self._asking
 
     def admits(self, event: Key | Paste) -> bool:
         """Return whether a key or a paste is taken; a question that is new takes none."""
@@ -257,15 +266,15 @@ class WorkflowScreen(WorkflowPanes):
     def on_screen_resume(self) -> None:
         self._asking.uncover()
 
-    @on(WorkflowPanel.Answered)
-    def _answered(self, event: WorkflowPanel.Answered) -> None:
+    @on(ApprovalPanel.Answered)
+    def _answered(self, event: ApprovalPanel.Answered) -> None:
         event.stop()
-        self._asking.answer(event.number, event.choice, event.words)
-
-    @on(WorkflowPanel.AbortWanted)
-    def _abort_wanted(self, event: WorkflowPanel.AbortWanted) -> None:
-        event.stop()
-        self._abort()
+        if event.answer == "abort":
+            # The dialog gets the keys now; the first one after it may be for the question again.
+            event.panel.wait_on()
+            self.action_abort()
+        else:
+            self._asking.answer(event.panel, event.answer, event.words)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
@@ -285,11 +294,8 @@ class WorkflowScreen(WorkflowPanes):
 
     def action_abort(self) -> None:
         """Ask, and end the workflow; it can be gone on with."""
-        dialog = ConfirmDialog(
-            "Abort the workflow?",
-            [f"What was approved is kept; {key_of(self, 'workflow.resume')} resumes it later."],
-            "Abort",
-        )
+        lines = [f"What was approved is kept. {key_of(self, 'workflow.resume')} resumes it later."]
+        dialog = ConfirmDialog("End the workflow here?", lines, "End it")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
 
     def _abort(self) -> None:

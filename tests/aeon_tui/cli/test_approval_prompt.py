@@ -18,7 +18,7 @@ import pytest
 from aeon_core.approvals.inbox import Sent, inbox_of, send
 from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest, pending_approval
 from aeon_core.journal.view.model import AssessmentView, RunView
-from aeon_tui.cli.approval_prompt import QUESTIONS, TerminalApprover
+from aeon_tui.cli.approval_prompt import TerminalApprover, prompt, question_of
 from aeon_tui.cli.output import stderr
 from tests.aeon_core.questions import Asking
 from tests.aeon_tui.cli.conftest import Cli, process
@@ -36,6 +36,9 @@ REQUEST = ApprovalRequest(
 )
 
 
+PROMPT = prompt(question_of(REQUEST, RunView()))
+
+
 def answered(monkeypatch: pytest.MonkeyPatch, typed: str) -> ApprovalDecision:
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     return TerminalApprover(stderr())(REQUEST)
@@ -46,13 +49,14 @@ def answered(monkeypatch: pytest.MonkeyPatch, typed: str) -> ApprovalDecision:
     [
         ("a\n", "approve", None),
         ("Yes\n", "approve", None),
-        ("r\n", "reject", None),
-        ("r not  this one\n", "reject", "not  this one"),
-        ("q\n", "abort", None),
+        ("w not  this one\n", "reject", "not  this one"),
+        ("Reject not this\n", "reject", "not this"),
+        ("X\n", "abort", None),
+        ("abort\n", "abort", None),
         ("", "reject", "the input ended without an answer"),
-        ("\nwhat?\nn\n", "reject", None),
-        ("a but not the last file\nr\n", "reject", None),
-        ("y, no\nq later\nr\n", "reject", None),
+        ("w\nreject\nno way\n", "reject", "way"),
+        ("r\nr not this\nd\nq\nx\nA\nc\na\n", "approve", None),
+        ("a but not the last file\nX later\nw no\n", "reject", "no"),
     ],
 )
 def test_an_answer_is_read_strictly(
@@ -67,7 +71,7 @@ def test_the_call_is_shown_whole_before_the_question(
 ) -> None:
     answered(monkeypatch, "a\n")
     shown = capsys.readouterr().err
-    assert shown.index("May Bash be called?") < shown.index("  ls\n  rm x\n") < shown.index(QUESTIONS["tool"])
+    assert shown.index("Run this command?") < shown.index("  ls\n  rm x\n") < shown.index("a         Run it\n")
 
 
 PLAN = {
@@ -91,7 +95,7 @@ SUBJECT = {
     "refinements": [],
     "questions": ["For whom?"],
     "ttl": {"limit": 50, "allocated": 30, "spent": 10, "remaining": 20},
-    "answer": "\n".join(f"line {number}" for number in range(20)),
+    "answer": "\n".join(f"line {number}" for number in range(100)),
     "convergence": {"converged": False, "completeness_score": 0.6, "coherence_score": 0.9, "reason_codes": []},
     "ended": None,
 }
@@ -118,14 +122,14 @@ def view_of_two_passes() -> RunView:
     ("point", "typed", "decision", "feedback"),
     [
         ("plan", "a\n", "approve", None),
-        ("plan", "p\nc\nq\n", "abort", None),
-        ("plan", "d make it shorter\n", "reject", "make it shorter"),
+        ("plan", "r\nc\nX\n", "abort", None),
+        ("plan", "w make it shorter\n", "reject", "make it shorter"),
         ("plan", "", "reject", NOBODY),
-        ("pass", "p\n", "replay", None),
-        ("pass", "replay the first\nReplay\n", "replay", None),
+        ("pass", "r\n", "replay", None),
+        ("pass", "r shorter\nreplay the first\nReplay\n", "replay", None),
         ("pass", "c\n", "accept", None),
-        ("pass", "c but shorter\nr shorter\n", "reject", "shorter"),
-        ("pass", "q\n", "abort", None),
+        ("pass", "c but shorter\nw shorter\n", "reject", "shorter"),
+        ("pass", "X\n", "abort", None),
         ("pass", "", "reject", NOBODY),
     ],
 )
@@ -139,23 +143,32 @@ def test_a_plan_and_a_pass_are_decided_by_letters(
 def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n")
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    assert lines[0] == "Not converged yet. Another pass?"
+    assert lines[0] == "Not finished: the judge gave no reason"
     assert "✖ completeness 0.41 → 0.60, 0.80 required" in lines
     assert "✔ coherence 0.50 → 0.90, 0.80 required" in lines
     assert "line 0" in lines
-    assert "line 19" not in lines
-    assert "… 9 more lines; see all with `aeon-tui show`" in lines
-    assert "issue: high · specificity · s2: too vague → split it" in lines
-    assert "question: For whom?" in lines
-    assert "approve: pass 3 starts; 20 cycles left" in lines
-    assert QUESTIONS["pass"].strip() in lines[-1]
+    assert "line 99" not in lines
+    assert "… 41 more lines; see all with `aeon-tui show`" in lines
+    assert "1 issue: ✖ 1 high" in lines
+    assert "too vague" in lines
+    assert "? For whom?" in lines
+    assert lines[-7:] == [
+        "a         Run another pass",
+        "w REASON  Tell it what to fix",
+        "c         Take the result as it is",
+        "r         Run this pass again",
+        "e         Edit the plan",
+        "X         End here, not finished",
+        "\a[a, w REASON, c, r, e, X]",
+    ]
 
 
 def test_a_plan_is_told_with_its_calls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n", "plan", problem="steps[0]: no goal")
     shown = capsys.readouterr().err
     assert "✖ the edited plan was not used: steps[0]: no goal" in shown
-    assert 'calls calculator {"a": "5\\n6"}' in shown
+    assert "calls calculator\n" in shown
+    assert "Run this plan? 2 steps, 1 issue" in shown
     assert "line 0" not in shown
 
 
@@ -217,8 +230,8 @@ def test_what_was_typed_before_the_question_answers_nothing(monkeypatch: pytest.
 
         class Asking(io.StringIO):
             def write(self, text: str) -> int:
-                if text == QUESTIONS["tool"]:
-                    os.write(master, b"r now\n")
+                if text == PROMPT:
+                    os.write(master, b"w now\n")
                 return len(text)
 
         monkeypatch.setattr(sys, "stderr", Asking())
@@ -234,7 +247,7 @@ def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypa
     done = cli("run", *options, "--model", "simulated:default", stdin="a\n")
     assert done.code == 5
     assert "there was no one to ask; allow it with --allow Bash" in done.err
-    assert QUESTIONS["tool"] not in done.err
+    assert PROMPT not in done.err
 
 
 def test_a_decision_from_another_terminal_takes_the_prompt_away(
@@ -261,7 +274,7 @@ def test_a_decision_from_another_terminal_takes_the_prompt_away(
     os.close(master)
     asking.end()
     assert (found.decision, found.feedback) == ("reject", "not now")
-    assert capsys.readouterr().err.endswith(f"{QUESTIONS['tool']}\r\x1b[Kdecided in another terminal: reject\n")
+    assert capsys.readouterr().err.endswith(f"{PROMPT}\r\x1b[Kdecided in another terminal: reject\n")
     assert not inbox_of(asking.path).exists()
 
 

@@ -23,7 +23,8 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.workflow_broker import PendingQuestion as WorkflowAsked
-from aeon_widgets.decision_panel import ApprovalText, DecisionPanel
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.key_guard import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
 from tests.aeon_tui.screens.run.test_review_snapshots import PASS, second_pass_assessed
@@ -67,9 +68,9 @@ class Person:
         await self.pilot.pause()
 
     @property
-    def panel(self) -> DecisionPanel:
+    def panel(self) -> ApprovalPanel:
         """The newest question of the screen."""
-        return list(self.screen.query(DecisionPanel))[-1]
+        return list(self.screen.query(ApprovalPanel))[-1]
 
     @property
     def screen(self) -> Any:
@@ -152,8 +153,8 @@ async def at_workflow(asked: WorkflowAsked = GATE) -> AsyncIterator[AtWorkflow]:
         yield person
 
 
-OTHER_KEYS = ["a", "d", "e", "r", "c", "x", "q", "1", "8", "R", "n", "comma", "question_mark", "slash", "space", "tab",
-              "ctrl+x", "ctrl+p", "ctrl+q", "ctrl+c", "enter"]  # fmt: skip
+OTHER_KEYS = ["a", "e", "r", "c", "x", "q", "1", "8", "R", "n", "comma", "question_mark", "slash", "space", "tab",
+              "X", "ctrl+p", "ctrl+q", "ctrl+c", "enter"]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
@@ -202,14 +203,14 @@ async def test_escape_and_the_key_of_the_field_may_come_as_one_key(place: Callab
 async def test_escape_and_the_key_of_the_field_as_one_key_lead_back_from_the_abort_of_a_run() -> None:
     async with at_run() as person:
         await person.read()
-        await person.type("ctrl+x", "alt+w", *"arx", every=0.01)
+        await person.type("X", "alt+w", *"arx", every=0.01)
         assert (person.decisions, person.panel.feedback) == ([], "arx")
 
 
 async def test_another_key_that_came_with_an_escape_answers_nothing() -> None:
     async with at_run() as person:
         await person.read()
-        for key in ("alt+a", "alt+d", "alt+c", "alt+r"):
+        for key in ("alt+a", "alt+e", "alt+c", "alt+r"):
             await person.type("question_mark", key)
             assert isinstance(person.screen, KeysScreen)
             await person.type("escape", key)
@@ -228,10 +229,10 @@ async def test_closing_the_help_leaves_the_answers_open(place: Callable[[], Any]
 async def test_closing_the_question_before_an_abort_leaves_the_answers_open() -> None:
     async with at_run() as person:
         await person.read()
-        await person.type("ctrl+x")
+        await person.type("X")
         assert isinstance(person.screen, ConfirmDialog)
-        await person.type("escape", "d", every=0.05)
-        assert person.decisions == [("reject", None)]
+        await person.type("escape", "c", every=0.05)
+        assert person.decisions == [("accept", None)]
 
 
 async def test_leaving_the_field_leaves_the_answers_open() -> None:

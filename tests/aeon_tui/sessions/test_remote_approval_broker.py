@@ -17,7 +17,7 @@ from aeon_tui.sessions import remote_approval_broker
 from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
 from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.decision_panel import ApprovalText
+from aeon_widgets.approval_text import ApprovalText
 from tests.aeon_core.questions import Asked
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing
 from tests.waiting import until, wait_until
@@ -74,7 +74,7 @@ async def test_a_watched_run_is_decided_on_its_screen(asked: Asked) -> None:
     async def check(pilot: Any, screen: RunScreen) -> None:
         await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
         await until(pilot, lambda: "path: notes.txt" in screen.query_one(ApprovalText).text)
-        assert str(screen.query_one(ApprovalPanel).border_title) == "6 May erase be called?"
+        assert str(screen.query_one(ApprovalPanel).border_title) == "9 Call erase?"
         await pilot.press("w", "w", "h", "y", "enter")
         await until(pilot, lambda: not screen.query(ApprovalPanel))
 

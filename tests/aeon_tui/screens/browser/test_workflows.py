@@ -90,7 +90,7 @@ async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None
         app.screen._request = WorkflowRequest(project, model="simulated:default")  # type: ignore[attr-defined]
         await pilot.press("enter")
         panel = await asked(pilot, "gate")
-        assert "Gate 0" in panel.question.title
+        assert "Gate 0" in panel.question.headline
         assert app.runner is not None
         app.runner.abort()
         await until(pilot, lambda: app.runner is not None and not app.runner.running)

@@ -16,8 +16,9 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel, approval_blocks
-from aeon_widgets.decision_panel import ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.call_text import budget_blocks, call_blocks
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
@@ -72,7 +73,7 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
         assert isinstance(screen, RunScreen)
         await until(pilot, lambda: bool(screen.query(ApprovalText)) and isinstance(screen.focused, ApprovalText))
         panel = screen.query_one(ApprovalPanel)
-        assert str(panel.border_title) == "9 May erase be called?"
+        assert str(panel.border_title) == "9 Call erase?"
         await until(pilot, lambda: bool(screen.query_one(ApprovalText).text))
         text = screen.query_one(ApprovalText).text
         assert "path: notes [old].txt" in text
@@ -86,20 +87,18 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
     assert erasing.runner.exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("keys", "why"),
-    [(["d"], "a person rejected it"), (["w", "n", "o", "enter"], "was not approved: no")],
-    ids=["plain", "words"],
-)
-async def test_a_rejection_fails_the_step_with_the_words(tmp_path: Path, keys: list[str], why: str) -> None:
+async def test_a_rejection_takes_a_reason_and_fails_the_step_with_it(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
-        await pilot.press(*keys)
+        screen = await asked(pilot)
+        await pilot.press("d", "w", "enter")
+        assert "a reason is needed" in str(screen.query_one(ApprovalPanel).border_subtitle)
+        assert erasing.runner.broker.waiting is not None
+        await pilot.press("n", "o", "enter")
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []
     assert erasing.runner.result is not None
-    assert why in erasing.runner.result.steps[0].errors[0]
+    assert "was not approved: no" in erasing.runner.result.steps[0].errors[0]
 
 
 async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
@@ -109,7 +108,7 @@ async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
-        await pilot.press("a", "d", "ctrl+x", "q", "1", "question_mark")
+        await pilot.press("a", "X", "q", "1", "question_mark")
         await pilot.pause()
         assert erasing.runner.broker.waiting is not None
         await pilot.press("w", "n", "w", "q", "enter")
@@ -151,12 +150,13 @@ async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_ste
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         first = screen.query_one(ApprovalPanel)
-        first.action_answer("approve")
+        digests = [screen._asking._asked.digest]  # type: ignore[union-attr]
+        first.action_choose("a")
         monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
-        first.action_answer("approve")
+        first.action_choose("a")
         await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.broker.waiting is not None)
         await until(pilot, lambda: screen.query_one(ApprovalPanel) is not first)
-        assert screen.query_one(ApprovalPanel).digest == first.digest
+        assert digests == [screen._asking._asked.digest]  # type: ignore[union-attr]
         await pilot.press("a", "a")
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
@@ -170,11 +170,11 @@ async def test_a_question_is_answered_once(tmp_path: Path, monkeypatch: pytest.M
         sent: list[object] = []
         with monkeypatch.context() as patch:
             patch.setattr(panel, "post_message", sent.append)
-            panel.action_answer("approve")
-            panel.action_answer("approve")
-            panel.action_words()
-        assert [type(message) for message in sent] == [ApprovalPanel.Decided]
-        assert not panel.has_class("-words")
+            panel.action_choose("a")
+            panel.action_choose("a")
+            panel.action_choose("w")
+        assert [type(message) for message in sent] == [ApprovalPanel.Answered]
+        assert not panel.has_class("-typing")
         erasing.runner.abort()
 
 
@@ -201,23 +201,27 @@ async def test_the_keys_stay_in_sight_however_long_the_call_is(tmp_path: Path, s
         await until(pilot, lambda: "more lines" in str(panel.border_subtitle))
         await pilot.pause()
         assert panel.region.y < keys.region.y < panel.region.bottom - 1
-        assert keys.size.height == 1
+        assert keys.region.bottom == panel.region.bottom - 1
         await pilot.press("G")
         await until(pilot, lambda: not panel.border_subtitle)
         assert screen.query_one(ApprovalText).text.endswith("line 4999")
         erasing.runner.abort()
 
 
-async def test_in_another_pane_the_keys_decide_nothing_and_6_leads_back(tmp_path: Path) -> None:
+async def test_from_any_pane_a_leads_back_and_a_second_one_decides(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
-        await pilot.press("1", "a", "d", "w", "ctrl+x")
-        assert erasing.runner.broker.waiting is not None
-        assert not screen.query_one("ApprovalPanel .keys").display
-        assert screen.query_one("ApprovalPanel .away").display
-        await pilot.press("9")
-        assert isinstance(screen.focused, ApprovalText)
+        panel = screen.query_one(ApprovalPanel)
+        for pane in ("1", "2", "3"):
+            await pilot.press(pane, "w", "X", "e")
+            assert not panel.has_focus_within
+            assert not panel.query_one(".keys").display
+            assert panel.query_one(".away").display
+            assert panel.styles.border_top[0] == "heavy"
+            await pilot.press("a")
+            assert isinstance(screen.focused, ApprovalText)
+            assert erasing.runner.broker.waiting is not None
         await pilot.press("a")
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == ["notes [old].txt"]
@@ -228,7 +232,7 @@ async def test_a_decided_question_gives_the_focus_back(tmp_path: Path) -> None:
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         screen._asking._focused_before = screen.query_one(StepText)
-        await pilot.press("d")
+        await pilot.press("w", "n", "enter")
         await until(pilot, lambda: not screen.query(ApprovalPanel))
         assert isinstance(screen.focused, StepText)
         await pilot.press("9")
@@ -242,7 +246,7 @@ async def test_the_question_is_zoomed_with_its_keys(tmp_path: Path) -> None:
         await pilot.press("z")
         assert isinstance(screen.maximized, ApprovalPanel)
         await pilot.pause()
-        assert screen.query_one("ApprovalPanel .keys").region.height == 1
+        assert screen.query_one("ApprovalPanel .keys").region.height >= 1
         await pilot.press("escape")
         assert screen.maximized is None
         await pilot.press("z", "a")
@@ -271,7 +275,7 @@ def test_an_answer_to_another_question_is_none() -> None:
 
 def test_an_edit_is_shown_as_a_difference() -> None:
     subject = {"arguments": {"file_path": "a.py", "old_string": "x = 1\ny = 2", "new_string": "x = 1\ny = 3"}}
-    lines = [text for _, text in approval_blocks("tool", subject)]
+    lines = [text for _, text in call_blocks("tool", subject)]
     assert "file_path: a.py" in lines
     assert lines[-3:] == [" x = 1", "-y = 2", "+y = 3"]
 
@@ -281,19 +285,19 @@ def test_an_edit_is_shown_as_a_difference() -> None:
 )
 def test_a_difference_of_line_ends_alone_is_shown(old: str, new: str) -> None:
     subject = {"arguments": {"old_string": old, "new_string": new}}
-    signs = {text[:1] for _, text in approval_blocks("tool", subject)}
+    signs = {text[:1] for _, text in call_blocks("tool", subject)}
     assert {"-"} <= signs or {"+"} <= signs
 
 
 def test_a_difference_of_very_long_texts_is_shown_at_once() -> None:
     subject = {"arguments": {"old_string": "a\nb\n" * 20_000, "new_string": "b\na\n" * 20_000}}
-    assert sum(text.startswith(("-", "+")) for _, text in approval_blocks("tool", subject)) == 80_000
+    assert sum(text.startswith(("-", "+")) for _, text in call_blocks("tool", subject)) == 80_000
 
 
 def test_a_value_can_pass_neither_for_an_argument_nor_for_the_reason() -> None:
     forged = "x\nasked because: a rule allows it\nfile_path: safe.txt"
     subject = {"description": forged, "arguments": {"file_path": "/etc/passwd", "content": forged}}
-    blocks = list(approval_blocks("tool", subject))
+    blocks = list(call_blocks("tool", subject))
     assert blocks[0] == ("muted", "for the step: x asked because: a rule allows it file_path: safe.txt")
     assert [text for style, text in blocks if style == "bold"] == ["file_path: /etc/passwd", "content:"]
     assert blocks[-1] == ("", forged)
@@ -301,14 +305,14 @@ def test_a_value_can_pass_neither_for_an_argument_nor_for_the_reason() -> None:
 
 def test_a_long_value_on_one_line_stands_below_its_name() -> None:
     command = "echo" + " " * 70 + "file_path: safe.txt"
-    assert list(approval_blocks("tool", {"arguments": {"command": command}}))[1:] == [
+    assert list(call_blocks("tool", {"arguments": {"command": command}})) == [
         ("bold", "command:"),
         ("", command),
     ]
 
 
 def test_what_the_model_says_does_not_push_the_call_out_of_sight() -> None:
-    blocks = list(approval_blocks("tool", {"description": "much ado " * 1_000, "arguments": {"path": "x"}}))
+    blocks = list(call_blocks("tool", {"description": "much ado " * 1_000, "arguments": {"path": "x"}}))
     assert len(blocks[0][1]) < 400
     assert blocks[0][1].endswith("…")
 
@@ -317,14 +321,13 @@ def test_what_the_model_says_does_not_push_the_call_out_of_sight() -> None:
     ("text", "between"), [("y" * 450_000, ""), ("line\n" * 100_000, "\n")], ids=["one line", "many"]
 )
 def test_what_is_approved_is_shown_whole_whatever_its_length(text: str, between: str) -> None:
-    shown = [text for style, text in approval_blocks("tool", {"arguments": {"content": text}}) if not style]
+    shown = [text for style, text in call_blocks("tool", {"arguments": {"content": text}}) if not style]
     assert all(len(part) <= MAX_SHOWN for part in shown)
     assert between.join(shown) == text
 
 
 def test_the_budget_is_asked_about_in_dollars() -> None:
     subject = {"spent_usd": 1.0, "limit_usd": 1.2, "reserved_usd": 0.31, "held_usd": 0.0, "proposed_usd": 2.4}
-    lines = [text for _, text in approval_blocks("budget", subject)]
+    lines = [text for _, text in budget_blocks(subject)]
     assert any(line.startswith("the next call may cost up to") and line.endswith("$0.31") for line in lines)
-    assert "approve raises it to                 $2.40" in lines
     assert not any("held" in line for line in lines)

@@ -43,8 +43,10 @@ async def test_an_edit_that_comes_too_late_is_said_to_be_so(tmp_path: Path, monk
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         panel = screen.query_one(ApprovalPanel)
-        erasing.runner.broker.decide(panel.digest, ApprovalDecision(decision="reject"))
-        screen._asking.decide(panel.digest, ApprovalDecision(decision="edit", edited={"path": "mine.txt"}))
+        waiting = erasing.runner.broker.waiting
+        assert waiting is not None
+        erasing.runner.broker.decide(waiting.digest, ApprovalDecision(decision="reject"))
+        screen._asking.decide(panel, ApprovalDecision(decision="edit", edited={"path": "mine.txt"}))
         await until(pilot, lambda: TOO_LATE in [each.message for each in pilot.app._notifications])
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []

@@ -20,8 +20,9 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
 from aeon_tui.sessions.runner import Runner
+from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.decision_panel import ApprovalText
+from aeon_widgets.approval_text import ApprovalText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.fakes import ScriptedModel
 from tests.waiting import until
@@ -97,9 +98,8 @@ def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     [
         ("a", ("approve", None), "converged", 2),
         ("c", ("accept", None), "accepted", 1),
-        ("ctrl+x", ("abort", None), "aborted", 1),
+        ("X", ("abort", None), "aborted", 1),
         ("r", ("replay", None), None, 2),
-        ("d", ("reject", None), None, 1),
     ],
 )
 async def test_a_pass_is_decided_by_a_key(
@@ -145,7 +145,7 @@ async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) ->
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)
         panel = pilot.app.screen.query_one(ApprovalPanel)
-        assert str(panel.border_title) == "9 May this plan run?"
+        assert str(panel.border_title) == "9 Run this plan? 2 steps, 2 tool calls"
         await pilot.press("r", "9", "c", "9")
         assert reviewed.runner.broker.waiting is first
         await pilot.press("a")
@@ -158,7 +158,7 @@ async def test_keys_in_the_first_half_second_decide_nothing(tmp_path: Path, monk
     reviewed = Reviewed(tmp_path, "pass")
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)
-        await pilot.press("r", "c", "e", "a", "d", "w", "ctrl+x")
+        await pilot.press("r", "c", "e", "a", "w", "X")
         await pilot.pause()
         assert reviewed.runner.broker.waiting is first
         await reviewed.end(pilot)
@@ -169,15 +169,19 @@ async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> Non
     async with reviewed.app.run_test(size=(120, 40)) as pilot:
         first = await reviewed.question(pilot)
         text = pilot.app.screen.query_one(ApprovalText).text
-        assert "approve: pass 2 starts; " in text
-        assert f"completeness {first.subject['convergence']['completeness_score']:.2f}" in text
+        score = first.subject["convergence"]["completeness_score"]
+        assert "because: one cannot divide by zero" not in text
+        await pilot.press("enter")
+        text = pilot.app.screen.query_one(ApprovalText).text
+        assert f"▸ scores: completeness {score:.2f}" in text
         assert "because: one cannot divide by zero" in text
         await pilot.press("a")
         second = await reviewed.question(pilot, first)
+        await pilot.press("down", "enter")
         text = pilot.app.screen.query_one(ApprovalText).text
         scores = [each.subject["convergence"]["completeness_score"] for each in (first, second)]
         assert f"✔ completeness {scores[0]:.2f} → {scores[1]:.2f}, 0.80 required" in text
-        assert "approve: the run ends with this result, converged" in text
+        assert "Take the result" in str(pilot.app.screen.query_one(AnswerKeys).render())
         assert "The sum of 5 and 10 is 15" in text
         await pilot.press("a")
         await until(pilot, lambda: reviewed.runner.result is not None)
@@ -257,8 +261,8 @@ async def test_a_key_behind_the_edit_decides_nothing(
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)
         panel = pilot.app.screen.query_one(ApprovalPanel)
-        panel.action_edit()
-        panel.action_answer("abort")
+        panel.action_choose("e")
+        panel.action_choose("X")
         await until(pilot, lambda: pilot.app.screen.query_one(ApprovalText).text.startswith("✖ no changes"))
         await pilot.pause()
         assert reviewed.runner.broker.waiting is first
@@ -271,8 +275,9 @@ async def test_a_pass_is_shown_when_the_screen_has_read_what_it_is_about(tmp_pat
     broker._waiting = ApprovalRequest(point="pass", pass_number=1, subject={}, digest="d")
     app = AeonApp(tmp_path)
     async with app.run_test():
-        asking, home = ApprovalController(app.screen, broker), app.screen.children[0]
-        show: Callable[[RunView], None] = lambda view: asking.show(view, before=home, home=home)  # noqa: E731
+        home = app.screen.children[0]
+        asking = ApprovalController(app.screen, broker, lambda: (app.screen, home))
+        show: Callable[[RunView], None] = lambda view: asking.show(view, home=home)  # noqa: E731
         show(RunView())
         assert not asking.waits
         show(RunView(asked="pass"))

@@ -12,9 +12,9 @@ from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sources.workflow import TranscriptSource
 from aeon_widgets.answer_keys import AnswerKeys
+from aeon_widgets.approval_panel import ApprovalPanel, OptionRows
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
-from aeon_widgets.workflow_panel import ChoiceRows, WorkflowPanel
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.policies import Question
 from system2.view import read_workflow
@@ -53,17 +53,17 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
         panel = await asked(pilot, "gate")
         await until(pilot, lambda: "Gate 0 · scope: approve spec/scope.md?" in drawn(app))
         await pilot.press("w", *"name it", "enter")
-        panel = await asked(pilot, "gate", panel.question.number)
-        assert "Gate 0" in panel.question.title
+        panel = await asked(pilot, "gate", panel)
+        assert "Gate 0" in panel.question.headline
         for number in range(5):
-            assert f"Gate {number}" in panel.question.title
+            assert f"Gate {number}" in panel.question.headline
             await pilot.press("a")
             if number < 4:
-                panel = await asked(pilot, "gate", panel.question.number)
+                panel = await asked(pilot, "gate", panel)
         panel = await asked(pilot, "command")
-        assert panel.question.blocks[-1][1].startswith("python3 tests/")
-        await pilot.press("d")
-        panel = await asked(pilot, "gate", panel.question.number)
+        assert panel.question.body[-1][1].startswith("python3 tests/")
+        await pilot.press("w", *"not now", "enter")
+        panel = await asked(pilot, "gate", panel)
         await pilot.press("a")
         await until(pilot, lambda: not runner.running and app.screen.status == "completed")  # type: ignore[attr-defined]
         await until(pilot, lambda: not runner.source.live)
@@ -97,9 +97,9 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path:
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
         await pilot.press("a")
-        await asked(pilot, "gate", panel.question.number)
-        await pilot.press("ctrl+x")
-        await until(pilot, lambda: not runner.running and not app.screen.query(WorkflowPanel))
+        await asked(pilot, "gate", panel)
+        await pilot.press("X", "y")
+        await until(pilot, lambda: not runner.running and not app.screen.query(ApprovalPanel))
         assert runner.exit_code == 1
         assert "--resume" in runner.outcome()
         path = runner.journal
@@ -107,9 +107,9 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path:
         assert read_workflow(path).end["status"] == "aborted"  # type: ignore[index]
         await pilot.press("R")
         panel = await asked(pilot, "gate")
-        assert "Gate 1" in panel.question.title
+        assert "Gate 1" in panel.question.headline
         await until(pilot, lambda: rows(app).get("gate 0") == "approved")
-        await pilot.press("ctrl+x")
+        await pilot.press("X", "y")
         await until(pilot, lambda: app.runner is not runner and app.runner is not None and not app.runner.running)
     assert len(app.runners) == 2
 
@@ -124,7 +124,7 @@ async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:
     assert read_workflow(runner.journal).end["status"] == "aborted"  # type: ignore[index]
 
 
-async def test_ctrl_x_away_from_a_question_asks_first(tmp_path: Path) -> None:
+async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot, "gate")
@@ -140,7 +140,7 @@ async def test_keys_of_the_first_half_second_are_ignored(monkeypatch: pytest.Mon
     app = app_on(at_a_gate(), live=True, asked=GATE)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
-        await pilot.press("a", "ctrl+x", "w", "a", "enter")
+        await pilot.press("a", "X", "w", "a", "enter")
         assert not panel.answered
         assert panel.feedback == "a"
 
@@ -151,26 +151,27 @@ async def test_answers_are_clickable(tmp_path: Path) -> None:
         panel = await asked(pilot, "gate")
         await until(pilot, lambda: panel.query_one(AnswerKeys).region)
         await pilot.click(panel.query_one(AnswerKeys), offset=(3, 0))
-        second = await asked(pilot, "gate", panel.question.number)
-        assert "Gate 1" in second.question.title
+        second = await asked(pilot, "gate", panel)
+        assert "Gate 1" in second.question.headline
         runner.abort()
         await until(pilot, lambda: not runner.running)
 
 
 async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
     app = app_on(at_work(), live=True, asked=BLOCKLISTED)
-    said: list[str] = []
+    said: list[tuple[str, str | None]] = []
     async with app.run_test(size=(80, 24)) as pilot:
-        panel = await asked(pilot, "blocklisted")
-        app.screen._asking.answer = lambda number, choice, words: said.append(choice)  # type: ignore[attr-defined]
-        await pilot.press("a")
-        assert said == []
-        await pilot.press("w", *"ru", "enter", "escape", "a")
-        assert said == []
-        await pilot.press("w", *"run", "enter")
-        assert "run" in panel.question.title
-        await pilot.pause()
-    assert said == ["run"]
+        panel = await asked(pilot, "command")
+        app.screen._asking.answer = lambda panel, choice, words: said.append((choice, words))  # type: ignore[attr-defined]
+        await pilot.press("a", *"ru", "enter")
+        assert "type the word run" in str(panel.border_subtitle)
+        await pilot.press("escape", "w", *"run", "enter")
+        await until(pilot, lambda: said)
+        assert panel.question.headline == "Run this destructive command?"
+        panel.wait_on()
+        await pilot.press("escape", "a", *"run", "enter")
+        await until(pilot, lambda: len(said) == 2)
+    assert said == [("refuse", "run"), ("run", None)]
 
 
 async def test_a_rejection_without_words_is_none() -> None:
@@ -179,6 +180,7 @@ async def test_a_rejection_without_words_is_none() -> None:
         panel = await asked(pilot, "gate")
         await pilot.press("w", "enter")
         assert not panel.answered
+        assert "a reason is needed" in str(panel.border_subtitle)
 
 
 async def test_of_choices_the_safe_one_is_lit() -> None:
@@ -187,8 +189,8 @@ async def test_of_choices_the_safe_one_is_lit() -> None:
     said: list[str] = []
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "choice")
-        app.screen._asking.answer = lambda number, choice, words: said.append(choice)  # type: ignore[attr-defined]
-        assert panel.query_one(ChoiceRows).choice == "abort"
+        app.screen._asking.answer = lambda panel, choice, words: said.append(choice)  # type: ignore[attr-defined]
+        assert panel.query_one(OptionRows).option == "abort"
         await pilot.press("j", "enter")
         await pilot.pause()
     assert said == ["retry"]

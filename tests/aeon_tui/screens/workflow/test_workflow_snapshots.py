@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_widgets.workflow_panel import WorkflowPanel
+from aeon_widgets.approval_panel import ApprovalPanel
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, COMMAND, GATE, app_on, at_a_gate, at_work, completed, failed
 from tests.sampling import sample
 from tests.waiting import until
@@ -36,7 +36,7 @@ def settled(state: str, *keys: str) -> Callable[[Pilot[None]], object]:
         assert isinstance(screen, WorkflowScreen)
         screen.tick()
         if state in ASKING:
-            await until(pilot, lambda: any(panel.has_focus_within for panel in screen.query(WorkflowPanel)))
+            await until(pilot, lambda: any(panel.has_focus_within for panel in screen.query(ApprovalPanel)))
         await pilot.press(*keys)
         for field in screen.query(Input):
             field.cursor_blink = False
