@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -26,20 +26,17 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
+    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    new = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}")
+    # The system applies the umask: asking for it would change it for the files that runs write meanwhile.
+    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), mode)
-        Path(name).replace(target)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+        new.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            new.unlink()
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

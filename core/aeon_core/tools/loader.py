@@ -8,6 +8,7 @@ import importlib.machinery
 import inspect
 import logging
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from operator import attrgetter
@@ -26,6 +27,8 @@ logger = logging.getLogger("aeon")
 GROUP = "aeon.tools"
 """The entry points under which an installed package offers tools."""
 _MAX_REASON = 200
+_LOADING = threading.RLock()
+"""Loading changes where Python looks for modules and where prints go, for the whole process; runs load side by side."""
 
 
 def load_tools(
@@ -38,7 +41,7 @@ def load_tools(
     goes to stderr. Raises UsageError, one line that names the spec, for all that goes wrong.
     """
     module_name, attribute = _parts(spec)
-    with _importable(module_name, project_root, verified or {}), contextlib.redirect_stdout(sys.stderr):
+    with _LOADING, _importable(module_name, project_root, verified or {}), contextlib.redirect_stdout(sys.stderr):
         module = _module(spec, module_name, project_root)
         _register(spec, _attribute(spec, module, attribute), registry)
 
@@ -50,7 +53,7 @@ def load_installed_tools(registry: ToolRegistry) -> None:
     """
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         spec = f"{point.name} = {point.value}"
-        with contextlib.redirect_stdout(sys.stderr):
+        with _LOADING, contextlib.redirect_stdout(sys.stderr):
             try:
                 _register(spec, point.load(), registry)
             except UsageError as error:

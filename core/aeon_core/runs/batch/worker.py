@@ -40,9 +40,6 @@ from aeon_core.tools.registry import ToolRegistry
 _POLL = 0.2
 """Seconds between two looks at whether the batch is to stop."""
 
-_ASSEMBLING = threading.Lock()
-"""Loading tools changes where Python looks for modules, and a worker of a cluster may have several threads."""
-
 
 class Job(TypedDict):
     """What a worker is told. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
@@ -130,8 +127,7 @@ def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
 
 @contextlib.contextmanager
 def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter, ToolRegistry]]:
-    with _ASSEMBLING:
-        registry = build_tools(config)
+    registry = build_tools(config)
     try:
         llm = rate_limited(connect_model(config), path.parent, config.base_url)
         try:
