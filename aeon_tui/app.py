@@ -27,13 +27,14 @@ from aeon_tui.platform.stdio_capture import reserve_terminal
 from aeon_tui.platform.terminal import notification, sized, title, title_given_back
 from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions
+from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sessions.session import AnySession
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import Today, UserSettings
 from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
 from aeon_widgets.key_guard import key_after_escape
+from aeon_widgets.tally import TallyHeader
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -68,6 +69,8 @@ class AeonApp(Navigation):
     # Textual dims the colour of a muted text once more: that could not be read in every theme.
     CSS = "CommandPalette > .command-palette--help-text { text-style: not bold; }"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),
+        Binding("b", "next_session", "Next run", tooltip="Of those that run in this app", id="app.next_session"),
         Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+q", "quit", "Quit", show=False, id="app.quit_anywhere"),
         COPY_OR_QUIT,
@@ -75,14 +78,16 @@ class AeonApp(Navigation):
         Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
         Binding("comma", "settings", "Settings", key_display=",", show=False, id="app.settings"),
         Binding("s", "new_run", "New run", show=False, id="app.new_run"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="fg brings it back", id="app.suspend"),
         Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
 
     def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:
         super().__init__()
         self.runs_dir = runs_dir
-        self.runner = runner
-        self.runners = [runner] if runner is not None else []
+        self.monitor = SessionMonitor(self)
+        if runner is not None:
+            self.sessions.all.append(runner)
         self.actions = RunActions(self, today)
         self.untrusted: ProjectTrust | None = None
         """What the folder asks for, where the person is to be asked about it at first."""
@@ -122,13 +127,14 @@ class AeonApp(Navigation):
         """Return the run that was started, or the list of runs."""
         if self.first_screen is not None:
             return self.first_screen
-        if not isinstance(self.runner, Runner):
+        if not isinstance(runner := self.sessions.last, Runner):
             from aeon_tui.screens.browser.screen import BrowserScreen
 
             return BrowserScreen(self.runs_dir)
         from aeon_tui.screens.run.screen import RunScreen
 
-        return RunScreen(self.runner.source, self.runner)
+        self._session_screens[runner] = screen = RunScreen(runner.source, runner)
+        return screen
 
     @override
     async def on_event(self, event: Event) -> None:
@@ -170,8 +176,9 @@ class AeonApp(Navigation):
         # What is there after start-up stays: the collector need not look at it while keys wait.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
-        if self.runner is not None:
-            self.start_session(self.runner)
+        self.monitor.begin()
+        for session in self.sessions.all:
+            self.start_session(session)
         if self.untrusted is not None:
             self.actions.ask_for_trust(self.untrusted, lambda: None, quits=True)
         if self.first_notice:
@@ -185,10 +192,6 @@ class AeonApp(Navigation):
     def today(self) -> LoadedConfig:
         """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
         return self.actions.today()
-
-    def busy(self) -> str | None:
-        """Return why no run can be started here now, None where one can."""
-        return self.actions.busy()
 
     def on_show_runs(self) -> None:
         self.show_browser()
@@ -267,8 +270,8 @@ class AeonApp(Navigation):
     def _past_run(self, screen: Screen[object]) -> Path | None:
         """Return the journal that a screen's actions go for, None where it is none that was ended or left."""
         chosen = getattr(screen, "chosen_run", None)
-        goes_on_here = self.runner is not None and self.runner.running and self.runner.journal == chosen
-        return None if goes_on_here else chosen
+        session = self.sessions.of(chosen)
+        return chosen if session is None or not session.running else None
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -276,6 +279,10 @@ class AeonApp(Navigation):
             return self._past_run(self.shown_screen) is not None
         if action == "compare":
             return getattr(self.shown_screen, "chosen_run", None) is not None
+        if action == "next_decision":
+            return self.monitor.has_next
+        if action == "next_session":
+            return self.monitor.next_session is not None
         return super().check_action(action, parameters)
 
     def action_past_run(self, what: Literal["resume", "replay", "fork", "label"]) -> None:
@@ -283,37 +290,54 @@ class AeonApp(Navigation):
         if (run := self._past_run(self.screen)) is not None:
             getattr(self.actions, what)(run)
 
+    def action_next_decision(self) -> None:
+        """Go to the next run that waits for a decision."""
+        self.monitor.show_next_decision()
+
+    def action_next_session(self) -> None:
+        """Show the next of the runs of this app."""
+        if (session := self.monitor.next_session) is not None:
+            self.show_session(session)
+
+    def on_tally_header_wanted(self, event: TallyHeader.Wanted) -> None:
+        event.header.tally = self.monitor.tally()
+
+    @override
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell until `fg`, or say why that cannot be."""
+        from aeon_tui.platform.suspension import suspend
+
+        if problem := suspend(self, len(self.sessions.active)):
+            self.notify(problem, severity="warning", markup=False)
+
     async def action_quit(self) -> None:
-        """Quit; in the middle of a run only after a question, as it is aborted then."""
-        if self._run_goes_on and not self._quitting:
+        """Quit; while anything runs only after one question, as all of it is aborted then."""
+        if (active := self.sessions.active) and not self._quitting:
             from aeon_tui.screens.dialogs import QuitDialog
 
-            self.push_screen(QuitDialog(), self._quit_if)
+            self.push_screen(QuitDialog([(each.what, each.task) for each in active]), self._quit_if)
         else:
             await self.abort_and_quit()
-
-    @property
-    def _run_goes_on(self) -> bool:
-        return self.runner is not None and self.runner.running and self.runner.result is None
 
     async def _quit_if(self, yes: bool | None) -> None:
         if yes:
             await self.abort_and_quit()
 
     async def abort_and_quit(self) -> None:
-        """Quit; a run that is going on is aborted first, and journaled as such. A second time: at once."""
-        if self.runner is None or not self.runner.running or self._quitting:
+        """Quit; what is running is aborted first, and journaled as such. A second time: at once."""
+        running = self.sessions.running
+        if not running or self._quitting:
             self.exit()
             return
         self._quitting = True
-        self.runner.abort()
-        self.notify("Aborting the run …", markup=False)
+        self.sessions.abort()
+        self.notify("Aborting the run …" if len(running) == 1 else f"Aborting {len(running)} runs …", markup=False)
         # Not here: the next key must be heard, and what was said be drawn.
-        self.run_worker(self._exit_when_ended(self.runner), exit_on_error=False)
+        self.run_worker(self._exit_when_ended(), exit_on_error=False)
 
-    async def _exit_when_ended(self, runner: AnySession) -> None:
+    async def _exit_when_ended(self) -> None:
         deadline = time.monotonic() + ABORT_SECONDS
-        while runner.running and time.monotonic() < deadline:
+        while self.sessions.running and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         self.exit()
 
@@ -364,8 +388,7 @@ def run_app(
             with ended_by_signals(app), title_given_back():
                 app.run()
     finally:
-        if app.runner is not None:
-            let_end(app.runner)
-    for each in app.runners:
+        let_end(app.sessions)
+    for each in app.sessions.all:
         sys.stderr.write(f"{each.outcome()}\n")
     return (runner.exit_code if runner is not None else 0) or app.return_code or 0

@@ -14,6 +14,7 @@ from textual.screen import Screen
 
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.session_list import SessionList
 
 if TYPE_CHECKING:
     from aeon_core.journal.awaiting import Awaited
@@ -40,13 +41,16 @@ class Navigation(App[None]):
     """What is said at first."""
     next_notice = ""
     """What is said, once, with the next run that is shown: it concerns that run."""
-    runner: AnySession | None = None
-    """The run or workflow in this app, or the last one."""
-    runners: list[AnySession]
-    """All that this app has run, in their order."""
     user_settings: UserSettings
 
     _listing: RunIndex | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = SessionList()
+        """All runs and workflows that this app has started."""
+        self._session_screens: dict[AnySession, Screen[None]] = {}
+        """Kept as they are while their sessions run, on the stack or not."""
 
     def listed_runs(self) -> Sequence[RunSummary]:
         """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
@@ -69,7 +73,10 @@ class Navigation(App[None]):
         from aeon_tui.sources.followed import source_of
         from aeon_tui.sources.transcripts import is_workflow
 
-        if is_workflow(path):
+        session = self.sessions.of(path)
+        if session is not None and session in self._session_screens:
+            self.call_from_thread(self.show_session, session, seq)
+        elif is_workflow(path):
             self.call_from_thread(self._show_workflow, path)
         else:
             self.call_from_thread(self._show_feed, source_of(path, self.runs_dir), seq)
@@ -102,8 +109,28 @@ class Navigation(App[None]):
 
         self.first_screen = RunScreen(FollowedSource(awaited))
 
-    def show_run(self, shown: Screen[None]) -> None:
-        """Show a run, in place of the one that is shown where there is one."""
+    def session_on(self, screen: Screen[Any]) -> AnySession | None:
+        """Return the session of this app that a screen shows; None where it shows another thing."""
+        return next((each for each, shown in self._session_screens.items() if shown is screen), None)
+
+    def show_session(self, session: AnySession, seq: int | None = None) -> None:
+        """Show a session of this app as its screen was left, at a record where one is named."""
+        from aeon_tui.screens.run.screen import RunScreen
+
+        screen = self._session_screens.get(session)
+        if screen is None:
+            if session.journal is not None:
+                self.open_journal(session.journal, seq)
+            return
+        self.show_run(screen, closes=False)
+        if seq is not None and isinstance(screen, RunScreen):
+            screen.show_moment(seq)
+
+    def show_run(self, shown: Screen[None], *, closes: bool = True) -> None:
+        """Show a run, in place of the one that is shown where there is one.
+
+        What is open above that one is closed, or else is there again when the run is left.
+        """
         from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.compare import CompareScreen
         from aeon_tui.screens.run.screen import RunScreen
@@ -111,31 +138,49 @@ class Navigation(App[None]):
 
         self.clear_notifications()
         places = (RunScreen, WorkflowScreen, BrowserScreen, CompareScreen)
-        while len(self.screen_stack) > 1 and not isinstance(self.screen, places):
+        while closes and len(self.screen_stack) > 1 and not isinstance(self.screen, places):
             self.pop_screen()
+        left = self.screen
         # The screen that the app opened on stays: nothing can be put in its place.
-        if isinstance(self.screen, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
+        if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
             self.switch_screen(shown)
-        else:
+            self._keep_or_drop(left)
+        elif left is not shown:
             self.push_screen(shown)
         if self.next_notice:
             self.notify(self.next_notice, timeout=NOTICE_SECONDS, markup=False)
             self.next_notice = ""
 
     def show_browser(self) -> None:
-        """Go back to the list of runs, or to the comparison that the run was opened from."""
+        """Go back to the list of runs, or to where the run was opened from. A run that is left continues."""
         from aeon_tui.screens.browser.screen import BrowserScreen
-        from aeon_tui.screens.compare import CompareScreen
+        from aeon_tui.screens.run.screen import RunScreen
+        from aeon_tui.screens.workflow.screen import WorkflowScreen
 
         # What was told of that run would hide this list.
         self.clear_notifications()
-        below = self.screen_stack[-2:-1]
-        if below and isinstance(below[0], (BrowserScreen, CompareScreen)):
+        left, below = self.screen, self.screen_stack[-2:-1]
+        if below and not isinstance(below[0], (RunScreen, WorkflowScreen)):
             self.pop_screen()
         elif below:
             self.switch_screen(BrowserScreen(self.runs_dir))
         else:
             self.push_screen(BrowserScreen(self.runs_dir))
+        self._keep_or_drop(left)
+
+    def _keep_or_drop(self, left: Screen[Any]) -> None:
+        """Keep the screen of a session as it is left, until its end was told; Textual removes what is not installed.
+
+        Called at once when it is off the stack.
+        """
+        session = self.session_on(left)
+        if session is None or left in self.screen_stack:
+            return
+        if self.sessions.has_told(session):
+            self.uninstall_screen(left)
+            del self._session_screens[session]
+        elif not self.is_screen_installed(left):
+            self.install_screen(left, f"session-{id(session)}")
 
     def compare_runs(self, a: Path, b: Path) -> None:
         """Show two runs beside one another."""
@@ -148,8 +193,7 @@ class Navigation(App[None]):
         from aeon_tui.screens.run.screen import RunScreen
 
         runner = Runner(job, job.journal_in(self.runs_dir))
-        self._take_on(runner)
-        self.show_run(RunScreen(runner.source, runner))
+        self.show_run(self._add_session(runner, RunScreen(runner.source, runner)))
         self.start_session(runner)
 
     def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
@@ -168,16 +212,16 @@ class Navigation(App[None]):
         from aeon_tui.sessions.workflow_session import WorkflowRunner
 
         runner = WorkflowRunner(request)
-        self._take_on(runner)
-        return runner, WorkflowScreen(runner.source, runner)
+        return runner, self._add_session(runner, WorkflowScreen(runner.source, runner))
 
-    def _take_on(self, runner: AnySession) -> None:
-        self.runner = runner
-        self.runners.append(runner)
+    def _add_session(self, session: AnySession, screen: Screen[None]) -> Screen[None]:
+        self.sessions.all.append(session)
+        self._session_screens[session] = screen
+        return screen
 
-    def start_session(self, runner: AnySession) -> None:
-        """Start what this app runs from now on."""
-        runner.start()
+    def start_session(self, session: AnySession) -> None:
+        """Start a session: it runs beside all others."""
+        session.start()
         # What can be done with a past run cannot be done with this one yet.
         self.screen.refresh_bindings()
 

@@ -42,8 +42,7 @@ class RunActions:
 
     def resume(self, path: Path) -> None:
         """Go on with a run, and show it."""
-        if not self._busy():
-            self._tasks.run(partial(self._resume, path))
+        self._tasks.run(partial(self._resume, path))
 
     def replay(self, path: Path) -> None:
         """Show a run once more from its journal."""
@@ -51,8 +50,7 @@ class RunActions:
 
     def fork(self, path: Path) -> None:
         """Ask from which pass on and how, and run the fork."""
-        if not self._busy():
-            self._tasks.run(partial(self._ask_for_fork, path))
+        self._tasks.run(partial(self._ask_for_fork, path))
 
     def label(self, path: Path) -> None:
         """Ask whether the result of a run is good, and keep the answer in its journal."""
@@ -85,7 +83,7 @@ class RunActions:
             request.check()
         except (AeonError, OSError) as error:
             return reason(error)
-        self._tasks.in_app(lambda: None if self._busy() else self.app.start_workflow(request))
+        self._tasks.in_app(lambda: None if self._runs_here(request.resume) else self.app.start_workflow(request))
         return None
 
     def _begin_workflow_after_all(self, request: WorkflowRequest) -> None:
@@ -94,8 +92,7 @@ class RunActions:
 
     def demo(self) -> None:
         """Start the guided run on the simulated model."""
-        if not self._busy():
-            self._tasks.run(self._demo)
+        self._tasks.run(self._demo)
 
     def start(self, form: NewRunForm) -> str | None:
         """Start a new run as it was asked for, or return why not. Called from a thread."""
@@ -212,22 +209,13 @@ class RunActions:
         grant_trust(trust)
         self._tasks.in_app(then)
 
-    def busy(self) -> str | None:
-        """Return why no run can be started here now, None where one can."""
-        runner = self.app.runner
-        if runner is None or not runner.running:
-            return None
-        return (
-            f"The run {runner.run_id} is still running in this app; "
-            "wait until it ends, or start another in a new terminal."
-        )
-
-    def _busy(self) -> bool:
-        """Say so where a run of this app goes on, and return whether one does."""
-        why = self.busy()
-        if why is not None:
-            self._tasks.notify_here(why, warn=True)
-        return why is not None
+    def _runs_here(self, journal: Path | None) -> bool:
+        """Show the session that writes a journal where there is one: the key may have been pressed more than once."""
+        session = self.app.sessions.of(journal)
+        if session is None or not session.running:
+            return False
+        self.app.show_session(session)
+        return True
 
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
@@ -304,7 +292,7 @@ class RunActions:
         self._tasks.in_app(ask)
 
     def _fork(self, parent: Parent, answer: ForkAnswer | None) -> None:
-        if answer is not None and not self._busy():
+        if answer is not None:
             self._tasks.run(lambda: self._begin_fork(parent, answer))
 
     def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
@@ -324,8 +312,7 @@ class RunActions:
         self._tasks.in_app(lambda: self._start(job))
 
     def _start(self, job: ResumeJob | ForkJob | NewRunJob) -> None:
-        # Another one may have begun while this one was made ready.
-        if not self._busy():
+        if not self._runs_here(job.journal_in(self.app.runs_dir)):
             self.app.start_job(job)
         elif job.tools is not None:
             job.tools.close()

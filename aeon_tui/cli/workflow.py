@@ -72,7 +72,7 @@ def _shown(own: Namespace, request: WorkflowRequest) -> int:
     opened: list[AeonApp] = []
     go_on = options.without_trust(own)
     code = run_app(options.runs_dir(own), None, lambda: options.load(own), prepare)
-    first = next(iter(opened[0].runners), None)
+    first = next(iter(opened[0].sessions.all), None)
     return code or (first.exit_code if first is not None else 0)
 
 

@@ -20,9 +20,6 @@ class AppContext(Protocol):
     def today(self) -> LoadedConfig:
         """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
 
-    def busy(self) -> str | None:
-        """Return why no run can be started here now, None where one can."""
-
     @property
     def labelled_runs(self) -> LabelledRuns:
         """The labelled passes of the runs directory."""

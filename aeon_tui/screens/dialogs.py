@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from textual.widgets import Button, Static
 from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
+from aeon_widgets.text import count, fit, one_line
 
 
 class ConfirmDialog(ModalScreen[bool]):
@@ -80,8 +82,11 @@ class ConfirmDialog(ModalScreen[bool]):
         self.dismiss(False)
 
 
+_TASKS, _TASK_CELLS = 5, 56
+
+
 class QuitDialog(ConfirmDialog):
-    """Asks whether to abort the run and quit. The key that asked says yes when it is pressed once more.
+    """Asks whether to abort what runs and quit. The key that asked says yes when it is pressed once more.
 
     So these have the ids of the app's keys: where those are changed, these are.
     """
@@ -92,9 +97,15 @@ class QuitDialog(ConfirmDialog):
         Binding("ctrl+c", "quit_now", "Quit", show=False, id="app.copy"),
     ]
 
-    def __init__(self) -> None:
-        lines = ["The run in this app is aborted.", "What it has done is kept; resume it later with R."]
-        super().__init__("Quit while the run is active?", lines, "Abort and quit", no="Stay")
+    def __init__(self, running: Sequence[tuple[str, str]]) -> None:
+        """`running` has the kind, `run` or `workflow`, and the task of each."""
+        kinds = Counter(kind for kind, _ in running)
+        them, are = ("it", "is") if len(running) == 1 else ("them", "are")
+        title = f"{' and '.join(count(number, kind) for kind, number in kinds.items())} {are} running"
+        tasks = [f"· {fit(one_line(task), _TASK_CELLS)}" for _, task in running[:_TASKS]]
+        more = [f"· {len(running) - _TASKS} more"] if len(running) > _TASKS else []
+        lines = [f"Abort {them} and quit?", *tasks, *more, f"What was done is kept; resume {them} later with R."]
+        super().__init__(title, lines, "Abort and quit", no="Stay")
 
     def action_quit_now(self) -> None:
         """Quit; nobody types these keys by the way."""

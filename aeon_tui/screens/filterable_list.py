@@ -66,7 +66,6 @@ class FilterableListScreen(Screen[None]):
     DEFAULT_CSS = """
     FilterableListScreen {
         background: $background;
-        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
         FilterLine { display: none; }
         &.-filtered FilterLine { display: block; }
         KeptRows { height: 1fr; padding: 1 0 0 0; }

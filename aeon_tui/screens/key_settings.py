@@ -23,6 +23,7 @@ from aeon_tui.screens.keys import label_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import shown_key
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import Piece, RowsView
 
@@ -123,7 +124,7 @@ class KeySettingsScreen(FilterableListScreen):
         self._all: Sequence[KeyRow] = ()
 
     def compose(self) -> ComposeResult:
-        yield Static("Keys", id="head", markup=False)
+        yield HeadLine("Keys")
         yield ListFilter("what it does, where, a key, an id")
         yield KeyList()
         yield KeyFooter()
@@ -141,7 +142,7 @@ class KeySettingsScreen(FilterableListScreen):
         if self.is_attached:
             self._all = rows
             changed = sum(row.changed for row in rows)
-            self.query_one("#head", Static).update(f"Keys  {len(rows)} actions · {changed} changed")
+            self.query_one(HeadLine).title = f"Keys  {len(rows)} actions · {changed} changed"
             self.show_rows()
 
     @override

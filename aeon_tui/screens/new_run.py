@@ -22,6 +22,7 @@ from aeon_tui.screens.context import context_of
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.tally import HeadLine
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -63,7 +64,7 @@ class NewRunScreen(Screen[None]):
     HELP_TITLE = "New run"
     DEFAULT_CSS = """
     NewRunScreen { background: $background; }
-    NewRunScreen #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; text-style: bold; }
+    NewRunScreen HeadLine { text-style: bold; }
     NewRunScreen VerticalScroll { height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }
     NewRunScreen Field { margin: 0 0 1 0; }
     NewRunScreen Problem { offset: 0 -1; }
@@ -91,7 +92,7 @@ class NewRunScreen(Screen[None]):
         """What the configuration names beside the built-in tools."""
 
     def compose(self) -> ComposeResult:
-        yield Static("New run", id="head")
+        yield HeadLine("New run")
         with VerticalScroll(can_focus=False):
             yield Field("Task", TaskArea())
             yield Problem("problem-task")
@@ -113,7 +114,6 @@ class NewRunScreen(Screen[None]):
         if not self.query(TaskArea):
             return  # the app is ending before the screen was made
         self.query_one(TaskArea).focus()
-        self._say(context_of(self).busy() or "")
         self._look()
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
@@ -219,12 +219,10 @@ class NewRunScreen(Screen[None]):
             self.query_one(f"#problem-{key}", Problem).say(problems.get(key))
         if problems:
             self.query_one(f"#{next(iter(problems))}").focus()
-        elif (busy := context_of(self).busy()) is not None:
-            self._say(busy)
         elif not self._starting:
             self._starting = True
             self._say("")
-            self.query_one("#head", Static).update("New run · starting …")
+            self.query_one(HeadLine).title = "New run · starting …"
             self.app.post_message(StartRun(form, self._started))
 
     def _started(self, problem: str | None) -> None:
@@ -232,7 +230,7 @@ class NewRunScreen(Screen[None]):
         if problem is None:
             return
         if self.is_attached:
-            self.query_one("#head", Static).update("New run")
+            self.query_one(HeadLine).title = "New run"
             self._say(problem)
         else:
             self.app.notify(escape_controls(problem), severity="warning", timeout=PROBLEM_SECONDS, markup=False)

@@ -32,6 +32,7 @@ from aeon_tui.sessions.approval_points import approval_points
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -239,7 +240,7 @@ class SettingsScreen(FilterableListScreen):
         self._loaded: LoadedConfig | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static("Settings", id="head", markup=False)
+        yield HeadLine("Settings")
         yield Static("", id="agreement", markup=False)
         yield ListFilter("a key, a value, a file, a word of the meaning")
         yield SettingsList()
@@ -284,13 +285,13 @@ class SettingsScreen(FilterableListScreen):
             self._loaded, self._all = loaded, settings
             changed = sum(each.is_set for each in settings)
             files = ", ".join(str(file) for file in loaded.files) or "no file"
-            self.query_one("#head", Static).update(escape_controls(f"Settings  {changed} set · {files}"))
+            self.query_one(HeadLine).title = escape_controls(f"Settings  {changed} set · {files}")
             self.show_rows()
 
     def _show_problem(self, problem: str) -> None:
         if self.is_attached:
             own, project = key_of(self, "settings.edit"), key_of(self, "settings.edit_project")
-            self.query_one("#head", Static).update("Settings  not valid")
+            self.query_one(HeadLine).title = "Settings  not valid"
             self.query_one(TextView).show(
                 [("high", f"✖ {problem}"), ("", f"{own} or {project} opens the file to fix it.")]
             )

@@ -12,7 +12,7 @@ from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolatio
 from aeon_tui.sessions.session import Session
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import Approver
+    from aeon_core.approvals.pending import ApprovalRequest, Approver
     from aeon_core.entities import RunResult
 
 logger = logging.getLogger("aeon")
@@ -70,6 +70,16 @@ class Runner(Session["RunResult"]):
         self.stream = Stream()
         self.broker = ApprovalBroker(journal)
         self._kernel: Kernel | None = None
+
+    @property
+    def task(self) -> str:
+        """The task of the run."""
+        return self.job.task
+
+    @property
+    def waiting(self) -> ApprovalRequest | None:
+        """The approval that the run waits for."""
+        return self.broker.waiting
 
     @property
     def journal(self) -> Path:

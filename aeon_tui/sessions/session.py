@@ -17,6 +17,10 @@ class Result(Protocol):
     """How a run or a workflow ended."""
 
     @property
+    def status(self) -> str:
+        """How it ended, as its journal says it."""
+
+    @property
     def exit_code(self) -> int:
         """What a command ends with."""
 
@@ -38,6 +42,16 @@ class Session(ABC, Generic[ResultT]):
 
     @property
     @abstractmethod
+    def task(self) -> str:
+        """What it was started for."""
+
+    @property
+    @abstractmethod
+    def waiting(self) -> object | None:
+        """The question that it waits with, the same object for as long as it waits; None where it asks nothing."""
+
+    @property
+    @abstractmethod
     def journal(self) -> Path | None:
         """The file that its records are in; None where there is none yet."""
 
@@ -50,6 +64,23 @@ class Session(ABC, Generic[ResultT]):
     def running(self) -> bool:
         """Whether it has begun and not ended."""
         return self._thread is not None and not self._done.is_set()
+
+    @property
+    def active(self) -> bool:
+        """Whether it is running and its outcome is open: what comes after that only closes files."""
+        return self.running and self.result is None and self.error is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has begun and ended."""
+        return self._thread is not None and self._done.is_set()
+
+    @property
+    def status(self) -> str:
+        """How it ended, in a few words; empty before."""
+        if self.error is not None:
+            return f"failed: {self.error.message}"
+        return self.result.status.replace("_", " ") if self.result is not None else ""
 
     @property
     def exit_code(self) -> int:

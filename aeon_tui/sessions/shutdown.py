@@ -1,4 +1,4 @@
-"""How the app ends: its run first, and where a signal says so, or the app is stuck."""
+"""How the app ends: its runs first, and where a signal says so, or the app is stuck."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from types import FrameType
 from typing import Protocol
 
 from aeon_tui.platform.terminal import handled
-from aeon_tui.sessions.session import AnySession
+from aeon_tui.sessions.session_list import SessionList
 
 ABORT_SECONDS = 2.0
-"""How long quitting waits for the run to be journaled as aborted, before it gives the terminal back."""
+"""How long quitting waits for the runs to be journaled as aborted, before it gives the terminal back."""
 HANGUP_SECONDS = 10.0
-"""How long a run may take to end when its terminal has been closed."""
+"""How long the runs may take to end when their terminal has been closed."""
 ENDING_SECONDS = 0.3
 """A run that takes longer than that to end is in a tool: model calls are left at once."""
 WAITING = "aeon-tui: waiting for the running tool …; press Ctrl-C to stop now\n"
 
 
 class Quittable(Protocol):
-    """An app that may have a session running."""
+    """An app that may have sessions running."""
 
-    runner: AnySession | None
+    sessions: SessionList
 
     def quit_soon(self) -> None:
         """Quit; from any thread."""
@@ -43,9 +43,8 @@ def ended_by_signals(app: Quittable) -> Iterator[None]:
     hung_up: list[threading.Thread] = []
 
     def watch(number: int, gone: bool) -> None:
-        if app.runner is not None:
-            app.runner.abort()
-            app.runner.wait(HANGUP_SECONDS if number == signal.SIGHUP else None)
+        app.sessions.abort()
+        app.sessions.wait(HANGUP_SECONDS if number == signal.SIGHUP else None)
         if gone or not closed.wait(ABORT_SECONDS):
             os._exit(128 + number)
 
@@ -77,13 +76,13 @@ def _has_terminal() -> bool:
     return True
 
 
-def let_end(runner: AnySession) -> None:
-    """Abort the run and wait for its end: a tool is never cut, but by the person (or a termination) that interrupts."""
-    if not runner.running:
+def let_end(sessions: SessionList) -> None:
+    """Abort all runs and wait for their end: a tool is never cut, but by the person or signal that interrupts."""
+    if not sessions.running:
         return
-    runner.abort()
+    sessions.abort()
     with contextlib.suppress(KeyboardInterrupt), handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
-        if not runner.wait(ENDING_SECONDS):
+        if not sessions.wait(ENDING_SECONDS):
             sys.stderr.write(WAITING)
             sys.stderr.flush()
-            runner.wait()
+            sessions.wait()

@@ -14,7 +14,7 @@ from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
 from aeon_tui.sessions.session import Session
-from aeon_tui.sessions.workflow_broker import WorkflowBroker
+from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
 from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
 from aeon_tui.sources.workflow import LiveWorkflowSource
 
@@ -84,6 +84,16 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.warnings: list[str] = []
         """What was warned of, in order."""
         self._orchestrator: Orchestrator | None = None
+
+    @property
+    def task(self) -> str:
+        """The task of the workflow."""
+        return self.request.task
+
+    @property
+    def waiting(self) -> PendingQuestion | None:
+        """The question that the workflow waits with."""
+        return self.broker.waiting
 
     @property
     def journal(self) -> Path | None:

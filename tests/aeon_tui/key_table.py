@@ -21,6 +21,7 @@ ctrl+c         copy the selection or quit app.copy
 K              change keys                app.edit_keys
 comma          open the settings          app.settings
 ctrl+p         open the palette           app.palette
+ctrl+z         suspend the app            app.suspend
 s              start a run                app.new_run
 f5             start what is filled in    new.start
 ctrl+s         start, or save, what is typed  new.start workflow.begin editor.save
@@ -53,7 +54,8 @@ F              fork                       run.fork
 C              compare                    browser.compare run.compare
 m              mark                       browser.mark
 T              trust                      settings.trust
-a              approve, or go to it       trust.grant pane.decide
+a              approve, or go to it       trust.grant pane.decide app.next_decision
+b              next run of the app        app.next_session
 c              take it as it is           trust.continue
 X              end it                     workflow.abort_anywhere
 1              the first pane             run.pane_plan workflow.pane_pipeline

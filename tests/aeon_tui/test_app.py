@@ -27,7 +27,6 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized
-from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import QuitDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
@@ -182,17 +181,6 @@ async def test_a_reply_is_shown_while_it_streams_in() -> None:
         await until(pilot, lambda: "▌" not in live.screen.query_one(StepText).text)
 
 
-async def test_escape_does_not_leave_a_run_that_goes_on() -> None:
-    async with running() as (live, pilot):
-        shown = live.screen
-        await pilot.press("escape")
-        assert live.app.screen is shown
-        live.kernels[0].release()
-        await until(pilot, lambda: not live.runner.running and live.screen.view.result is not None)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(live.app.screen, BrowserScreen))
-
-
 async def test_what_start_up_made_is_kept_from_the_collector() -> None:
     assert gc.get_freeze_count() == 0
     async with running():
@@ -208,8 +196,7 @@ def test_run_app_prints_one_line_with_the_run_and_returns_its_exit_code(
         return kernel
 
     def run(self: AeonApp) -> None:
-        assert self.runner is not None
-        self.runner.start()
+        self.sessions.all[0].start()
 
     monkeypatch.setattr(NewRunJob, "build", build)
     monkeypatch.setattr(AeonApp, "run", run)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -75,7 +73,7 @@ async def browsing(runs: Path) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
         assert isinstance(screen, BrowserScreen)
         await until(pilot, lambda: screen.selected_run is not None)
         yield app, pilot
-        for runner in app.runners:
+        for runner in app.sessions.all:
             runner.abort()
             runner.wait(PATIENCE)
 
@@ -95,7 +93,7 @@ async def test_a_run_that_was_cut_off_goes_on_from_the_browser(runs: Path) -> No
         await until(pilot, lambda: shows_result(app))
         assert isinstance(app.screen, RunScreen)
         assert (app.screen.status, app.screen.view.passes) == ("converged", 2)
-        assert [runner.journal for runner in app.runners] == [journal(runs)]
+        assert [runner.journal for runner in app.sessions.all] == [journal(runs)]
 
 
 async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(runs: Path) -> None:
@@ -103,7 +101,7 @@ async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(run
         await pilot.press("R")
         await until(pilot, lambda: said(app))
         assert said(app) == ["the run ended as converged; there is nothing left to do; fork it instead"]
-        assert app.runners == []
+        assert app.sessions.all == []
 
 
 async def test_a_run_that_another_process_writes_is_not_gone_on_with(runs: Path) -> None:
@@ -141,7 +139,7 @@ async def test_a_replay_takes_the_place_of_the_run_and_escape_leads_to_the_list(
         await until(pilot, lambda: shows_result(app))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
-        assert app.runners == []
+        assert app.sessions.all == []
 
 
 async def test_a_replay_of_the_run_that_the_app_opened_on_leads_to_the_list_too(runs: Path) -> None:
@@ -179,7 +177,7 @@ async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
         assert [field.value for field in app.screen.query(Input)] == ["2", "scripted:test", "30"]
         await pilot.press("2", "tab", "tab", "4", "0", "enter")
         await until(pilot, lambda: shows_result(app))
-        (runner,) = app.runners
+        (runner,) = app.sessions.all
         assert runner.result is not None
         assert (runner.result.status, runner.result.ttl.limit) == ("converged", 40)
         assert runner.journal.parent == runs
@@ -216,33 +214,6 @@ async def test_what_was_told_of_one_run_does_not_hide_the_next_screen(runs: Path
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         assert said(app) == []
-
-
-async def test_a_run_of_this_app_blocks_another(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut(runs)
-    go = threading.Event()
-
-    class Slow(LLMAdapter):
-        model = "scripted:test"
-        inner = two_passes()
-
-        def complete(self, request: Any) -> Any:
-            go.wait(PATIENCE)
-            return self.inner.complete(request)
-
-    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: Slow())
-    async with browsing(runs) as (app, pilot):
-        await pilot.press("R")
-        await until(pilot, lambda: app.runner is not None and app.runner.running)
-        assert app.check_action("past_run", ("resume",)) is False, "nothing to be done with the run that goes on"
-        told = "The run 20261120-093000-a1b2c3 is still running in this app"
-        for act in (app.actions.fork, app.actions.resume):
-            act(journal(runs))
-            await until(pilot, lambda: [text[: len(told)] for text in said(app)] == [told])
-        go.set()
-        await until(pilot, lambda: shows_result(app))
-        assert app.check_action("past_run", ("fork",)) is True
-        assert len(app.runners) == 1
 
 
 async def test_the_key_help_names_the_keys_as_they_are_typed(runs: Path) -> None:

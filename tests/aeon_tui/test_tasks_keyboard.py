@@ -188,7 +188,7 @@ async def test_a_run_that_was_cut_off_goes_on(runs: Path) -> None:
         await until(pilot, lambda: browser.selected_run is not None)
         await pilot.press("R")
         await until(pilot, lambda: shows_result(app))
-        assert app.runners[0].journal == journal(runs)
+        assert app.sessions.all[0].journal == journal(runs)
         await pilot.press("q")
 
 
@@ -203,7 +203,7 @@ async def test_a_run_is_forked_from_its_second_pass(runs: Path, monkeypatch: pyt
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
-        assert app.runners[0].journal != journal(runs)
+        assert app.sessions.all[0].journal != journal(runs)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         await pilot.press("q")

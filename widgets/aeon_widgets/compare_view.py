@@ -15,12 +15,12 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive, var
-from textual.widget import Widget
 from typing_extensions import override
 
 from aeon_widgets.compare_rows import ComparedRun, Comparison
 from aeon_widgets.compare_text import CompareRow, Span
 from aeon_widgets.icons import VARIABLES, run_style
+from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, fit, one_line, wrap
 from aeon_widgets.virtual_list import Piece, RowsView
 
@@ -29,7 +29,7 @@ SIDES = ("A", "B")
 Part = tuple[str, str]
 
 
-class CompareHeader(Widget):
+class CompareHeader(TallyHeader):
     """The name of each run above its side, the chosen one marked; a click chooses a run, a second one opens it."""
 
     DEFAULT_CSS = """
@@ -65,8 +65,8 @@ class CompareHeader(Widget):
         heads = [self._head(side, cells) for side in range(len(self._runs))]
         if self.beside and len(heads) == 2:
             gap = " " * (cells - heads[0].cell_length)
-            return Content("\n").join([self._title(width), Content.assemble(heads[0], gap, " │ ", heads[1])])
-        return Content("\n").join([self._title(width), *heads])
+            return Content("\n").join([self.with_tally(self._title), Content.assemble(heads[0], gap, " │ ", heads[1])])
+        return Content("\n").join([self.with_tally(self._title), *heads])
 
     def _title(self, width: int) -> Content:
         head = "aeon  Compare  "

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
 from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_position import RunPosition
+from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, duration, fit, one_line
 
 SEPARATOR = "  "
@@ -26,7 +26,7 @@ NEAR = 0.8
 Part = tuple[str, str]
 
 
-class RunHeader(Widget):
+class RunHeader(TallyHeader):
     """Task and status on the first line; model, pass and phase, time and TTL on the second.
 
     The second says first which moment is shown where that is not now; a click then returns to now.
@@ -82,7 +82,7 @@ class RunHeader(Widget):
 
     def render(self) -> Content:
         width = self.size.width
-        return Content("\n").join([self._first_line(width), self._second_line(width)])
+        return Content("\n").join([self.with_tally(self._first_line), self._second_line(width)])
 
     def _first_line(self, width: int) -> Content:
         icon, style = run_style(self._status)

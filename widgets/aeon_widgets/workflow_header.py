@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.widget import Widget
 
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_header import SEPARATOR, SIMULATED
+from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import duration, fit, one_line
 
 BAR_CELLS, SHORT_BAR_CELLS = 16, 8
@@ -36,7 +36,7 @@ class WorkflowFacts:
     seconds: float = 0.0
 
 
-class WorkflowHeader(Widget):
+class WorkflowHeader(TallyHeader):
     """Says at a glance what is done, how it stands, and what it has cost against the warning and the ceiling."""
 
     DEFAULT_CSS = """
@@ -55,7 +55,7 @@ class WorkflowHeader(Widget):
 
     def render(self) -> Content:
         width = self.size.width
-        return Content("\n").join([self._first_line(width), self._second_line(width)])
+        return Content("\n").join([self.with_tally(self._first_line), self._second_line(width)])
 
     def _first_line(self, width: int) -> Content:
         facts = self._facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,12 +28,15 @@ from aeon_widgets.key_names import key_of
 from aeon_widgets.run_columns import ordered
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin
-from aeon_widgets.run_tree import RunLine, as_tree
+from aeon_widgets.run_tree import LIVE, RunLine, as_tree
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
 
-REFRESH_SECONDS, TICK_SECONDS = 3.0, 1.0
+REFRESH_SECONDS, LIVE_SECONDS, TICK_SECONDS = 3.0, 0.5, 1.0
+"""How often the folder is read: more often while a run is live, unless that takes long; and how often ages are told."""
+_SHARE = 20
+"""Reading takes at most one part in so many of the time."""
 WIDE = 100
 """From this width on the preview stands beside the list, unless it was closed; below it, it opens under the list."""
 ORDERS = ("", "cost", "scores")
@@ -83,6 +87,7 @@ class BrowserScreen(FilteredScreen):
         self._runs_dir = runs_dir
         self._read = read
         self._order = ""
+        self._due_at = 0.0
         self._damaged: set[str] = set()
         """Runs of which a preview has told so."""
         self.preview_wanted: bool | None = None
@@ -105,7 +110,7 @@ class BrowserScreen(FilteredScreen):
             return  # the app is ending before the screen was made
         self.query_one(BrowserTitle).update_count("reading …")
         self.query_one(RunList).focus()
-        self.set_interval(REFRESH_SECONDS, self._reload_if_active)
+        self.set_interval(LIVE_SECONDS, self._reload_if_due)
         self.set_interval(TICK_SECONDS, self._tick)
 
     def on_unmount(self) -> None:
@@ -147,8 +152,8 @@ class BrowserScreen(FilteredScreen):
         if self.is_current:
             self.query_one(RunList).tick(self.clock())
 
-    def _reload_if_active(self) -> None:
-        if self.is_current:
+    def _reload_if_due(self) -> None:
+        if self.is_current and time.monotonic() >= self._due_at:
             self.action_reload()
 
     @override
@@ -158,6 +163,8 @@ class BrowserScreen(FilteredScreen):
     @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
     def action_reload(self) -> None:
         """Read the directory again, on a thread."""
+        began = time.monotonic()
+        self._due_at = began + REFRESH_SECONDS
         try:
             if self._read is None:
                 self._read = listing_of(self._runs_dir)
@@ -168,6 +175,9 @@ class BrowserScreen(FilteredScreen):
             self.app.call_from_thread(self._show_problem, f"{str(self._runs_dir)!r}: {error.strerror}")
         else:
             known = self.runs
+            if any(run.status == LIVE for run in found):
+                now = time.monotonic()
+                self._due_at = min(self._due_at, now + max(LIVE_SECONDS, _SHARE * (now - began)))
             if known is None or found != known.all:
                 self.app.call_from_thread(self._take, Runs(found))
 
@@ -195,6 +205,7 @@ class BrowserScreen(FilteredScreen):
         self.set_class(shown, "-no-runs")
         if not shown:
             self.query("Onboarding").remove()
+            self.call_after_refresh(self.query_one(RunList).focus)
             return
         from aeon_tui.screens.onboarding import Onboarding
 

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from aeon_core.escape import escape_controls
+from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import TextView
 
@@ -28,7 +29,7 @@ def listing_of(runs_dir: Path) -> ListRuns:
     return lambda _: listing.runs()
 
 
-class BrowserTitle(Widget):
+class BrowserTitle(TallyHeader):
     """What the list is of, how many there are, and what they are ordered by."""
 
     DEFAULT_CSS = """
@@ -54,6 +55,9 @@ class BrowserTitle(Widget):
 
     @override
     def render(self) -> Content:
+        return self.with_tally(self._title)
+
+    def _title(self, room: int) -> Content:
         where = escape_controls(str(self._runs_dir))
         order = f" · by {self._order}" if self._order else ""
         marked = f" · ◆ {fit(one_line(self._marked), 26)} marked" if self._marked else ""
@@ -62,7 +66,7 @@ class BrowserTitle(Widget):
             ("  Runs", "bold"),
             f"  {self._count}{order}{marked}",
             (f"  {where}", "$aeon-muted"),
-        ).truncate(self.size.width, ellipsis=True)
+        ).truncate(room, ellipsis=True)
 
 
 class FilterHint(Widget):

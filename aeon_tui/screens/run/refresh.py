@@ -16,6 +16,8 @@ from aeon_tui.sources.base import RecordSource
 FRAMES_PER_SECOND = 20
 QUIET_FRAMES = 2
 """While nothing comes, the clock and what is asked are looked at each second frame."""
+HIDDEN_RATE = 3
+"""Frames a second at the most while another screen hides the run's."""
 SLOW_AFTER = 40
 """Frames without anything new, after which there are fewer."""
 ASKING_RATE, OWN_RATE, CLOCK_RATE, NONE = 10, 5, 1, 0
@@ -63,6 +65,13 @@ class RefreshScheduler:
 
         self._tells = source.listen(tell)
 
+    def resume(self) -> None:
+        """Show at once what has come while another screen hid this one."""
+        if self._timer is not None:
+            self._quiet = 0
+            self._keep_pace()
+            self._screen.call_next(self._frame)
+
     def close(self) -> None:
         """Have no more frames."""
         self._closed = True
@@ -75,10 +84,12 @@ class RefreshScheduler:
         if self.rate < FRAMES_PER_SECOND:
             self._quiet = 0
             self._keep_pace()
-        if time.monotonic() - self._shown_at >= 1 / FRAMES_PER_SECOND:
+        if self._screen.is_current and time.monotonic() - self._shown_at >= 1 / FRAMES_PER_SECOND:
             self._screen.call_next(self._frame)
 
     def _frame(self) -> None:
+        if not self._screen.app.is_running:
+            return  # its panes may be gone
         self._news = False
         if self._fold():
             self._quiet, self._shown_at = 0, time.monotonic()
@@ -93,6 +104,8 @@ class RefreshScheduler:
         rate = FRAMES_PER_SECOND
         if self._quiet >= SLOW_AFTER:
             rate = self._slow_rate() if self._tells else ASKING_RATE
+        if not self._screen.is_current:
+            rate = min(rate, HIDDEN_RATE)
         if rate == self.rate or self._closed:
             return
         self.rate = rate

@@ -206,8 +206,11 @@ class RunScreen(TimeTravel):
             self.repaint(types, goes_on=self.goes_on)
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
-        """Name the terminal after the run that goes on, here or in another process; a question is urgent."""
-        if self._broker is not None:
+        """Name the terminal after the run that goes on, here or in another process; a question is urgent.
+
+        The app does so for a run of its own that is not on screen.
+        """
+        if self._broker is not None and (self._runner is None or self.is_active):
             # A question may be there before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
             words = asked if urgent else self._shown_status.replace("_", " ")
@@ -242,6 +245,8 @@ class RunScreen(TimeTravel):
 
     def on_screen_resume(self) -> None:
         self._asking.uncover()
+        self._frames.resume()
+        self._tell_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:
@@ -330,12 +335,10 @@ class RunScreen(TimeTravel):
             self.app.push_screen(SearchScreen(self._source, self._source.journal))
 
     def action_back(self) -> None:
-        """Hide the guide, leave a zoomed pane, or go to the list of runs."""
+        """Hide the guide, leave a zoomed pane, or go to the list of runs: the run continues."""
         if self.query("#guide"):
             self.query("#guide").remove()
         elif self.maximized is not None:
             self.minimize()
-        elif self._runner is not None and self._runner.running:
-            self.notify("The run continues here; q asks whether to abort it and quit.", markup=False)
         else:
             self.app.post_message(ShowRuns())

@@ -32,6 +32,8 @@ from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 
 FRAMES_PER_SECOND = 15
+HIDDEN_TICKS = 5
+"""One frame of so many is drawn of a screen that is hidden."""
 FOLD_SECONDS = 0.015
 """The most of a frame that reading records may take, so that keys are answered in between."""
 _CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
@@ -64,6 +66,7 @@ class WorkflowScreen(WorkflowPanes):
         self._artifact = 0
         self._reading = LatestWorker(self, "artifact")
         self._problem_told = False
+        self._ticks = 0
 
     def begin(self) -> None:
         """Show what there is, and from now on what comes."""
@@ -98,8 +101,9 @@ class WorkflowScreen(WorkflowPanes):
         return self.state.status(live=self._source.live, reading=self._source.reading)
 
     def tick(self) -> None:
-        """Fold what has come, and show what it concerns."""
-        if not self.made:
+        """Fold what has come, and show what it concerns; less often where another screen hides it."""
+        self._ticks += 1
+        if not self.made or not self.app.is_running or (self._ticks % HIDDEN_TICKS and not self.is_current):
             return
         taken = self._source.take(FOLD_SECONDS)
         if taken.anew:
@@ -229,6 +233,8 @@ class WorkflowScreen(WorkflowPanes):
         self.show_artifact()
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
+        if self._runner is not None and not self.is_active:
+            return  # the app tells what is not on screen
         words = self.status.replace("_", " ")
         self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent))
 
@@ -265,6 +271,8 @@ class WorkflowScreen(WorkflowPanes):
 
     def on_screen_resume(self) -> None:
         self._asking.uncover()
+        if self.made:
+            self._tell_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:
@@ -308,12 +316,8 @@ class WorkflowScreen(WorkflowPanes):
             self.app.post_message(ResumeRun(self.path))
 
     def action_back(self) -> None:
-        """Leave a zoomed pane, or go to the list of runs."""
+        """Leave a zoomed pane, or go to the list of runs: the workflow continues."""
         if self.maximized is not None:
             self.minimize()
-        elif self._runner is not None and self._runner.running:
-            self.notify(
-                f"The workflow continues here; {key_of(self.app, 'app.quit')} aborts it and quits.", markup=False
-            )
         else:
             self.app.post_message(ShowRuns())

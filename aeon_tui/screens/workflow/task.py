@@ -14,7 +14,6 @@ from textual.widgets import Input, Static
 
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import ShowRuns, StartWorkflow
-from aeon_tui.screens.context import context_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import one_line
 
@@ -53,6 +52,7 @@ class WorkflowTaskScreen(Screen[None]):
     def __init__(self, request: WorkflowRequest) -> None:
         super().__init__()
         self._request = request
+        self._beginning = False
 
     def compose(self) -> ComposeResult:
         asked = self._request
@@ -75,13 +75,14 @@ class WorkflowTaskScreen(Screen[None]):
     def action_begin(self) -> None:
         """Begin the workflow."""
         task = self.query_one(Input).value.strip()
-        problem = "describe the task first" if not task else context_of(self).busy()
-        if problem:
-            self._say(problem)
-        else:
+        if not task:
+            self._say("describe the task first")
+        elif not self._beginning:
+            self._beginning = True
             self.app.post_message(StartWorkflow(replace(self._request, task=task), self._answered))
 
     def _answered(self, problem: str | None) -> None:
+        self._beginning = False
         if problem is not None and self.is_attached:
             self._say(one_line(problem, 500))
 

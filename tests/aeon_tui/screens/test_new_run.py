@@ -118,7 +118,7 @@ async def filling_in(
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
         await until(pilot, lambda: app.screen.query_one(ModelList).line_count)
         yield app, pilot
-        for runner in app.runners:
+        for runner in app.sessions.all:
             runner.abort()
             runner.wait(PATIENCE)
 
@@ -132,9 +132,9 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
     async with filling_in(tmp_path, plain) as (app, pilot):
         await pilot.press(*"add 5 and 10", "f5")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        assert app.runner is not None
-        assert app.runner.job.task == "add 5 and 10"
-        assert app.runner.job.config.approve == ["pass", "tool"]
+        assert app.sessions.last is not None
+        assert app.sessions.last.job.task == "add 5 and 10"
+        assert app.sessions.last.job.config.approve == ["pass", "tool"]
         assert app.actions.draft is None
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
 
@@ -172,14 +172,14 @@ async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_t
         await pilot.pause()
         assert problem(app, "task") == "✖ describe the task"
         assert isinstance(app.focused, TaskArea)
-        assert app.runners == []
+        assert app.sessions.all == []
 
 
 async def test_what_only_starting_finds_out_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         await pilot.press(*"pay", "f5")
         await until(pilot, lambda: "own.tools" in str(app.screen.query_one("#said").render()))
-        assert app.runners == []
+        assert app.sessions.all == []
         assert app.screen.query_one(TaskArea).text == "pay"
 
 
@@ -239,16 +239,6 @@ async def test_ticks_are_told_by_their_sign_and_toggled_by_space(tmp_path: Path)
         assert isinstance(app.screen, NewRunScreen)
         assert app.screen.form.approve == ("plan", "pass", "tool")
         assert app.screen.form.tools == ("files", "own.tools:TOOLS")
-
-
-async def test_while_a_run_goes_on_it_is_said_and_the_form_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with filling_in(tmp_path) as (app, pilot):
-        monkeypatch.setattr(type(app.actions), "busy", lambda _: "The run r1 is still running in this app")
-        await pilot.press(*"pay", "f5")
-        await until(pilot, lambda: "The run r1 is still running" in str(app.screen.query_one("#said").render()))
-        assert isinstance(app.screen, NewRunScreen)
 
 
 async def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:

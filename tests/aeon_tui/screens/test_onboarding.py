@@ -28,7 +28,7 @@ async def first(tmp_path: Path, config: RunConfig | None = None) -> AsyncIterato
         await until(pilot, lambda: app.screen.query("Onboarding #welcome"))
         await until(pilot, lambda: isinstance(app.focused, Onboarding))
         yield app, pilot
-        for runner in app.runners:
+        for runner in app.sessions.all:
             runner.abort()
             runner.wait(PATIENCE)
 
@@ -42,10 +42,10 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         assert "No runs yet." in str(app.screen.query_one("#welcome", Static).render())
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        assert app.runner is not None
-        assert (app.runner.job.task, app.runner.job.config.model) == (DEMO_TASK, DEMO_MODEL)
-        assert app.runner.job.config.approve == ["pass", "tool"]
-        assert app.runner.job.guide.startswith("Simulated model, no key.")
+        assert app.sessions.last is not None
+        assert (app.sessions.last.job.task, app.sessions.last.job.config.model) == (DEMO_TASK, DEMO_MODEL)
+        assert app.sessions.last.job.config.approve == ["pass", "tool"]
+        assert app.sessions.last.job.guide.startswith("Simulated model, no key.")
 
 
 @pytest.mark.parametrize(("button", "screen"), [("#start-demo", RunScreen), ("#start-new", NewRunScreen)])

@@ -91,6 +91,6 @@ async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None
         await pilot.press("enter")
         panel = await asked(pilot, "gate")
         assert "Gate 0" in panel.question.headline
-        assert app.runner is not None
-        app.runner.abort()
-        await until(pilot, lambda: app.runner is not None and not app.runner.running)
+        assert app.sessions.last is not None
+        app.sessions.last.abort()
+        await until(pilot, lambda: app.sessions.last is not None and not app.sessions.last.running)

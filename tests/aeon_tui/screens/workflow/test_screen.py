@@ -110,8 +110,11 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path:
         assert "Gate 1" in panel.question.headline
         await until(pilot, lambda: rows(app).get("gate 0") == "approved")
         await pilot.press("X", "y")
-        await until(pilot, lambda: app.runner is not runner and app.runner is not None and not app.runner.running)
-    assert len(app.runners) == 2
+        await until(
+            pilot,
+            lambda: app.sessions.last is not runner and app.sessions.last is not None and not app.sessions.last.running,
+        )
+    assert len(app.sessions.all) == 2
 
 
 async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def opened(root: Path, *, on_task: bool = True) -> AsyncIterator[tuple[Aeo
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
         yield app, pilot
-        for runner in app.runners:
+        for runner in app.sessions.all:
             runner.abort()
             await until(pilot, lambda runner=runner: not runner.running)  # type: ignore[misc]
 
@@ -96,8 +96,8 @@ def notices(app: AeonApp) -> list[str]:
 
 
 def runner_of(app: AeonApp) -> WorkflowRunner:
-    assert isinstance(app.runner, WorkflowRunner)
-    return app.runner
+    assert isinstance(app.sessions.last, WorkflowRunner)
+    return app.sessions.last
 
 
 async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothing(project: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, WorkflowTaskScreen)
-        assert app.runner is None
+        assert app.sessions.last is None
     assert files(project) == before
 
 
@@ -140,7 +140,7 @@ async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_on
         runner.abort()
         await until(pilot, lambda: not runner.running)
         app.run_worker(lambda: app.actions.begin_workflow(request_in(project)), thread=True)
-        await until(pilot, lambda: app.runner is not runner)
+        await until(pilot, lambda: app.sessions.last is not runner)
         assert isinstance(app.screen, WorkflowScreen)
     assert assess_workflow(project).state == "untrusted"
     assert not (project.parent / "outside.log").exists()
@@ -175,7 +175,7 @@ async def test_resuming_a_workflow_asks_first(project: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, BrowserScreen)
-        assert app.runner is None
+        assert app.sessions.last is None
         assert files(project) == before
         app.actions.resume(path)
         await until_asked(app, pilot)

@@ -1,0 +1,161 @@
+"""What a person is told of runs that are not on screen: how many there are, what waits, and what has ended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from aeon_tui.messages import TitleTerminal
+from aeon_tui.navigation import Navigation
+from aeon_tui.platform.background_tasks import NOTICE_SECONDS
+from aeon_tui.sessions.session import AnySession
+from aeon_tui.sessions.session_list import SessionChange
+from aeon_widgets.key_names import key_of
+from aeon_widgets.tally import Tally, TallyHeader
+from aeon_widgets.text import fit, one_line
+
+LOOK_SECONDS = 0.2
+"""How often the sessions of this app are looked at while one runs."""
+ELSEWHERE_SECONDS = 3.0
+"""How often it is looked whether runs of other processes wait."""
+_TASK_CELLS = 50
+
+
+class SessionMonitor:
+    """Keeps the tally of every header, notifies of what happens off screen, and leads to it.
+
+    What waits forms one queue: the runs of this app, the longest wait first; those of other processes; then what has
+    ended unseen.
+    """
+
+    def __init__(self, app: Navigation) -> None:
+        self._app = app
+        self._elsewhere: Sequence[Path] = ()
+        """Journals of other processes that wait for a decision."""
+        self._unseen: list[AnySession] = []
+        """Ended while something else was on screen."""
+        self._timer: Timer | None = None
+        self._shown: object = None
+
+    def begin(self) -> None:
+        """Look from now on. On the app's loop."""
+        self._timer = self._app.set_interval(LOOK_SECONDS, self.look)
+        self._app.set_interval(ELSEWHERE_SECONDS, self._look_elsewhere)
+        self._app.screen_change_signal.subscribe(self._app, lambda _: self._app.call_later(self.look))
+        self._look_elsewhere()
+
+    def look(self) -> None:
+        """Take note of what has changed, and tell it."""
+        if not self._app.screen_stack:
+            return  # the app is ending
+        here = self._app.session_on(self._app.shown_screen)
+        for change in self._app.sessions.look():
+            if change.session is not here:
+                self._tell(change)
+        self._unseen = [each for each in self._unseen if each is not here and self._is_last(each)]
+        self.show_tally()
+        if self._timer is not None:
+            # Nothing happens to sessions while none runs.
+            (self._timer.resume if self._app.sessions.running else self._timer.pause)()
+
+    def _is_last(self, session: AnySession) -> bool:
+        """Whether nothing has continued the session's journal since."""
+        return session.journal is None or self._app.sessions.of(session.journal) is session
+
+    def _tell(self, change: SessionChange) -> None:
+        session = change.session
+        if session.aborting:
+            return
+        words = "waits for you" if change.kind == "waits" else session.status
+        task = fit(one_line(session.task), _TASK_CELLS)
+        failed = change.kind == "ended" and session.exit_code != 0
+        if change.kind == "ended":
+            self._unseen.append(session)
+            self._app.bell()  # the panel of a question rings by itself
+        self._app.notify(
+            f"{task}: {one_line(words, 300)} · {key_of(self._app, 'app.next_decision')} shows it",
+            severity="warning" if failed else "information",
+            timeout=NOTICE_SECONDS,
+            markup=False,
+        )
+        self._app.post_message(TitleTerminal(f"aeon: {words} · {task}", urgent=True))
+
+    def _look_elsewhere(self) -> None:
+        self._app.run_worker(self._read_elsewhere, thread=True, exclusive=True, group="elsewhere", exit_on_error=False)
+
+    def _read_elsewhere(self) -> None:
+        from aeon_tui.sources.waiting_runs import waiting_runs
+
+        found = waiting_runs(self._app.runs_dir)
+        with contextlib.suppress(RuntimeError):  # the app has ended
+            self._app.call_from_thread(self._take_elsewhere, found)
+
+    def _take_elsewhere(self, found: Sequence[Path]) -> None:
+        self._elsewhere = [each for each in found if self._app.sessions.of(each) is None]
+        if self._app.screen_stack:
+            self.show_tally()
+
+    def tally(self) -> Tally:
+        """Return what there is beside what the screen says of its own run."""
+        if not self._app.screen_stack:
+            return Tally()
+        sessions, shown = self._app.sessions, self._app.shown_screen
+        waiting = [*sessions.waiting, *self._elsewhere]
+        here = self._app.session_on(shown)
+        if sessions.active in ([], [here]) and all(each in (here, _journal(shown)) for each in waiting):
+            return Tally()
+        return Tally(len(sessions.active), len(waiting))
+
+    def show_tally(self) -> None:
+        """Show the tally in the header of the screen, and the keys that lead to what it counts."""
+        tally = self.tally()
+        for header in self._app.screen.query(TallyHeader):
+            header.tally = tally
+        shown = (tally, self.has_next, self.next_session is not None, self._app.screen)
+        if shown != self._shown:
+            self._shown = shown
+            self._app.screen.refresh_bindings()
+
+    @property
+    def has_next(self) -> bool:
+        """Whether there is anything to decide or to look at beside what is on screen."""
+        return bool(self._queue())
+
+    def _queue(self) -> list[AnySession | Path]:
+        """Return what waits but for what is on screen, in the order of the whole queue from that on."""
+        shown = self._app.shown_screen
+        here: AnySession | Path | None = self._app.session_on(shown) or _journal(shown)
+        queue: list[AnySession | Path] = [*self._app.sessions.waiting, *self._elsewhere, *self._unseen]
+        place = queue.index(here) + 1 if here in queue else 0
+        return [each for each in queue[place:] + queue[:place] if each != here]
+
+    def show_next_decision(self) -> None:
+        """Go to the next thing that waits; a screen's own question comes before, by the screen's own key."""
+        from aeon_tui.screens.pane_screen import PaneScreen
+
+        following = next(iter(self._queue()), None)
+        if isinstance(following, Path):
+            self._app.open_journal(following)
+        elif following is not None:
+            self._app.show_session(following)
+            # The panel takes the focus itself where it has not come yet.
+            if isinstance(screen := self._app.screen, PaneScreen):
+                screen.focus_question()
+
+    @property
+    def next_session(self) -> AnySession | None:
+        """The session to switch to: the next that runs or has ended unseen; None where there is no other."""
+        others = [each for each in self._app.sessions.all if each.active or each in self._unseen]
+        here = self._app.session_on(self._app.shown_screen)
+        sessions = self._app.sessions.all
+        place = sessions.index(here) + 1 if here is not None else 0
+        return next((each for each in sessions[place:] + sessions[:place] if each in others and each is not here), None)
+
+
+def _journal(screen: Screen[object]) -> Path | None:
+    """Return the journal of the run that a screen shows; a list shows none, whatever it has selected."""
+    return getattr(screen, "chosen_run", None) if hasattr(screen, "asking") else None

@@ -1,0 +1,30 @@
+"""Which runs of a folder wait for a decision, whatever process they run in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def waiting_runs(runs_dir: Path) -> list[Path]:
+    """Return the journals of live runs that take a decision now, in their order. Reads one folder: for a thread.
+
+    No journal is read: a run that waits has an inbox beside it, and one that lives holds its lock.
+    """
+    from aeon_core.approvals.inbox import SUFFIX
+    from aeon_core.journal.summary import SUFFIX as JOURNAL
+    from aeon_core.journal.summary import is_being_written
+
+    try:
+        with os.scandir(runs_dir) as entries:
+            found = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIX))
+    except OSError:
+        return []
+    waiting = []
+    for name in found:
+        journal = runs_dir / f"{name.removesuffix(SUFFIX)}{JOURNAL}"
+        with contextlib.suppress(OSError):
+            if is_being_written(journal):
+                waiting.append(journal)
+    return waiting

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeon_core.errors import AeonError
+from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.session_list import SessionList
+from tests.waiting import PATIENCE
+
+
+class Asking(Session[Any]):
+    """Runs until it is told to end, and asks what a test has it ask."""
+
+    task = "ask"
+    waiting: object | None = None
+
+    def __init__(self, journal: str = "r.jsonl", *, deaf: bool = False) -> None:
+        super().__init__()
+        self._journal, self.deaf, self.go = Path(journal), deaf, threading.Event()
+
+    @property
+    def journal(self) -> Path:
+        return self._journal
+
+    def abort(self) -> None:
+        self.aborting = True
+        if not self.deaf:
+            self.go.set()
+
+    def outcome(self) -> str:
+        return ""
+
+    def run(self) -> None:
+        self.go.wait(PATIENCE)
+        raise AeonError("aborted")
+
+    def close(self) -> None:
+        """Holds nothing open."""
+
+
+def told(sessions: SessionList) -> list[tuple[int, str]]:
+    return [(sessions.all.index(change.session), change.kind) for change in sessions.look()]
+
+
+def started(count: int) -> SessionList:
+    sessions = SessionList(Asking(f"{number}.jsonl") for number in range(count))
+    for each in sessions.all:
+        each.start()
+    return sessions
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12))
+def test_what_waits_is_queued_in_the_order_in_which_it_was_asked(events: list[tuple[int, bool]]) -> None:
+    sessions = started(3)
+    try:
+        queue: list[int] = []
+        for number, asks in events:
+            sessions.all[number].waiting = object() if asks else None  # type: ignore[misc]
+            queue = [each for each in queue if each != number] + [number] * asks
+            assert told(sessions) == [(number, "waits")] * asks
+            assert told(sessions) == [], "each question is told once"
+            assert [sessions.all.index(each) for each in sessions.waiting] == queue
+    finally:
+        sessions.abort()
+        assert sessions.wait(PATIENCE)
+
+
+def test_an_answer_counts_before_the_next_look() -> None:
+    sessions = started(1)
+    sessions.all[0].waiting = object()  # type: ignore[misc]
+    sessions.look()
+    sessions.all[0].waiting = None  # type: ignore[misc]
+    assert sessions.waiting == []
+    sessions.abort()
+    assert sessions.wait(PATIENCE)
+
+
+def test_all_are_aborted_and_each_end_is_told_once() -> None:
+    sessions = started(2)
+    sessions.all.append(Asking("never started"))
+    assert (len(sessions.running), len(sessions.active)) == (2, 2)
+    sessions.abort()
+    assert sessions.wait(PATIENCE)
+    assert (sessions.running, sessions.active) == ([], [])
+    assert told(sessions) == [(0, "ended"), (1, "ended")]
+    assert told(sessions) == []
+    assert [each.status for each in sessions.all] == ["failed: aborted", "failed: aborted", ""]
+
+
+def test_the_wait_for_all_ends_with_its_deadline() -> None:
+    deaf = Asking(deaf=True)
+    sessions = SessionList([Asking(), deaf])
+    for each in sessions.all:
+        each.start()
+    sessions.abort()
+    assert not sessions.wait(0.0)
+    deaf.go.set()
+    assert sessions.wait(PATIENCE)
+
+
+def test_a_journal_is_that_of_the_session_that_continued_it_last() -> None:
+    first, other, second = Asking("a"), Asking("b"), Asking("a")
+    sessions = SessionList([first, other, second])
+    assert sessions.of(Path("a")) is second
+    assert sessions.of(Path("b")) is other
+    assert sessions.of(Path("c")) is None
+    assert sessions.of(None) is None

@@ -1,0 +1,203 @@
+"""Several runs in one app: each continues wherever the person looks, and what waits is one key away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from aeon_core import RunConfig
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.recovery import reopen
+from aeon_core.journal.view.reducer import fold
+from aeon_tui.app import AeonApp
+from aeon_tui.platform import suspension
+from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.dialogs import QuitDialog
+from aeon_tui.screens.pane_screen import PaneScreen
+from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.settings import SettingsScreen
+from aeon_tui.sessions.run_jobs import NewRunJob
+from aeon_tui.sessions.session import AnySession
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_list import RunList
+from aeon_widgets.tally import Tally, TallyHeader
+from tests.aeon_tui.recordings import RUN_ID, live_run
+from tests.waiting import until
+
+CONFIG = RunConfig(model="simulated:default", durability="off", approve=["pass"])
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+
+
+def start(app: AeonApp, task: str, **config: Any) -> AnySession:
+    app.start_job(NewRunJob(task, CONFIG.model_copy(update=config)))
+    assert app.sessions.last is not None
+    return app.sessions.last
+
+
+def said(app: AeonApp) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+def tally(app: AeonApp) -> Tally:
+    return app.screen.query_one(TallyHeader).tally
+
+
+def shown(app: AeonApp) -> AnySession | None:
+    return app.session_on(app.screen)
+
+
+def panel_has_focus(app: AeonApp) -> bool:
+    return isinstance(app.screen, PaneScreen) and app.screen.asking.is_focused
+
+
+async def two_waiting(app: AeonApp, pilot: Pilot[None]) -> tuple[AnySession, AnySession]:
+    """Start two runs, the second shown; both end their pass and wait."""
+    first, second = start(app, "add 5 and 10"), start(app, "add 7 and 8")
+    await until(pilot, lambda: first.waiting is not None and second.waiting is not None)
+    await until(pilot, lambda: panel_has_focus(app) and tally(app) == Tally(2, 2))
+    return first, second
+
+
+async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_journals(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        first, second = await two_waiting(app, pilot)
+        assert [text for text in said(app) if "add 5 and 10" in text] == ["add 5 and 10: waits for you · a shows it"]
+        assert shown(app) is second
+        await pilot.press("a")
+        await until(pilot, lambda: second.result is not None)
+        assert first.waiting is not None, "it decided the run that was shown"
+        await until(pilot, lambda: tally(app) == Tally(1, 1))
+        await pilot.press("a")
+        await until(pilot, lambda: shown(app) is first and panel_has_focus(app))
+        await pilot.press("a")
+        await until(pilot, lambda: first.result is not None)
+        await until(pilot, lambda: tally(app) == Tally())
+    tasks = []
+    for session in (first, second):
+        assert session.journal is not None
+        records = list(read_records(session.journal))
+        assert [record["seq"] for record in records] == list(range(len(records)))
+        assert {record["run"] for record in records} == {session.run_id}
+        assert records[-1]["type"] == "run_finished"
+        tasks.append((fold(records).task, fold(records).status))
+    assert tasks == [("add 5 and 10", "converged"), ("add 7 and 8", "converged")]
+
+
+async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        first, second = await two_waiting(app, pilot)
+        await pilot.press("1", "g")
+        screen = app.screen
+        selected = screen.query_one(PlanTree).selected
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and tally(app) == Tally(2, 2))
+        rows = app.screen.query_one(RunList)
+        await until(pilot, lambda: [line.run.waits_for for line in rows._lines] == ["pass", "pass"])
+        first_row = rows.selected
+        assert first_row is not None
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert shown(app) is app.sessions.of(tmp_path / f"{first_row.run_id}.jsonl")
+        await pilot.press("b")
+        await until(pilot, lambda: shown(app) is (first if first_row.run_id == second.run_id else second))
+        await pilot.press("b")
+        await until(pilot, lambda: shown(app) is app.sessions.of(tmp_path / f"{first_row.run_id}.jsonl"))
+        app.show_session(second)
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.query_one(PlanTree).selected == selected
+        assert screen.focused is screen.query_one(PlanTree)
+        await pilot.press("a")
+        assert panel_has_focus(app), "the first key leads to the panel"
+        assert second.waiting is not None
+        await pilot.press("comma")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and tally(app) == Tally(2, 2))
+        await pilot.press("a")
+        await until(pilot, lambda: shown(app) is first or shown(app) is second)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        first.abort()
+        second.abort()
+        await until(pilot, lambda: not app.sessions.running)
+
+
+async def test_what_ends_off_screen_is_told_and_shown_by_the_same_key(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        done = start(app, "add 1 and 2", approve=["tool"])
+        failed = start(app, "add", model="simulated:nothing")
+        app.show_browser()
+        await until(pilot, lambda: len(said(app)) == 2)
+        told = sorted(said(app))
+        assert told[0] == "add 1 and 2: converged · a shows it"
+        assert told[1].startswith("add: failed: ")
+        seen = []
+        for _ in range(2):
+            await pilot.press("a")
+            await until(pilot, lambda: shown(app))
+            seen.append(shown(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        assert set(seen) == {done, failed}
+        await until(pilot, lambda: not app.check_action("next_decision", ()))
+        assert [type(each) for each in app.screen_stack] == [BrowserScreen]
+        assert app._session_screens == {}, "nobody needs their screens any more"
+
+
+async def test_a_run_of_another_process_counts_while_it_lives_and_asks(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        journal = tmp_path / f"{RUN_ID}.jsonl"
+        journal.write_text("".join(f"{json.dumps(record)}\n" for record in live_run().records))
+        journal.with_suffix(".inbox").touch(mode=0o600)
+        app.monitor._look_elsewhere()
+        await app.workers.wait_for_complete()
+        assert tally(app) == Tally(), "what a process left that died"
+        writer = reopen(journal)
+        try:
+            app.monitor._look_elsewhere()
+            await until(pilot, lambda: tally(app) == Tally(0, 1))
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == journal)
+            assert tally(app) == Tally(), "the screen says so itself"
+        finally:
+            writer.close()
+
+
+async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        first, second = await two_waiting(app, pilot)
+        await pilot.press("q")
+        dialog = app.screen
+        assert isinstance(dialog, QuitDialog)
+        text = "\n".join(str(each.render()) for each in dialog.query(".line"))
+        assert dialog.query_one("Vertical").border_title == "2 runs are running"
+        assert [each in text for each in ("Abort them and quit?", "add 5 and 10", "add 7 and 8")] == [True] * 3
+        await pilot.press("y")
+        await until(pilot, lambda: not app.is_running)
+    assert not app.sessions.running
+    for session in (first, second):
+        assert session.journal is not None
+        assert fold(read_records(session.journal)).status == "aborted"
+        assert session.outcome() == f"run {session.run_id} (simulated): aborted · see `aeon-tui show {session.run_id}`"
+
+
+async def test_suspending_says_why_it_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: said(app) == [suspension.NO_TERMINAL])
+        app.clear_notifications()
+        monkeypatch.setattr(AeonApp, "is_headless", False)
+        monkeypatch.setattr(suspension.os, "getsid", lambda _: suspension.os.getpgrp())
+        assert suspension.suspend(app, 1) == suspension.NO_SHELL

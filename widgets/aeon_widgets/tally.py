@@ -1,0 +1,77 @@
+"""How many runs go on and how many wait for a person, at the right of every header's first line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+ROOMY = 72
+"""From this width on all of it is told, below it what matters most."""
+_RULE = " │ "
+
+
+class Tally(NamedTuple):
+    """What runs in this app, and what waits for a decision, here or in another process."""
+
+    running: int = 0
+    waiting: int = 0
+
+    def parts(self, width: int) -> list[tuple[str, str]]:
+        """Return texts and styles for a header of that width; nothing where nothing runs or waits."""
+        running = (f"{self.running} running", "$aeon-muted")
+        waits = "waits" if self.waiting == 1 else "wait"
+        if width < ROOMY:
+            return [(f"{self.waiting} {waits}", "bold $severity-medium")] if self.waiting else [running][: self.running]
+        waiting = (f"{self.waiting} {waits} for you", "bold $severity-medium")
+        if self.running and self.waiting:
+            return [running, (" · ", "$aeon-muted"), waiting]
+        return [waiting] if self.waiting else [running][: self.running]
+
+
+class TallyHeader(Widget):
+    """A header whose first line ends with the tally."""
+
+    tally: reactive[Tally] = reactive(Tally())
+
+    @dataclass
+    class Wanted(Message):
+        """The header has come on screen, and wants the tally as it is."""
+
+        header: TallyHeader
+
+    def on_mount(self) -> None:
+        self.post_message(self.Wanted(self))
+
+    def with_tally(self, draw: Callable[[int], Content]) -> Content:
+        """Return a line that `draw` makes for a number of cells, and the tally at its right."""
+        width = self.size.width
+        parts = self.tally.parts(width)
+        if not parts:
+            return draw(width)
+        room = max(0, width - cell_len(_RULE) - sum(cell_len(text) for text, _ in parts))
+        line = draw(room).truncate(room, ellipsis=True)
+        return Content.assemble(line, " " * (room - line.cell_length), (_RULE, "$aeon-muted"), *parts)
+
+
+class HeadLine(TallyHeader):
+    """The name of a screen, and the tally."""
+
+    DEFAULT_CSS = """
+    HeadLine { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
+    """
+
+    title: reactive[str] = reactive("")
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.set_reactive(HeadLine.title, title)
+
+    def render(self) -> Content:
+        return self.with_tally(lambda room: Content(self.title).truncate(room, ellipsis=True))
