@@ -108,7 +108,7 @@ class ToolExec(Record):
     input: dict[str, Any]
     result: str
     flags: list[str] | None = None
-    """What in the result looks like an injected order (REQ-113)."""
+    """What in the result looks like an instruction to the model (REQ-113)."""
 
 
 class QuestionEntry(Record):

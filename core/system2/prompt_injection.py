@@ -1,7 +1,9 @@
-"""Prompt injection in what an agent says: orders are flagged, prose about them is not (REQ-113).
+"""Prompt injection: instructions to a model in what others wrote, and in what an agent passes on (REQ-113).
 
-The words alone do not tell an order from prose: "attackers bypass security checks" is a finding of a review. A hit
-counts only where what stands before it directs it at the reader, or tells of the writer, and nothing takes it back.
+The rules look at words and their places, and never at what a sentence means. Four things are flagged: text that hides
+from people; text that imitates the conversation's own marks; the fixed phrases that set a model's instructions aside;
+and a demand for one of the _ACTS, where the passage addresses a model or makes several demands. A demand is a verb
+where an order has one: not behind a subject of its own, a negation, or a word of reporting.
 """
 
 from __future__ import annotations
@@ -16,234 +18,259 @@ from aeon_core.escape import escape_controls
 MAX_EXCERPT = 160
 """How much of a sentence a finding shows, in characters."""
 
-_MODIFIERS = (
-    r"(?:(?:the|all|any|these|those|this|every|each|our|its|your|my|further|remaining|normal|usual|other|of)\s+){0,4}"
+_MOD = (
+    r"(?:(?:the|all|any|these|those|this|that|every|each|our|its|your|my|further|of|other|usual|normal"
+    r"|remaining)\s+){0,5}"
 )
-_GUARD = r"(?:security|safety|sandbox(?:ing)?|permissions?|authori[sz]ation)"
-_CHECK = (
-    r"(?:checks?|reviews?|controls?|scans?|scanning|gates?|testing|tests?|validations?|polic(?:y|ies)|measures?"
-    r"|restrictions?|steps?|rules?|guards?|guardrails?|filters?|hooks?|procedures?|requirements?|limits?|guidelines?)"
-)
-_ELSEWHERE = r"as|per|by|from|with|read|see|nothing|against|under|match|follow|consult|says?"
-_WORDS = rf"(?:(?!(?:{_ELSEWHERE})\b)[^\s;:]+\s+){{0,6}}"
-_COMMANDS = (
-    "apt|apt-get|yum|dnf|brew|apk|pacman|rm|mv|cp|cat|tee|chmod|chown|chgrp|systemctl|service|su|sh|bash|zsh|npm|pip|pip3|python"
-    "|python3|docker|podman|kubectl|kill|mount|make|visudo|usermod|useradd|passwd|install|sed|ln|dd|reboot|shutdown|iptables"
-)
-
 _EARLIER = (
-    r"(?:(?:previous|prior|earlier|above|preceding|original|existing|system|former|initial)\s+){1,2}"
-    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|constraints?|messages|context(?!\s+\w))\b"
+    r"(?:previous|prior|earlier|above|preceding|foregoing|original|existing|system|former|initial|safety|security"
+    r"|ethical|developer|user)"
 )
-
-INJECTION_PATTERNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "skips or bypasses security": (
-        ("skip bypass circumvent", rf"\s+{_MODIFIERS}{_GUARD}\b"),
-        ("disable ignore omit suppress override evade drop", rf"\s+{_MODIFIERS}{_GUARD}[\s-]+{_CHECK}\b"),
-        ("turn switch", rf"\s+off\s+{_MODIFIERS}{_GUARD}[\s-]+{_CHECK}\b"),
-    ),
-    "changes CLAUDE.md": (
-        (
-            "modify edit change update rewrite overwrite alter delete remove replace append add write insert put",
-            rf"\s+{_WORDS}[\"\'`(]{{0,2}}(?:[\w.-]*/)*CLAUDE\.md\b",
-        ),
-        ("delete remove drop", r"\s+(?:[^\s,;:]+\s+){1,6}from\s+[\"'`(]{0,2}(?:[\w.-]*/)*CLAUDE\.md\b"),
-    ),
-    "escalates privileges": (
-        ("escalate elevate", rf"\s+{_MODIFIERS}(?:(?:user|account|process)\s+)?privileges?\b"),
-        (
-            "run execute act operate continue start",
-            r"\s+(?:[^\s,;:]+\s+){0,4}as\s+(?:(?:the|an?)\s+)?(?:root|super-?user|administrator)\b",
-        ),
-        (
-            "run use execute prefix invoke try retry do",
-            r"\s+(?:(?!(?:without|no|not)\b)[^\s,;:]+\s+){0,5}[\"'`(]{0,2}sudo\b",
-        ),
-        ("sudo", rf"\s+(?:-\S+|(?:{_COMMANDS})\b)"),
-    ),
-    "sets earlier instructions aside": (
-        (
-            "ignore disregard forget override abandon",
-            rf"\s+{_MODIFIERS}{_EARLIER}",
-        ),
-        (
-            "ignore disregard forget",
-            r"\s+(?:everything|all)\s+(?:you\s+were\s+told\s+|that\s+came\s+)?(?:before|above)\b",
-        ),
-    ),
-}
-"""What a finding says the text does, and for it the verbs and what must follow one."""
-
-
-def scan_for_injection(text: str) -> list[str]:
-    """Return what in the text looks like an injected order: one line for each kind, with the words; empty is clean.
-
-    The lines are fit for a screen. Marks of emphasis, invisible characters and line breaks in the text do not matter.
-    """
-    found: dict[str, str] = {}
-    for sentence in _sentences(text):
-        for kind, patterns in _COMPILED.items():
-            if kind not in found and any(
-                _is_order(hit, sentence, kind) for each in patterns for hit in each.finditer(sentence.text)
-            ):
-                found[kind] = f"{kind}: {_excerpt(sentence.text)!r}"
-    return list(found.values())
-
-
-def _pattern(verbs: str, rest: str) -> re.Pattern[str]:
-    each = verbs.split()
-    forms = "|".join(
-        f"(?P<{form}>{'|'.join(ending(verb) for verb in each)})"
-        for form, ending in (("base", str), ("going_on", _going_on), ("done", _done))
-    )
-    return re.compile(rf"(?<![\w-])(?:{forms})(?:{rest})", re.IGNORECASE)
-
-
-_DOUBLED = frozenset({"skip", "omit", "run", "put", "forget", "drop"})
-_IRREGULAR = {"run": "ran", "put": "put", "forget": "forgot", "write": "wrote", "do": "did"} | {
-    "overwrite": "overwrote",
-    "rewrite": "rewrote",
-}
-
-
-def _going_on(verb: str) -> str:
-    return (verb.removesuffix("e") if verb.endswith("e") else verb + verb[-1] * (verb in _DOUBLED)) + "ing"
-
-
-def _done(verb: str) -> str:
-    if verb in _IRREGULAR:
-        return _IRREGULAR[verb]
-    if verb.endswith("y"):
-        return f"{verb[:-1]}ied"
-    return f"{verb.removesuffix('e')}{verb[-1] * (verb in _DOUBLED)}ed"
-
-
-_COMPILED = {kind: [_pattern(*each) for each in patterns] for kind, patterns in INJECTION_PATTERNS.items()}
-
-_QUOTES = "\"'`“”‘’«»"
-_DIRECTED = {
-    "base": re.compile(
-        rf"(?:\A|[,;:()\[\]>–—{_QUOTES}]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|simply|always|first|next|instead|so|but"
-        r"|immediately|silently|quietly|must|should|shall|will|may|can|could|would|to|do|you|we|i|let['’]s|let\s+us|let\s+me"
-        r"|['’]ll))\s*\Z",
-        re.IGNORECASE,
-    ),
-    "going_on": re.compile(
-        r"\b(?:(?:i\s+am|i['’]m|we\s+are|we['’]re|be|recommend|suggest|propose|start|begin|keep|continue)(?:\s+now)?)\s+\Z",
-        re.IGNORECASE,
-    ),
-    "done": re.compile(
-        r"\b(?:i|we)(?:['’]ve|\s+have|\s+also|\s+then|\s+just|\s+therefore|\s+simply|\s+already)*\s+\Z", re.I
-    ),
-}
-"""What stands directly before an order, before what the writer is about to do, and before what the writer has done."""
-
-_OTHERS = (
-    r"attack\w*|adversar\w+|intruders?|hackers?|malicious|hostile|untrusted|compromised|users?|clients?|callers?|guests?|tenants?"
-    r"|customers?|visitors?|requests?|process(?:es)?|containers?|services?|daemons?|programs?|roles?|accounts?|plugins?"
-    r"|packages?|dependenc\w+|scripts?|code|bugs?|flaws?|vulnerabilit\w+|exploits?|payloads?|inputs?|anyone|someone|who|which"
-    r"|they|operators?|admin(?:istrator)?s?|maintainers?|installers?|pods?|workers?|jobs?|tokens?|models?|libraries|modes?|flags?|options?|parameters?|headers?|functions?|methods?|middleware|endpoints?|handlers?|routes?"
+_RULES = (
+    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|constraints?|orders|guardrails?"
+    r"|programming|protocols?|restrictions?|commands?|safeguards?|limitations)\b"
 )
-_AT_THE_READER = r"you|please|we|i|me|must|should|now|so|then"
-_TAKEN_BACK = [
-    # Not done, or prevented.
-    re.compile(
-        r"(?:\b(?:not|never|cannot|nobody|no\s+one|without|nor|neither|rather\s+than|instead\s+of|refus\w+|declin\w+|no)"
-        r"|n['’]t)\b(?!\s+(?:hesitate|forget|fail|worry|be\s+afraid|only))(?:\s+[^\s,;:]+){0,4}\s*\Z",
-        re.I,
-    ),
-    re.compile(
-        r"\b(?:prevent\w*|avoid\w*|block\w*|detect\w*|reject\w*|forbid\w*|prohibit\w*|mitigat\w*|flag(?:s|ged|ging)|guard\w*"
-        r"|protect\w*|defend\w*|risks?|threats?|dangers?|against|warn\w*|den(?:y|ies|ied)|resist\w*|tempt\w*|harmful|unsafe)"
-        rf"\b(?:\s+(?!(?:{_AT_THE_READER})\b)[^\s,;:]+){{0,6}}\s*\Z",
-        re.I,
-    ),
-    # Done by somebody else, or possible.
-    re.compile(rf"\b(?:{_OTHERS})(?:\s+(?!(?:{_AT_THE_READER})\b)[^\s,;:]+){{0,10}}\s*\Z", re.I),
-    re.compile(
-        r"\b(?:attempt\w*|tries|tried|trying|ways?|able|ability|possible|allow(?:s|ing)?|lets|letting|enabl\w+|permit\w*|caus\w+"
-        r"|whether|used|abused|what|how|if|when)"
-        rf"\b(?:\s+(?!(?:{_AT_THE_READER})\b)[^\s,;:]+){{0,6}}\s*\Z",
-        re.I,
-    ),
-    re.compile(
-        r"\A(?!.*\byou\b).*\b(?:instructions?|orders?|prompts?|text|phrases?|comments?|content)"
-        r"\s+(?:\w+\s+){0,2}(?:to|like|such\s+as|(?:that|which)\s+\w+(?:\s+to)?)\s*\Z",
-        re.I,
-    ),
-    re.compile(r"\A(?!.*\b(?:you|please)\b).*\b(?:injections?|patterns?|phrases?)\b[^.]*[:(]", re.I),
-]
-_NEEDS_IT = re.compile(
-    r"\b(?:the|an?|this|that|its|each|every)\s+(?:[\w-]+\s+){0,3}"
-    r"(?!(?:agents?|assistants?|models?|orchestrator|executor|coordinator|reviewer)\b)[\w-]+"
-    r"\s+(?:must|should|shall|will|may|can|could|would|has\s+to|needs\s+to)\s*\Z",
+_YOURS = r"your\s+(?:\w+\s+){0,2}"
+
+INSTEAD = "sets a model's instructions aside"
+_INSTEAD = re.compile(
+    rf"(?:ignore|disregard|forget|override|overrides|abandon|discard|neglect|bypass|stop\s+following"
+    rf"|do\s+not\s+(?:follow|obey))\s+"
+    rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+\w))"
+    rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)"
+    rf"|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}|{_MOD}{_RULES}\s+(?:above|before|given|you)\b"
+    rf"|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
+    r"|(?:everything|all|anything|what(?:ever)?)\s+(?:that\s+)?(?:you\s+were|you\s+have\s+been|you['’]ve\s+been|came"
+    r"|was\s+said|i\s+said|above|before)\b)"
+    r"|from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
+    r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:AI|assistant|agent|model|bot|chatbot"
+    r"|DAN|unrestricted|jailbroken"
+    r"|bound|restricted|limited|developer\s+mode|hacker)\b"
+    r"|(?:pretend|act\s+as\s+if|imagine)\s+(?:that\s+)?you\s+(?:are|were|have|had)\s+(?:no|not|an?\s+(?:unrestricted"
+    r"|evil))\b"
+    r"|you\s+are\s+(?:DAN|an?\s+(?:AI|model|assistant)\s+(?:with(?:out)?\s+(?:no\s+)?(?:restrictions|rules|limits"
+    r"|filters)))\b"
+    r"|your\s+(?:new|real|actual|true|only)\s+(?:instructions?|task|role|goal|objective|mission|purpose|job)\s+(?:is"
+    r"|are|will)\b"
+    rf"|(?:reveal|print|repeat|show|output|display|disclose|leak|tell\s+me|give\s+me"
+    rf"|summari[sz]e)\s+(?:me\s+)?(?:\w+\s+){{0,3}}?"
+    rf"(?:your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions|rules|guidelines)|(?:hidden|initial|secret|complete|full"
+    rf"|the|entire)\s+(?:system\s+)(?:prompt|instructions|message)"
+    rf"|(?:hidden|initial|secret)\s+(?:prompt|instructions))\b|what\s+(?:is|are|was"
+    rf"|were)\s+your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions)\b"
+    r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b",
     re.IGNORECASE,
 )
-"""Something that runs with more rights by its nature, as a requirement says it: "the installer must run as root"."""
+
+IMITATES = "imitates the conversation's marks"
+_MARKS = re.compile(
+    r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)[-_](?:prompt|reminder|message"
+    r"|instructions?)s?\b[^>]*>"
+    r"|</?(?:tool_results?|function_results?|user_query)>|\[CONTEXT SUMMARIZED\]"
+    r"|(?m:^\W{0,8}(?:(?:new\s+)?system|admin|developer)\s+(?:override|prompt|message|instructions?|notice|update)\s*:)"
+    r"|(?m:^\W{0,8}(?:new|updated|hidden|secret|real|important)\s+(?:system\s+)?instructions?\s+(?:for"
+    r"|to)\s+(?:the\s+)?(?:AI|agents?|assistants?|models?)\b)"
+    r"|(?m:^\W{0,4}[\[{]+\s*(?-i:[A-Z]*SYSTEM|JAILBREAK|OVERRIDE|INSTRUCTIONS?|ADMIN)\b[^\]}\n]{0,60}[\]}])"
+    r"|(?m:^\W{0,8}(?-i:INSTRUCTIONS?|OVERRIDE)\s*:)"
+    r"|(?m:^\W{0,8}(?:end|begin|start)\s+(?:of\s+)?(?:system\s+)?(?:prompt|instructions?)\W*$)",
+    re.IGNORECASE,
+)
+
+_SECRETS = (
+    r"(?:api[\s_-]?keys?|secrets?|credentials?|(?:access\s+|auth\s+|api\s+|session\s+)?tokens?|passwords?"
+    r"|private\s+keys?|ssh\s+keys?|cookies"
+    r"|[\w/.-]*\.env\b|env(?:ironment)?\s+variables?|~?/?\.ssh\b|id_rsa|\.aws\b|chat\s+history"
+    r"|conversation(?:\s+history)?|source\s+code)"
+)
+_GUARD = r"(?:security|safety|sandbox(?:ing)?|permissions?|authori[sz]ation|approval|confirmation|validation|review)"
+_CHECK = (
+    r"(?:checks?|reviews?|controls?|scans?|scanning|gates?|tests?|testing|validations?|polic(?:y|ies)|measures?"
+    r"|restrictions?|rules?|guards?|guardrails?|filters?|hooks?|prompts?|requirements?|steps?)"
+)
+_PEOPLE = r"(?:users?|humans?|people|person|developers?|operators?|anyone|anybody|owners?|maintainers?|reviewers?|them)"
+
+SKIPS = "skips or bypasses security"
+_ACTS: dict[str, re.Pattern[str]] = {
+    kind: re.compile(text, re.IGNORECASE)
+    for kind, text in {
+        SKIPS: rf"(?:skip|bypass|circumvent|disable|ignore|omit|suppress|evade|turn\s+off"
+        rf"|switch\s+off)\s+{_MOD}(?:{_GUARD}[\s-]+{_CHECK}|(?:security|authori[sz]ation)\b)",
+        "keeps something from people": rf"(?:(?:do\s+not|don['’]t|never)\s+(?:mention|tell|inform|notify|alert"
+        rf"|reveal|disclose|report|show|ask|warn|say)\b(?:\s+[\w'’]+){{0,6}}?\s+(?:{_PEOPLE}|this|these|that\s+you"
+        rf"|summary|it)\b"
+        rf"|(?:hide|conceal)\s+(?:this|these|it|the)\b[^.]*\bfrom\s+(?:the\s+)?{_PEOPLE}|without\s+(?:telling|asking"
+        rf"|informing|notifying|mentioning|alerting)\b)",
+        "passes secrets on": rf"(?:send|post|upload|e-?mail|exfiltrate|include|print|output|reveal|share|leak|copy"
+        rf"|paste|append|forward|encode|transmit|report|read|collect|embed|write|cat"
+        rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
+        "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\b|(?:mark|report|say|state"
+        r"|claim|conclude|respond|answer|reply|declare|rate|score|write|return"
+        r"|signal)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe|secure"
+        r"|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
+        r"|compliant|complete)\b",
+        "demands obedience": r"(?:follow|obey|execute|carry\s+out|comply\s+with|prioriti[sz]e|treat"
+        r"|adopt)\s+(?:[^\s.;]+\s+){0,3}?(?:these|this|the\s+following|following|my|below|hidden"
+        r"|embedded)\b(?:\s+[\w-]+){0,3}?\s*(?:instructions?|directives?|steps|commands?|orders|rules?|text|note|as\b)",
+        "changes CLAUDE.md": r"(?:modify|edit|change|update|rewrite|overwrite|alter|delete|remove|replace|append|add"
+        r"|write|insert|put)\s+(?:[^\s;:]+\s+){0,6}?[\"'`(]{0,2}(?:[\w.-]*/)*(?:CLAUDE|AGENTS)\.md\b",
+        "escalates privileges": r"(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b|(?:run|execute|act|operate"
+        r"|continue|start|use|prefix|invoke|retry)\s+(?:[^\s,;:]+\s+){0,5}?(?:as\s+(?:the\s+)?(?:root|super-?user"
+        r"|admin(?:istrator)?)\b|[\"'`(]{0,2}sudo\b)|sudo\s+\S",
+        "runs or fetches something": r"(?:run|execute|eval|curl|wget|fetch|download|install|open|visit|pipe)\s+\S",
+        "destroys or publishes": r"(?:delete|remove|erase|wipe|drop|destroy|overwrite|truncate|rm)\s+\S|(?:push"
+        r"|force-push|commit|merge|publish|deploy)\s+\S",
+    }.items()
+}
+"""What injected text wants done, each as the verb and its object."""
+_GRAVE = frozenset(list(_ACTS)[:5])
+"""Acts that no manual asks of its reader so often that two of them in one passage are chance."""
+
+INJECTION_PATTERNS = (INSTEAD, IMITATES, "hides text", *_ACTS)
+"""What a finding says the text does."""
+
+_ADDRESS = re.compile(
+    r"\b(?:AI|LLM|language|foundation)[\s-]+(?:coding\s+)?(?:agents?|assistants?|models?|tools?|systems?|reviewers?"
+    r"|bots?)\b|\b(?:LLMs|AIs|chatbots?)\b"
+    r"|\b(?:coding|automated|autonomous|code[\s-]review)\s+(?:agents?|assistants?|models?|bots?)\b"
+    r"|\b(?:Claude|ChatGPT|GPT-?\d\w*|Copilot|Codex|Gemini|Cursor)\b(?!\.md|\s+Code\b|['’]s)"
+    r"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for)|for|to)\s+(?:all\s+|any\s+|the\s+)?(?:AI"
+    r"|assistants?|agents?|models?)\b"
+    r"|(?m:^\W*(?:assistant|agent|AI|model|(?-i:SYSTEM))\s*[,:])|\bif\s+you\s+are\s+an?\s+(?:AI|LLM|agent|assistant"
+    r"|model|bot|language)|\bas\s+an\s+(?:AI|LLM)\b"
+    r"|\b(?:agents?|assistants?|models?)\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
+    re.IGNORECASE,
+)
+_DIRECTED = re.compile(
+    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|simply|always|first|next"
+    r"|instead|so|but|immediately"
+    r"|silently|quietly|secretly|automatically|must|should|shall|will|can|may|to|do|you|agents?|assistants?|models?"
+    r"|AIs?|Claude|Copilot))\s*\Z",
+    re.IGNORECASE,
+)
+"""What stands before an order."""
+_ITS_OWN_SUBJECT = (
+    r"attack\w*|adversar\w+|intruders?|hackers?|malicious|hostile|untrusted|compromised|users?|clients?|callers?"
+    r"|guests?|tenants?|customers?"
+    r"|requests?|process(?:es)?|containers?|services?|daemons?|programs?|scripts?|code|plugins?|packages?|bugs?"
+    r"|flaws?|vulnerabilit\w+|exploits?"
+    r"|payloads?|inputs?|anyone|someone|who|which|they|operators?|maintainers?|installers?|workers?|jobs?|handlers?"
+    r"|endpoints?|servers?|functions?"
+    r"|methods?|middleware|tests?|hooks?|builds?|pipelines?|workflows?|commands?|steps?|it|he|she"
+)
+_TAKEN_BACK = re.compile(
+    # The writer is who does it, or did.
+    r"\b(?:I|we|I['’](?:ll|ve|m|d)|we['’](?:ll|ve|re|d)|let\s+me|let\s+us|let['’]s)\b[^.!?]{0,80}\Z"
+    # It is not to be done, or is prevented, possible, asked about or talked of.
+    r"|(?:\b(?:not|never|cannot|nobody|no\s+one|nor|neither|rather\s+than|instead\s+of|avoid|refus\w+|declin\w+)"
+    r"|n['’]t)\b"
+    r"(?!\s+(?:hesitate|forget|fail|worry|only|ask))(?:\s+[^\s,;:]+){0,4}\s*\Z"
+    r"|\b(?:prevent\w*|block\w*|detect\w*|reject\w*|forbid\w*|prohibit\w*|mitigat\w*|flag(?:s|ged|ging)|guard\w*"
+    r"|protect\w*|defend\w*|risks?|threats?"
+    r"|against|warn\w*|den(?:y|ies|ied)|resist\w*|attempt\w*|tries|tried|trying|ways?|able|ability|possible|allow\w*"
+    r"|lets|letting|enabl\w+|permit\w*"
+    r"|whether|how|why|what|used|such\s+as|like|e\.g\.|examples?|patterns?|phrases?|injections?)\b(?:\s+(?!(?:you"
+    r"|please|must|should|now|then)\b)[^\s,;:]+){0,6}[\s\"'`“‘(:]*\Z"
+    rf"|\b(?:{_ITS_OWN_SUBJECT})(?:\s+(?!(?:you|please)\b)[^\s,;:]+){{0,8}}\s*\Z",
+    re.IGNORECASE,
+)
 _REPORTS = re.compile(
-    r"\b(?:patterns?|phrases?|strings?|text|words?|say(?:s|ing)?|said|reads?|contain\w*|match\w*|detect\w*|flag\w*|like|such\s+as"
-    r"|e\.g\.|examples?|injections?|attempt\w*|tries|includ\w*|found|embedded|quot\w*|uses|runs|calls|invokes|needs|requires)\b",
+    r"\b(?:say(?:s|ing)?|said|reads?|contain\w*|match\w*|detect\w*|flag\w*|like|such\s+as|e\.g\.|examples?|includ\w*"
+    r"|found|embedded|quot\w*|phrase\w*"
+    r"|strings?|texts?|treated|uses|tells?|claims?|asks?|instructs?|tries)\b",
     re.IGNORECASE,
 )
-_ANNOUNCES = re.compile(
-    r"\b(?:threats?|risks?|attack\w*|abuse|misuse|vulnerabilit\w+|findings?|adversar\w+|weakness\w*|mitigations?|patterns?|exploit\w*"
-    r"|forbidden|prohibited|never|not)\b",
-    re.IGNORECASE,
+_QUOTE = re.compile(r"[\"'`“”‘’«»(]\s*\Z")
+_ON_CONDITION = re.compile(
+    r"\s+(?:if|when|unless|in\s+case)\s+(?:you|your|using|the|this|it|on|there)\b", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True)
-class _Sentence:
+class _Passage:
     text: str
-    announced: bool
-    """Whether it stands below a heading, or an opening that ends in a colon, which announces threats or findings."""
+    is_hidden: bool
+    """Whether people who look at the page do not see it."""
 
 
-def _is_order(hit: re.Match[str], sentence: _Sentence, kind: str) -> bool:
-    before = sentence.text[max(0, hit.start() - 300) : hit.start()]
-    form = str(hit.lastgroup)
-    if _DIRECTED[form].search(before) is None or any(each.search(before) for each in _TAKEN_BACK):
-        return False
-    if kind == "escalates privileges" and _NEEDS_IT.search(before):
-        return False
-    if before.rstrip()[-1:] in tuple(_QUOTES) and _REPORTS.search(before):
-        return False
-    return not (sentence.announced and re.search(r"\w+\s+\w+", before) is None)
+def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
+    """Return what in the text looks like an instruction to a model: one line for each kind, with the words.
+
+    The lines are fit for a screen; none means that nothing was found. Marks of emphasis, invisible characters and line
+    breaks do not matter. `passed_on` says that an agent says it, which others act upon: a demand to skip security is
+    flagged there by itself.
+    """
+    found: dict[str, str] = {}
+    if hidden := _tag_text(text):
+        found["hides text"] = f"hides text in invisible characters: {_excerpt(hidden)!r}"
+    for passage in _passages(_plainly(text)):
+        for kind, sentence in _demands(passage, passed_on=passed_on):
+            found.setdefault(kind, f"{kind}: {_excerpt(sentence)!r}")
+    return list(found.values())
 
 
-_LABEL = re.compile(r"\s*(?:(?:#{1,6}|[-*+•>]|\d{1,3}[.)]|\[[ xX]\])\s+)*")
-_ENDS = re.compile(rf"(?<=[.!?])[{_QUOTES})]*\s+|\s*\|\s*")
+def _demands(passage: _Passage, *, passed_on: bool) -> list[tuple[str, str]]:
+    """Return what is flagged in a passage: the kind, and the sentence with it."""
+    sentences = _sentences(passage.text)
+    marks = (hit for hit in _MARKS.finditer(passage.text) if not _is_reported(hit))
+    certain = [(IMITATES, _line_of(passage.text, hit)) for hit in marks]
+    certain += [(INSTEAD, each) for each in sentences if _holds(_INSTEAD, each, is_condition_free=True)]
+    acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _holds(pattern, each)]
+    kinds = {kind for kind, _ in acts}
+    grave = kinds & _GRAVE
+    is_demanded = bool(certain) or (_ADDRESS.search(passage.text) is not None and bool(kinds))
+    is_demanded = is_demanded or len(grave) > 1 or (passage.is_hidden and bool(grave))
+    is_demanded = is_demanded or (SKIPS in grave and (passed_on or len(kinds) > 1))
+    return certain + (acts if is_demanded else [])
 
 
-def _sentences(text: str) -> Iterator[_Sentence]:
-    """Yield the sentences: those of a paragraph or an item of a list across its lines."""
-    announced = False
-    for block in _blocks(_plainly(text)):
-        content = " ".join(block.split())
-        is_heading = block.lstrip().startswith("#")
-        if is_heading or content.endswith(":"):
-            announced = _ANNOUNCES.search(content) is not None
-        label = _LABEL.match(content)
-        content = content[label.end() :] if label else content
-        for part in _ENDS.split(content):
-            if part:
-                yield _Sentence(part, announced and not is_heading)
+def _holds(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool = False) -> bool:
+    for hit in pattern.finditer(sentence):
+        before = sentence[max(0, hit.start() - 300) : hit.start()]
+        if _DIRECTED.search(before) is None or _TAKEN_BACK.search(before) or _is_reported(hit):
+            continue
+        if is_condition_free and _ON_CONDITION.match(sentence, hit.end()):
+            continue
+        return True
+    return False
 
 
-def _blocks(text: str) -> Iterator[str]:
-    block: list[str] = []
-    for line in text.split("\n"):
-        starts = not line.strip() or re.match(r"\s*(?:#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)", line) is not None
-        if starts and block:
-            yield "\n".join(block)
-            block = []
-        if line.strip():
-            block.append(line)
-        if line.lstrip().startswith("#"):
-            yield "\n".join(block)
-            block = []
-    if block:
-        yield "\n".join(block)
+def _is_reported(hit: re.Match[str]) -> bool:
+    """Return whether a hit stands in quotes behind a word of reporting."""
+    line = hit.string[: hit.start()].rpartition("\n")[2]
+    return _QUOTE.search(line) is not None and _REPORTS.search(line) is not None
+
+
+def _line_of(text: str, hit: re.Match[str]) -> str:
+    end = text.find("\n", hit.end())
+    return text[text.rfind("\n", 0, hit.start()) + 1 : end if end >= 0 else len(text)].strip()
+
+
+_LABEL = re.compile(r"\s*(?:(?:#{1,6}|//+|--|/?\*+/?|[-+•>|%;]+|\d{1,3}[.)]|\[[ xX]\]|<!--|\[//\]:\s*#\s*[(\"'])\s*)*")
+_ITEM = re.compile(r"\n(?=\s*(?:[-*+•]|\d{1,3}[.)])\s)")
+_ENDS = re.compile(r"(?<=[.!?])[\"'`”’)]*\s+|\s*\|\s*")
+_HIDDEN = re.compile(r"<!--(.*?)(?:-->|\Z)|^\[//\]:\s*#\s*[(\"'](.*?)[)\"']\s*$", re.DOTALL | re.MULTILINE)
+_BLANK = re.compile(r"\n\s*\n")
+
+
+def _passages(text: str) -> Iterator[_Passage]:
+    """Yield what is hidden from people, and the paragraphs of the rest; one that ends in a colon goes with the next."""
+    for hidden in _HIDDEN.finditer(text):
+        yield _Passage(hidden[1] or hidden[2] or "", True)
+    opening = ""
+    for block in _BLANK.split(_HIDDEN.sub("\n\n", text)):
+        whole = f"{opening}\n{block}" if opening else block
+        opening = whole if block.rstrip().endswith(":") and not opening else ""
+        if whole.strip() and not opening:
+            yield _Passage(whole, False)
+    if opening:
+        yield _Passage(opening, False)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a passage, without the marks of lists, quotes and comments before them."""
+    items = _ITEM.split(text)
+    plain = ("\n".join(_LABEL.sub("", line, count=1) for line in item.split("\n")) for item in items)
+    return [" ".join(part.split()) for item in plain for part in _ENDS.split(item) if part.strip()]
 
 
 def _plainly(text: str) -> str:
@@ -253,6 +280,12 @@ def _plainly(text: str) -> str:
     return re.sub(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)|~~", "", seen)
 
 
+def _tag_text(text: str) -> str:
+    """Return what is written in tag characters, which nothing shows; flags of regions are made of some."""
+    tags = re.sub("\U0001f3f4[\U000e0020-\U000e007f]+", "", text)
+    return "".join(chr(ord(char) - 0xE0000) for char in tags if "\U000e0020" <= char <= "\U000e007e")
+
+
 def _excerpt(text: str) -> str:
-    shown = escape_controls(text)
+    shown = escape_controls(" ".join(text.split()))
     return shown if len(shown) <= MAX_EXCERPT else f"{shown[:MAX_EXCERPT]}…"

@@ -215,14 +215,14 @@ class AgentSession:
         return taken
 
     def _review(self, turn: ConverseTurn) -> None:
-        """Have a person look at what an agent says where that may be an injected order (REQ-113)."""
+        """Have a person look at what an agent says where it passes an instruction to a model on (REQ-113)."""
         self._text = turn.text or self._text
-        found = scan_for_injection("\n\n".join([turn.text, *_signalled_texts(turn)]))
+        found = scan_for_injection("\n\n".join([turn.text, *_signalled_texts(turn)]), passed_on=True)
         if not found:
             return
         for finding in found:
             self._notice("flagged", f"a message from {self.agent.name!r} {finding}")
-        text = f"a message from {self.agent.name!r} may contain an injected order; continue?"
+        text = f"a message from {self.agent.name!r} may contain an injected instruction; continue?"
         question = Question("injection", self.agent.name, text, ("stop", "continue"), "stop", tuple(found))
         if self._context.human_input.choose(question) != "continue":
             raise _Halted("injection")

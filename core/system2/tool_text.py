@@ -65,6 +65,11 @@ def _read_cut(result: Mapping[str, Any]) -> str:
     )
 
 
+def quoted_lines(error: str) -> str:
+    """Return the lines of a file that a failed call shows, without their numbers; all of it where it shows none."""
+    return "\n".join(_NUMBER.sub("", line) for line in error.split("\n") if _NUMBER.match(line)) or error
+
+
 def scanned_text(tool: str, result: Mapping[str, Any]) -> str:
     """Return what a tool's result holds that others wrote: without line numbers, places and notes of ours."""
     if tool == "Read":

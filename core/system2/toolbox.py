@@ -24,7 +24,7 @@ from system2.entries import Notice, ToolExec
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection
 from system2.protected_files import changed, is_own_work, is_protected, protected_state
-from system2.tool_text import result_text, scanned_text, summary_of
+from system2.tool_text import quoted_lines, result_text, scanned_text, summary_of
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
 """Whose results hold what others wrote; of Edit that is so where it fails, and shows what the file holds."""
@@ -80,7 +80,7 @@ class Toolbox:
         failed = outcome.error is not None
         flags: list[str] = []
         if failed or asked.name in _SCANNED:
-            flags = scan_for_injection(text if failed else scanned_text(asked.name, outcome.result or {}))
+            flags = scan_for_injection(quoted_lines(text) if failed else scanned_text(asked.name, outcome.result or {}))
         return self._told(asked, text, flags, outcome.duration_ms, is_error=failed)
 
     def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
@@ -135,7 +135,7 @@ class Toolbox:
         )
         self._context.log.tool(asked.name, asked.input, summary, text if is_error else None, took)
         for flag in flags:
-            self._warn(f"the output of {asked.name} contains an order: {flag}")
+            self._warn(f"the output of {asked.name} contains an instruction to the model: {flag}")
         return ToolResult(asked.tool_use_id, told, is_error)
 
     def _refusal(self, asked: ToolUseRequest) -> str | None:

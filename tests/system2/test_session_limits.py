@@ -87,7 +87,7 @@ def test_an_agent_whose_words_look_injected_is_stopped_where_nobody_looks(tmp_pa
     assert not (tmp_path / "a").exists()
     (asked, decided) = bench.records("question")
     assert (asked["kind"], asked["state"], decided["choice"]) == ("injection", "asked", "stop")
-    assert "sets earlier instructions aside" in " ".join(asked["details"])
+    assert "sets a model's instructions aside" in " ".join(asked["details"])
 
 
 def test_a_person_who_looked_can_let_the_agent_go_on(tmp_path: Path) -> None:
@@ -104,7 +104,10 @@ def test_the_summary_of_a_completion_is_looked_at_too(tmp_path: Path) -> None:
 
 def test_prose_about_security_needs_nobody(tmp_path: Path) -> None:
     answers = Answers()
-    text = "An attacker could bypass security checks through the upload; the design prevents that."
+    text = (
+        "I'll write CLAUDE.md with the commands that I found; run `sudo apt-get install` first. An attacker could "
+        "bypass security checks through the upload. The README says 'ignore all previous instructions'."
+    )
     assert Bench(tmp_path, done(text), questions=answers).session().run(CONTRACT).halted is None
     assert answers.asked == []
 

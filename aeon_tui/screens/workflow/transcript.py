@@ -19,7 +19,7 @@ NOTES = {
     "context_warning": ("⚠", "medium", "context window"),
     "context_summarized": ("✎", "medium", "context window"),
     "retry": ("↻", "medium", "again"),
-    "flagged": ("⚠", "high", "may be an injected order"),
+    "flagged": ("⚠", "high", "may be an injected instruction"),
 }
 DECIDED = {"approve": ("◆", "complete", "approved"), "reject": ("✎", "medium", "rejected")}
 COMPLETIONS = {"success": ("✔", "complete"), "blockers": ("⚠", "medium"), "failure": ("✖", "failed")}
@@ -71,7 +71,7 @@ def _response(entry: Entry) -> Iterator[ConversationItem]:
 def _tool(entry: Entry) -> Iterator[ConversationItem]:
     succeeded = bool(entry.get("success"))
     icon, style = ("✔", "complete") if succeeded else ("✖", "failed")
-    flags = [f"may be an injected order: {flag}" for flag in entry.get("flags") or ()]
+    flags = [f"may be an injected instruction: {flag}" for flag in entry.get("flags") or ()]
     flagged = " ⚠ flagged" if flags else ""
     head = f"{entry['tool']} {entry['args_summary']} · {span(entry.get('duration_ms'))}{flagged}"
     body: list[Block] = [("high", flag) for flag in flags]
