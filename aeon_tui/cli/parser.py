@@ -220,6 +220,8 @@ def _workflow(parser: Parser) -> None:
     _settings(parser, "base_url")
     add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
     add("--auto-approve", action="store_true", help="approve every gate without asking")
+    text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
+    add("--spec", choices=("continue", "replace"), help=text)
     add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
     add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
     add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")

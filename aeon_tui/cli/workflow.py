@@ -42,7 +42,7 @@ def execute(args: Namespace) -> int:
     return _shown(own, request)
 
 
-_PASSED_ON = ("resume", "model", "base_url", "project_root", "config", "log_format", "log_file")
+_PASSED_ON = ("resume", "spec", "model", "base_url", "project_root", "config", "log_format", "log_file")
 _FLAGS = ("unsafe_bash", "auto_approve", "trust_project", "verbose")
 
 
@@ -108,6 +108,7 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         unsafe_bash=args.unsafe_bash,
         auto_approve=args.auto_approve,
         trust="apply" if args.trust_project else "ignore",
+        spec=args.spec,
     )
 
 

@@ -20,6 +20,7 @@ from aeon_tui.sources.workflow import LiveWorkflowSource
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust, TrustMode
+    from system2.earlier_spec import SpecChoice
     from system2.orchestrator import Orchestrator
     from system2.workflow_result import WorkflowResult
 
@@ -43,6 +44,8 @@ class WorkflowRequest:
     auto_approve: bool = False
     trust: TrustMode = "ignore"
     """What becomes of what the project asks for without consent."""
+    spec: SpecChoice | None = None
+    """What becomes of an earlier workflow's documents; None to ask."""
 
     def missing_trust(self) -> ProjectTrust | None:
         """Return what the project asks for and has no consent to, None where nothing is left to ask. Raises UsageError.
@@ -151,7 +154,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
         path = self.request.resume
         if path is None:
-            return orchestrator.run(self.request.task)
+            return orchestrator.run(self.request.task, spec=self.request.spec)
         for record in read_records(path, plans=False):
             self.source.put(record)
         self.source.path = path

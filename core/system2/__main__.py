@@ -81,6 +81,8 @@ def _parser() -> _Parser:
     text = "trust this project's files for this command only: they can run commands, redirect requests or widen access"
     add("--trust-project", action="store_true", help=text)
     add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
+    text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
+    add("--spec", choices=("continue", "replace"), help=text)
     return parser
 
 
@@ -92,6 +94,8 @@ def _execute(args: argparse.Namespace) -> int:
         return _init(root)
     task = None if args.resume is not None else _task(args.task)
     _check_that_gates_can_be_decided(args)
+    if task is not None and args.spec is None and not _can_ask():
+        _check_that_no_spec_is_lost(root)
     with _LogFile(args, root) as log, _diagnostics_in(log):
         orchestrator = _orchestrator(args, root, log)
         try:
@@ -108,7 +112,7 @@ def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator)
     from system2.lookup import find_transcript
 
     if task is not None:
-        return orchestrator.run(task)
+        return orchestrator.run(task, spec=args.spec)
     return orchestrator.resume(find_transcript(args.resume, orchestrator.transcripts))
 
 
@@ -166,6 +170,14 @@ def _check_that_gates_can_be_decided(args: argparse.Namespace) -> None:
 
     if not args.auto_approve and not _can_ask():
         raise UsageError("there is no terminal to decide the gates on; use one, or add --auto-approve")
+
+
+def _check_that_no_spec_is_lost(root: Path) -> None:
+    from aeon_core.errors import UsageError
+    from system2.earlier_spec import UNDECIDED, earlier_documents
+
+    if earlier_documents(root):
+        raise UsageError(UNDECIDED)
 
 
 def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:

@@ -25,6 +25,10 @@ class HumanInput:
         self._write(question, "decided", choice)
         return choice
 
+    def decided(self, question: Question, choice: str) -> None:
+        """Write a choice down that was made before it was asked about."""
+        self._write(question, "decided", choice)
+
     def confirm_bash(self, agent: str, command: str, why_blocklisted: str | None) -> bool | str:
         """Return whether a command may run (REQ-027), or what a person says against it.
 

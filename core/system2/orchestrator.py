@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.trust import TrustMode, refusal
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.versions import versions
@@ -26,6 +26,7 @@ from system2.converse import Turn
 from system2.cost import CostTracker, dollars
 from system2.delegation import Delegation, OnAgentComplete
 from system2.documents import digests
+from system2.earlier_spec import UNDECIDED, SpecChoice, earlier_documents, kept_documents, spec_question
 from system2.entries import WorkflowResumed, WorkflowStart
 from system2.gates import Gates
 from system2.logs import Log
@@ -39,6 +40,7 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
+from system2.project_lock import lock_project
 from system2.replay_log import ReplayLog
 from system2.secret_tokens import restore_secrets
 from system2.session import AgentResult
@@ -106,8 +108,11 @@ class Orchestrator:
         """The folder of the transcripts."""
         return self._root / self.settings.transcript_dir
 
-    def run(self, task_description: str) -> WorkflowResult:
+    def run(self, task_description: str, *, spec: SpecChoice | None = None) -> WorkflowResult:
         """Do the whole workflow, and return how it ended, whatever that is.
+
+        `spec` says what becomes of the documents that an earlier workflow left in `spec/`; without it the question
+        policy is asked.
 
         Raises before anything is written: UsageError for an empty task, a missing gate policy or while another workflow
         goes on, ModelUnavailableError (exit 3) without a usable model.
@@ -118,7 +123,7 @@ class Orchestrator:
             context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
             start = self._write_start(context, task)
             replay_log = ReplayLog()
-            replay_log.documents = start.documents
+            replay_log.documents, replay_log.spec = start.documents, spec
             return self._run(context, task, policy, replay_log, WorkflowView())
 
     def resume(self, transcript: Path | str) -> WorkflowResult:
@@ -187,11 +192,12 @@ class Orchestrator:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Hold the orchestrator for one piece of work; an abort is of that piece alone. Raises UsageError."""
+        """Hold orchestrator and project for one piece of work; an abort is of that piece alone. Raises UsageError."""
         if not self._at_work.acquire(blocking=False):
             raise UsageError("this orchestrator is busy; create another one for a second workflow")
         try:
-            yield
+            with lock_project(self._root, self.transcripts, self._log.warning):
+                yield
         finally:
             self._aborted = False
             self._at_work.release()
@@ -213,6 +219,7 @@ class Orchestrator:
         started = time.monotonic()
         error: AeonError | None = None
         try:
+            workflow.keep(self._kept_documents(context, replay_log))
             workflow.run()
         except AeonError as failure:
             error = failure
@@ -223,6 +230,20 @@ class Orchestrator:
             self._end(context, delegation, [], time.monotonic() - started, failure)
             raise
         return self._end(context, delegation, list(gates.decisions), time.monotonic() - started, error)
+
+    def _kept_documents(self, context: WorkflowContext, replay_log: ReplayLog) -> tuple[str, ...]:
+        """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""
+        present = set(replay_log.documents) & set(earlier_documents(self._root))
+        known, began = replay_log.spec, not replay_log.over
+        if not present or (began and known is None):
+            return ()
+        question = spec_question(present, self.transcripts, context.transcript.path)
+        choice = known or context.human_input.choose(question)
+        if known is not None and not began:
+            context.human_input.decided(question, choice)
+        if choice == question.safe:
+            raise RunAborted(UNDECIDED)
+        return kept_documents(present) if choice == "continue" else ()
 
     def _end(
         self,

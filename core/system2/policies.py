@@ -62,11 +62,19 @@ BashFunction = Callable[[str, bool], bool | str]
 """Stands in for a BashPolicy."""
 
 QuestionKind = Literal[
-    "injection", "cost_ceiling", "context_overflow", "api_error", "protected_file", "agent_halted", "bash"
+    "injection",
+    "cost_ceiling",
+    "context_overflow",
+    "api_error",
+    "protected_file",
+    "agent_halted",
+    "existing_spec",
+    "bash",
 ]
-"""What an agent said may be an injected order (REQ-113); the ceiling is reached (REQ-132); the context window is full
-(REQ-055); the model cannot be reached (REQ-091); a file would change that steers the workflow or git; an agent stopped
-without a completion signal (REQ-092). `bash` stands in the transcript alone: a BashPolicy is asked."""
+"""What an agent said may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full (REQ-055);
+the model cannot be reached (REQ-091); a file would change that steers the workflow or git; an agent stopped
+without a completion signal (REQ-092); `spec/` holds what an earlier workflow wrote. `bash` stands in the transcript
+alone: a BashPolicy is asked."""
 
 
 @dataclass(frozen=True)

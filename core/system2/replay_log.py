@@ -8,6 +8,7 @@ from typing import Any
 
 from system2.contracts import CompletionSignal
 from system2.cost import CostRecord
+from system2.earlier_spec import SPEC_CHOICES
 from system2.policies import GateDecision, GateDecisionType
 from system2.session import AgentResult
 
@@ -28,6 +29,8 @@ class ReplayLog:
         """The digests of the documents that were there when the workflow began."""
         self.cut_off: str | None = None
         """The agent in whose work the earlier process ended."""
+        self.spec: str | None = None
+        """What was said about the documents of an earlier workflow; None where that is yet to be asked."""
         self.lifted = 0
         """How often a person had the work go on at the cost ceiling."""
         self.half_done: list[tuple[str, str]] = []
@@ -79,6 +82,8 @@ class ReplayLog:
             self._round = []
         elif kind == "tool_exec" and record["success"] and record["tool"] in ("Write", "Edit"):
             self._round.append((record["agent"], str(record["input"].get("file_path", ""))))
+        elif kind == "question" and record["kind"] == "existing_spec" and record.get("choice") in SPEC_CHOICES:
+            self.spec = record["choice"]
         elif kind == "question" and record["kind"] == "cost_ceiling" and record.get("choice") == "continue":
             self.lifted += 1
         is_choice = kind == "question" and record["kind"] == "agent_halted" and record["state"] == "decided"

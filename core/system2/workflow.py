@@ -62,6 +62,13 @@ class Workflow:
         """How the executor's work ended; repairs are told by those who check them."""
         self._checks: dict[str, AgentResult] = {}
         self._skipped: dict[str, str] = {}
+        self._kept: tuple[str, ...] = ()
+        """The documents of an earlier workflow that this one builds on."""
+
+    def keep(self, documents: tuple[str, ...]) -> None:
+        """Begin with these documents of an earlier workflow: their agents work only where a gate is rejected."""
+        self._kept = documents
+        self._written.update(documents)
 
     def run(self) -> None:
         """Do all of it. Returns when every gate is approved.
@@ -85,18 +92,39 @@ class Workflow:
             return
         gate = GATE_OF_AGENT[agent]
         contract = contract_for(agent, self._task, warnings=self._warnings(agent))
+        if gate.artifact in self._kept:
+            self._keep(agent, gate, contract)
+            return
         live = self._replay_log.over
         result = self._worked(agent, contract)
         if not live and self._replay_log.over and self._gates.automatic and self._problems(gate, result):
             # An earlier process ended on these, at this gate; what caused them may have been removed since.
             result = self._worked(agent, contract)
+        self._settle(agent, gate, contract, result)
+
+    def _keep(self, agent: str, gate: Gate, contract: DelegationContract) -> None:
+        """Ask at a gate about a document of an earlier workflow; its agent works where that is rejected."""
+        kept = f"{gate.artifact} is from an earlier workflow"
+        self._delegation.skip(agent, kept)
+        missing = self._documents.problem(gate.artifact, self._written)
+        problems = [missing] if missing is not None else []
+        feedback = self._decided(gate, lambda: "\n".join([*problems, f"{kept}; approve to keep it as it is"]), problems)
+        if feedback is not None:
+            self._settle(agent, gate, contract, self._again(agent, contract, feedback))
+
+    def _settle(self, agent: str, gate: Gate, contract: DelegationContract, result: AgentResult) -> None:
+        """Have an agent go on until its gate is approved (REQ-043)."""
         while True:
             problems = self._problems(gate, result)
             feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
             if feedback is None:
                 return
-            result = self._delegation.go_on(agent, contract, feedback)
-            self._written.update(map(self._relative, result.files_changed))
+            result = self._again(agent, contract, feedback)
+
+    def _again(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
+        result = self._delegation.go_on(agent, contract, feedback)
+        self._written.update(map(self._relative, result.files_changed))
+        return result
 
     def _worked(self, agent: str, contract: DelegationContract) -> AgentResult:
         result = self._delegation.work(agent, contract)

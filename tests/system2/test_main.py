@@ -117,7 +117,7 @@ def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_goes_on(t
 def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: Path) -> None:
     refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert "ERROR: the command was not confirmed" in refused.stderr
-    allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", TASK, cwd=tmp_path)
+    allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", "--spec", "replace", TASK, cwd=tmp_path)
     assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api.py" -> success' in allowed.stderr
 
 

@@ -11,7 +11,7 @@ import pytest
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.documents import Documents, changed_files, digests, project_files
 from system2.policies import AutoApproveGates
-from tests.system2.kit import Confirms, done, said, uses
+from tests.system2.kit import Answers, Confirms, done, said, uses
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import TASK, Case, Watched, agents_of
 
@@ -32,7 +32,11 @@ def of(part: str, *replies: LLMResponse | None) -> Reply:
 
 
 def auto(root: Path, reply: Reply | None = None) -> Case:
-    return Case(root, Watched(reply=reply), gate_policy=AutoApproveGates(), bash_policy=Confirms(answer=False))
+    replaces = Answers({"existing_spec": "replace"})
+    model = Watched(reply=reply)
+    return Case(
+        root, model, gate_policy=AutoApproveGates(), bash_policy=Confirms(answer=False), question_policy=replaces
+    )
 
 
 def refused(case: Case, gate: str, why: str) -> None:

@@ -83,7 +83,7 @@ def test_an_abort_before_the_work_ends_it_before_any_call_and_is_of_that_work_al
 
 def test_an_orchestrator_is_used_again(tmp_path: Path) -> None:
     case = Case(tmp_path)
-    first, second = case.orchestrator.run(TASK), case.orchestrator.run("count the stars")
+    first, second = case.orchestrator.run(TASK), case.orchestrator.run("count the stars", spec="replace")
     assert first.transcript_path != second.transcript_path
     assert second.total_cost.api_calls < first.total_cost.api_calls * 2
     assert [decision.gate_number for decision in second.gate_decisions] == [0, 1, 2, 3, 4, 5]

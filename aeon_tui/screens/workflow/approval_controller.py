@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 
 TITLES = {
-    "injection": "A message may contain an injected order",
+    "injection": "A message may contain an injected instruction",
     "cost_ceiling": "The cost ceiling is reached",
     "context_overflow": "The context window is full",
     "api_error": "The model cannot be reached",
     "protected_file": "A protected file would be changed",
     "agent_halted": "An agent stopped before it finished",
+    "existing_spec": "An earlier workflow left documents",
 }
 CHOICES = {
     ("injection", "stop"): "stop the agent",
@@ -42,6 +43,9 @@ CHOICES = {
     ("api_error", "retry"): "try the call again",
     ("protected_file", "refuse"): "tell the agent that it may not",
     ("protected_file", "allow"): "change the file",
+    ("existing_spec", "stop"): "end the workflow here; nothing is changed",
+    ("existing_spec", "continue"): "build on them: you approve or correct each at its gate",
+    ("existing_spec", "replace"): "let the agents write them anew",
     ("agent_halted", "abort"): "end the workflow here; it can be resumed",
     ("agent_halted", "retry"): "let it start over",
     ("agent_halted", "skip"): "continue without the rest of its work",
