@@ -27,6 +27,7 @@ from aeon_tui.platform.stdio_capture import reserve_terminal
 from aeon_tui.platform.terminal import notification, sized, title, title_given_back
 from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions
+from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
@@ -79,6 +80,12 @@ class AeonApp(Navigation):
         Binding("comma", "settings", "Settings", key_display=",", show=False, id="app.settings"),
         Binding("s", "new_run", "New run", show=False, id="app.new_run"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="fg brings it back", id="app.suspend"),
+        Binding("y", "copy_item", "Copy", show=False, tooltip="What the focused pane has", id="app.copy_item"),
+        Binding("Y", "copy_run_id", "Copy run id", show=False, id="app.copy_run_id"),
+        Binding(
+            "o", "open_item", "Open in the pager", show=False, tooltip="What the focused pane has", id="app.open_item"
+        ),
+        Binding("O", "open_item(True)", "Open in the editor", show=False, id="app.edit_item"),
         Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
 
@@ -89,6 +96,7 @@ class AeonApp(Navigation):
         if runner is not None:
             self.sessions.all.append(runner)
         self.actions = RunActions(self, today)
+        self.items = ItemActions(self)
         self.untrusted: ProjectTrust | None = None
         """What the folder asks for, where the person is to be asked about it at first."""
         add_themes(self)
@@ -277,7 +285,9 @@ class AeonApp(Navigation):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "past_run":
             return self._past_run(self.shown_screen) is not None
-        if action == "compare":
+        if action in ("copy_item", "open_item"):
+            return self.items.item(self.shown_screen) is not None
+        if action in ("compare", "copy_run_id"):
             return getattr(self.shown_screen, "chosen_run", None) is not None
         if action == "next_decision":
             return self.monitor.has_next
@@ -309,6 +319,19 @@ class AeonApp(Navigation):
 
         if problem := suspend(self, len(self.sessions.active)):
             self.notify(problem, severity="warning", markup=False)
+
+    def action_copy_item(self) -> None:
+        """Copy what the focused pane has."""
+        self.items.copy(self.shown_screen)
+
+    def action_copy_run_id(self) -> None:
+        """Copy the id of the run that is chosen."""
+        if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
+            self.items.copy_run_id(run)
+
+    def action_open_item(self, editor: bool = False) -> None:
+        """Open what the focused pane has, in the pager or in the editor."""
+        self.items.open(self.shown_screen, editor=editor)
 
     async def action_quit(self) -> None:
         """Quit; while anything runs only after one question, as all of it is aborted then."""

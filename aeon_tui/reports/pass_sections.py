@@ -9,6 +9,7 @@ from aeon_core.journal.history import DepthAdjustment, ExecutionHistory
 from aeon_core.journal.values import brief
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import AssessmentView, RefinementView, ReportView, RunView
+from aeon_core.timing import span
 
 ISSUES_SHOWN = 20
 
@@ -172,7 +173,7 @@ def _refinement(refinement: RefinementView) -> Iterator[Note]:
 
 def _phases(view: RunView, number: int) -> str:
     phases = [phase for phase in view.phases if phase.pass_number == number and phase.duration_ms is not None]
-    return ", ".join(f"{brief(phase.phase, 20)} {phase.duration_ms:.0f} ms" for phase in phases)
+    return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
 
 
 def _patterns(history: ExecutionHistory) -> Iterator[Note]:

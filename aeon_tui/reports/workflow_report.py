@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from aeon_core.escape import escape_controls
 from aeon_core.journal.summary import is_being_written
 from aeon_core.money import money
+from aeon_core.timing import span
 from aeon_tui.reports import ExportFormat
-from aeon_widgets.text import count, one_line, span
+from aeon_widgets.text import count, one_line
 from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
 

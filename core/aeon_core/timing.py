@@ -25,6 +25,13 @@ def milliseconds_between(start: str, end: str) -> float:
     return round(seconds_between(start, end) * 1000, 3)
 
 
+def span(milliseconds: float | None) -> str:
+    """Return a short time span, as `340 ms` or `2.1 s`; empty where it is not known."""
+    if milliseconds is None:
+        return ""
+    return f"{milliseconds:.0f} ms" if milliseconds < 1_000 else f"{milliseconds / 1_000:.1f} s"
+
+
 def local_time(stamp: str, pattern: str) -> str:
     """Return a journal's UTC stamp in the person's time zone; as it is, on one line, where it is none."""
     try:

@@ -26,18 +26,21 @@ s              start a run                app.new_run
 f5             start what is filled in    new.start
 ctrl+s         start, or save, what is typed  new.start workflow.begin editor.save
 ctrl+enter     start what is filled in    new.start
-n              next, in a dialog no       search.next compare.next confirm.no
-N              previous                   search.previous compare.previous
-y              copy, in a dialog yes      browser.copy_id confirm.yes
+n              next, in a dialog no       search.next compare.next run.next_problem confirm.no
+N              previous                   search.previous compare.previous run.previous_problem
+y              copy, in a dialog yes      app.copy_item confirm.yes
+Y              copy the run id            app.copy_run_id browser.copy_id
+o              open in the pager          app.open_item
+O              open in the editor         app.edit_item
 ctrl+y         copy the path              browser.copy_path
 x              export                     browser.export
-e              edit                       settings.edit
+e              edit                       settings.edit approval.edit
 E              edit the project's         settings.edit_project
 d              difference                 run.differences compare.only
 delete         delete                     browser.delete settings.remove_rule
 backspace      give back                  keys.reset
 slash          search or filter           browser.filter keys.filter settings.filter run.search search.type
-v              change how it is shown     browser.preview settings.theme workflow.turn compare.beside issues.severity
+v              change how it is shown     browser.preview settings.theme workflow.turn compare.beside *.severity *.raw
 V              the other way to show it   browser.order compare.swap issues.type workflow.open_all
 S              next status                browser.status
 ctrl+r         read again                 browser.reload
@@ -54,10 +57,12 @@ F              fork                       run.fork
 C              compare                    browser.compare run.compare
 m              mark                       browser.mark
 T              trust                      settings.trust
-a              approve, or go to it       trust.grant pane.decide app.next_decision
 b              next run of the app        app.next_session
-c              take it as it is           trust.continue
-X              end it                     workflow.abort_anywhere
+a              approve, or go to it       trust.grant pane.decide app.next_decision approval.approve
+w              tell it what to fix        approval.reason
+r              run this pass again        approval.replay
+c              take it as it is           trust.continue approval.accept
+X              end it                     workflow.abort_anywhere approval.abort
 1              the first pane             run.pane_plan workflow.pane_pipeline
 2              the second pane            run.pane_step workflow.pane_conversation
 3              the third pane             run.pane_ttl workflow.pane_artifact
@@ -80,7 +85,7 @@ plus           faster                     replay.faster
 equals_sign    faster                     replay.faster
 minus          slower                     replay.slower
 full_stop      one record                 replay.step
-enter          open or confirm            lines.choose log.open keys.close *.demo *.submit *.quote tick.toggle ttl.why
+enter          open or confirm            lines.choose keys.close *.open *.demo *.submit *.quote tick.toggle ttl.why
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous
@@ -101,8 +106,6 @@ pagedown       move                       lines.page_down
 ctrl+u         move                       lines.page_up
 ctrl+d         move                       lines.page_down
 """
-PANEL_LETTERS = frozenset("aAwcrXed")
-"""The letters of the decision panels; a screen gives them to nothing that means something else."""
 
 
 def key_table() -> dict[str, Meaning]:

@@ -136,7 +136,7 @@ async def test_issues_are_filtered_by_the_keys_at_the_foot() -> None:
         await mouse.pilot.click(IssuesPane, offset=(4, 1))
         await mouse.click_key("Severity")
         assert issues.pane_title.startswith("Issues 1 of 3 · high")
-        await mouse.click_key("All")
+        await mouse.click_key("All passes")
         assert "all passes" in issues.pane_title
 
 
@@ -237,7 +237,7 @@ async def test_the_foot_leads_to_the_help_and_the_list_of_runs_and_out(tmp_path:
     async with by_mouse(converged_run) as mouse:
         app = mouse.pilot.app
         app.runs_dir = tmp_path  # type: ignore[attr-defined]
-        await mouse.click_key("Keys")
+        await mouse.click_key("Help")
         assert isinstance(app.screen, KeysScreen)
         await mouse.pilot.press("escape")
         await mouse.click_key("Runs")

@@ -110,7 +110,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     assert list(convergence_parts(view_of(*two_adaptive_passes()))) == [
         ("", "  complete ▄█ 1.00 +0.50"),
         ("", "  coherent ██ 1.00 ±0"),
-        ("complete", "✔ plan ✔ step ✔ answer ✔ memory"),
+        ("flags", "✔ plan ✔ step ✔ answer ✔ memory"),
         ("complete", "✔ complete, coherent, consistent"),
         ("muted", "pass 1 not converged: incomplete, failed_step"),
     ]
@@ -119,7 +119,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
 def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> None:
     blocks = list(convergence_parts(view_of(*two_adaptive_passes()[:12])))
     assert blocks[2:] == [
-        ("high", "✔ plan ✔ step ✖ answer ✔ memory"),
+        ("flags", "✔ plan ✔ step ✖ answer ✔ memory"),
         ("high", "disagreeing: answer"),
         ("medium", "✖ the goal is not covered"),
         ("medium", "✖ a step failed"),
@@ -245,7 +245,7 @@ def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
         *convergence_parts(view_of(*two_adaptive_passes())),
         *convergence_parts(view_of(*two_adaptive_passes()[:12])),
     ]
-    assert {style for style, _ in blocks} - {""} <= VARIABLES.keys()
+    assert {style for style, _ in blocks} - {""} <= {*VARIABLES, "flags"}
 
 
 def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:

@@ -9,6 +9,7 @@ from aeon_core.entities import RunResult
 from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
+from aeon_core.journal.view.reducer import fold
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import RunHeader, gauge, spent
@@ -119,7 +120,7 @@ def test_statuses_differ_in_shape_not_only_in_colour() -> None:
 
 
 def test_an_answer_is_shown_as_it_is() -> None:
-    assert outcome_blocks(result("completed", answer="[b]15[/b]")) == [("", "[b]15[/b]")]
+    assert outcome_blocks(result("completed", answer="[b]15[/b]")) == [("markdown", "[b]15[/b]")]
     assert outcome_blocks(result("completed")) == [("muted", "No answer was given.")]
 
 
@@ -154,10 +155,10 @@ def test_a_waiting_step_says_what_it_waits_for(calls: list[CallView], said: str)
 def test_a_step_says_how_it_was_executed_and_why_it_failed() -> None:
     step = StepView("s1", "add", status="failed", mode="fallback", errors=["boom"], validator_errors=["no tool"])
     assert output_blocks(step) == [
+        ("high", "✖ boom"),
         ("bold", "add"),
         ("muted", "~ fallback: no tool found, so the model reasoned about it"),
         ("medium", "⚠ no tool"),
-        ("high", "✖ boom"),
         ("", ""),
         ("muted", "No output."),
     ]
@@ -215,7 +216,7 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
     running.finished, running.error = True, {"message": "a is no number"}
     assert tool_blocks(step)[-1] == ("high", "✖ a is no number")
     running.error, running.result = None, {"result": 3}
-    assert tool_blocks(step)[-1] == ("", '{\n  "result": 3\n}')
+    assert tool_blocks(step)[-1] == ("json", '{\n  "result": 3\n}')
     assert tool_blocks(StepView("s1", "think")) == [("muted", "This step calls no tool.")]
 
 
@@ -258,6 +259,16 @@ def test_a_repair_is_named_by_what_it_was_to_mend(
     kind: str, step_id: str | None, method: str, shown: tuple[str, str]
 ) -> None:
     assert repair_words(RepairView(1, kind, method, 1, 1, step_id, {}, None, {"message": "no"})) == shown
+
+
+def test_a_repair_of_a_call_of_no_step_is_named_by_what_the_call_was_for() -> None:
+    started = {"type": "run_started", "task": "t", "config": {}}
+    asked = {"type": "llm", "state": "started", "call_id": "c1", "purpose": "profile", "attempt": 1, "request": {}}
+    again = {**asked, "call_id": "c2", "purpose": "repair"}
+    repaired = {"type": "supervisor", "action_type": "json_repair", "method": "llm", "attempt_number": 1}
+    records = [started, asked, again, repaired]
+    view = fold({"seq": seq, "ts": "2026-01-01T00:00:00Z", **each} for seq, each in enumerate(records))
+    assert repair_words(view.repairs[0])[0] == "profile JSON repaired"
 
 
 def test_a_list_marks_simulated_runs_at_every_width() -> None:

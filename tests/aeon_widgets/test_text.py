@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_core.timing import local_time
-from aeon_widgets.text import MAX_SHOWN, block, duration, fit, one_line, pretty, readable, span, wrap
+from aeon_core.timing import local_time, span
+from aeon_widgets.text import MAX_SHOWN, block, duration, fit, one_line, pretty, readable, wrap
 
 CONTROL = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)

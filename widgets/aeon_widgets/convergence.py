@@ -232,7 +232,7 @@ def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
     yield from verdicts(shown)
     told = " ".join(f"{'✔' if ok else '✖'} {words(name)}" for name, ok in shown.consistency.items())
     if told:
-        yield "complete" if all(shown.consistency.values()) else "high", told
+        yield "flags", told
     if disagreeing := ", ".join(words(name) for name, ok in shown.consistency.items() if not ok):
         yield "high", f"disagreeing: {disagreeing}"
     for name, met in ({} if judged else shown.additional).items():

@@ -25,6 +25,7 @@ from aeon_core.journal.view.model import (
 )
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
+from aeon_widgets.item import Item
 from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import one_line, pretty
@@ -189,6 +190,14 @@ class IssuesPane(RowsView, Pane):
         self._severity = self._type = ""
         self._all_passes = False
         self.pane_title = "Issues"
+
+    @property
+    def item(self) -> Item | None:
+        """The issue under the cursor, with the repair that is proposed."""
+        if self.cursor // _ROWS >= len(self._shown):
+            return None
+        number, issue = self._shown[self.cursor // _ROWS]
+        return Item("the issue", "\n".join(text for _, text in issue_blocks(number, issue)))
 
     def update_view(self, view: RunView) -> None:
         """Show the issues there are by now."""

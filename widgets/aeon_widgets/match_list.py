@@ -62,7 +62,7 @@ class RecordText(TextView):
         """Show a record from where the text first stands."""
         self._pattern = re.compile(re.escape(one_line(wanted)), re.IGNORECASE) if wanted.strip() else None
         self.start(blocks, follow=False)
-        first = next((place for place, (_, line) in enumerate(self._lines) if self._is_marked(line)), 0)
+        first = next((place for place, line in enumerate(self._lines) if self._is_marked(line.text)), 0)
         self.scroll_to(y=max(0, first - 2), animate=False, immediate=True, force=True)
 
     def _is_marked(self, line: str) -> bool:
@@ -70,7 +70,7 @@ class RecordText(TextView):
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        style, line = self._lines[index]
+        style, line = self._lines[index][:2]
         at = 0
         for found in self._pattern.finditer(line) if self._pattern is not None else ():
             yield line[at : found.start()], style

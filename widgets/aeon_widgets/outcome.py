@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding, BindingType
+
 from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
+from aeon_widgets.item import Item
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
@@ -36,6 +39,9 @@ class Outcome(TextView, Pane):
     """The final answer and error. While the run goes on, it is there only where a person is asked for something."""
 
     HELP_TITLE = "Answer"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "raw", "Raw", show=False, tooltip="Show texts as they were written", id="text.raw")
+    ]
     RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed", "notice", "convergence"})
 
     DEFAULT_CSS = (
@@ -49,9 +55,19 @@ class Outcome(TextView, Pane):
     later = False
     """Whether the view is of a past moment of a run that has ended: the pane then stays as it is."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer = ""
+
+    @property
+    def item(self) -> Item | None:
+        """The answer alone, else all that is told of the end."""
+        return Item("the answer", self._answer, ".md") if self._answer else Item("the outcome", self.source)
+
     def update_view(self, view: RunView) -> None:
         """Show the result there is, else what the run asks of a person, or nothing."""
         left = left_blocks(view)
+        self._answer = (view.result.answer or "") if view.result is not None else ""
         self._hold(self.later and view.result is None)
         self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
@@ -98,7 +114,7 @@ def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) 
         if why := [reason for code, reason in told if code != "not_judged"]:
             blocks.append((style, f"why: {'; '.join(why)}"))
     if result.answer:
-        blocks.append(("", result.answer))
+        blocks.append(("markdown", result.answer))
     return [*blocks, *_step_blocks(result)] or [("muted", "No answer was given.")]
 
 

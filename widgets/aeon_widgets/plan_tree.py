@@ -32,6 +32,8 @@ class PlanTree(RowsView, Pane):
         {"plan", "step", "llm", "supervisor", "validation", "refinement", "run_finished"}
     )
 
+    item = None
+    """A step is copied as what the screen has of it: the answer at the end, else the selected step's output."""
     following_run: var[bool] = var(True)
     live: var[bool] = var(True)
     """Whether the run goes on: without it, a step or a call that has not come back never will."""

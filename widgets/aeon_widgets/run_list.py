@@ -34,6 +34,9 @@ class RunList(RowsView):
     RunList { scrollbar-gutter: stable; }
     """
 
+    item = None
+    """A run is copied as what its screen has of it: its id."""
+
     def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[RunLine] = []

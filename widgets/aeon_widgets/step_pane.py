@@ -20,7 +20,9 @@ from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.call_rows import RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
+from aeon_widgets.item import Item
 from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.rendered_text import form_of
 from aeon_widgets.step_text import (
     StepDetail,
     calls_output_blocks,
@@ -30,7 +32,7 @@ from aeon_widgets.step_text import (
     step_detail,
     tool_blocks,
 )
-from aeon_widgets.text import one_line
+from aeon_widgets.text import one_line, readable
 from aeon_widgets.text_view import Block, TextView
 
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
@@ -95,6 +97,7 @@ class StepText(TextView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "tab(-1)", "Tab left", show=False, id="step.tab_left"),
         Binding("right,l", "tab(1)", "Tab right", show=False, id="step.tab_right"),
+        Binding("v", "raw", "Raw", show=False, tooltip="Show texts as they were written", id="text.raw"),
     ]
 
     @dataclass
@@ -102,6 +105,11 @@ class StepText(TextView):
         """The person goes to a neighbouring tab."""
 
         by: int
+
+    @property
+    def item(self) -> Item | None:
+        """What the pane around it says."""
+        return None
 
     def action_tab(self, by: int) -> None:
         """Go to a neighbouring tab."""
@@ -137,6 +145,20 @@ class StepPane(Vertical, Pane):
         self._shown: tuple[object, ...] | None = None
         self._quote: tuple[RowKey, str] | None = None
         self.pane_title = "Step"
+
+    @property
+    def item(self) -> Item | None:
+        """The output of the step or the reply of the calls, else all that the tab says."""
+        step, tab = self._opened.step, TABS[self.tab].lower()
+        place = f"of {one_line(step.step_id, 30)}" if step is not None else "of these calls"
+        if self.tab:
+            return Item(f"the {tab} {place}", self.query_one(StepText).source, ".md")
+        if step is not None and step.output is not None:
+            text = readable(step.output)
+            return Item(f"the output {place}", text, ".json" if form_of(text) == "json" else ".md")
+        replies = [call.response["text"] for call in self._opened.calls if call.response and call.response.get("text")]
+        text = str(replies[-1]) if replies else self.query_one(StepText).source
+        return Item(f"the reply {place}" if replies else f"the output {place}", text, ".md")
 
     def compose(self) -> ComposeResult:
         yield TabBar()

@@ -10,9 +10,11 @@ from aeon_core.journal.view.elided import RecordOf, filled_calls, filled_repairs
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_core.money import money
+from aeon_core.timing import span
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.issues import repairs_of_calls
-from aeon_widgets.text import count, one_line, pretty, readable, span
+from aeon_widgets.rendered_text import form_of
+from aeon_widgets.text import count, one_line, pretty, readable
 from aeon_widgets.text_view import Block
 
 MOST = 20
@@ -65,14 +67,16 @@ UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
     """Return what the step is, how it went, and what it gave."""
-    blocks: list[Block] = [("bold", step.description)]
+    blocks: list[Block] = [("high", f"✖ {message}") for message in step.errors]
+    blocks.append(("bold", step.description))
     if how := " · ".join(part for part in (_how(step), spent_on(step.calls, step.tool_calls)) if part):
         blocks.append(("muted", how))
     blocks += [("medium", f"⚠ {message}") for message in step.validator_errors]
-    blocks += [("high", f"✖ {message}") for message in step.errors]
     blocks.append(GAP)
     if step.output is not None:
-        blocks.append(("", readable(step.output)))
+        is_text = list(step.output) == ["text"] and isinstance(step.output["text"], str)
+        form = "json" if not is_text else "" if step.mode == "tool" else "markdown"
+        blocks.append((form, readable(step.output)))
     elif streamed:
         blocks.append(("", f"{streamed}▌"))
     else:
@@ -185,13 +189,13 @@ def _request_blocks(request: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = []
     system = request.get("system")
     if system:
-        blocks += [("accent", "system"), ("", _text(system))]
+        blocks += [("accent", "system"), _block(system)]
     messages = request.get("messages")
     for message in messages if isinstance(messages, list) else []:
         if isinstance(message, dict):
-            blocks += [("accent", one_line(str(message.get("role", "?")), 20)), ("", _text(message.get("content", "")))]
+            blocks += [("accent", one_line(str(message.get("role", "?")), 20)), _block(message.get("content", ""))]
             if message.get("tool_calls"):
-                blocks.append(("", pretty(message["tool_calls"])))
+                blocks.append(("json", pretty(message["tool_calls"])))
     tools = request.get("tools")
     if isinstance(tools, list) and tools:
         names = [str(tool.get("name", "?")) if isinstance(tool, dict) else str(tool) for tool in tools]
@@ -203,14 +207,14 @@ def _reply_blocks(call: CallView) -> list[Block]:
     response = call.response or {}
     blocks: list[Block] = []
     if response.get("text"):
-        blocks.append(("", _text(response["text"])))
+        blocks.append(_block(response["text"]))
     for asked in response.get("tool_calls") or []:
-        blocks += [("muted", "requests a tool"), ("", pretty(asked))]
+        blocks += [("muted", "requests a tool"), ("json", pretty(asked))]
     return blocks
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else pretty(value)
+def _block(value: Any) -> Block:
+    return (form_of(value), value) if isinstance(value, str) else ("json", pretty(value))
 
 
 def _error_blocks(error: dict[str, Any]) -> list[Block]:
@@ -228,7 +232,7 @@ def tool_blocks(step: StepView, live: bool = True) -> list[Block]:
         declared = step.arguments
         blocks: list[Block] = [("muted", f"{one_line(step.tool, 80)} has not been called.")]
         if declared is not None:
-            blocks += [GAP, ("accent", "arguments in the plan"), ("", pretty(declared))]
+            blocks += [GAP, ("accent", "arguments in the plan"), ("json", pretty(declared))]
         return blocks
     blocks = []
     for call in step.tool_calls:
@@ -242,13 +246,13 @@ def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
     blocks: list[Block] = [
         ("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)),
         ("accent", "arguments"),
-        ("", pretty(call.arguments)),
+        ("json", pretty(call.arguments)),
     ]
     if not call.finished:
         return [*blocks, ("muted", "Running …" if live else _cut_off(call))]
     if call.error is not None:
         return [*blocks, ("accent", "error"), *_error_blocks(call.error)]
-    return [*blocks, ("accent", "result"), ("", pretty(call.result))]
+    return [*blocks, ("accent", "result"), ("json", pretty(call.result))]
 
 
 def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:

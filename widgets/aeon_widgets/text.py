@@ -99,10 +99,3 @@ def duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, second = divmod(rest, 60)
     return f"{hours}:{minutes:02d}:{second:02d}" if hours else f"{minutes:02d}:{second:02d}"
-
-
-def span(milliseconds: float | None) -> str:
-    """Return a short time span, as `340 ms` or `2.1 s`; empty where it is not known."""
-    if milliseconds is None:
-        return ""
-    return f"{milliseconds:.0f} ms" if milliseconds < 1_000 else f"{milliseconds / 1_000:.1f} s"

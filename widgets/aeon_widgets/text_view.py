@@ -10,11 +10,12 @@ from textual.geometry import Size
 from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
-from aeon_widgets.text import block, wrap
+from aeon_widgets.item import Item
+from aeon_widgets.rendered_text import RENDERED, Line, block_lines
 from aeon_widgets.virtual_list import LinesView, Piece
 
 Block = tuple[str, str]
-"""Style name and text, which may be of any length and hold anything."""
+"""Style name and text, which may be of any length and hold anything. `markdown` and `json` are rendered as such."""
 
 
 class TextView(LinesView):
@@ -27,9 +28,10 @@ class TextView(LinesView):
     def __init__(self) -> None:
         super().__init__()
         self._blocks: list[Block] = []
-        self._lines: list[Block] = []
+        self._lines: list[Line] = []
         self._width = 0
-        self._measured: tuple[int, list[Block], list[Block], list[int]] = (0, self._blocks, [], [])
+        self._measured: tuple[int, bool, list[Block], list[Line], list[int]] = (0, False, self._blocks, [], [])
+        self._raw = False
         self._place = (0, 0)
         """Characters before the line that a resize put on top, and that line: until the person scrolls, it holds."""
         self._quote = ""
@@ -40,7 +42,34 @@ class TextView(LinesView):
     @property
     def text(self) -> str:
         """What is shown, without styles; for copying and for tests."""
-        return "\n".join(text for _, text in self._lines)
+        return "\n".join(line.text for line in self._lines)
+
+    @property
+    def source(self) -> str:
+        """The whole text as it was given, before it was rendered and wrapped."""
+        return "\n".join(text for _, text in self._blocks)
+
+    @property
+    def item(self) -> Item | None:
+        """The whole text."""
+        return Item("the text", self.source)
+
+    @property
+    def raw(self) -> bool:
+        """Whether Markdown and JSON are shown as they were written: as the person wants it, or to show a quote."""
+        return self._raw
+
+    def show_raw(self, raw: bool) -> None:
+        """Show texts as they were written, or rendered; the place that is read stays."""
+        if raw != self._raw:
+            read = self._read_so_far()
+            self._raw = raw
+            self._wrap()
+            self._go_to(read)
+
+    def action_raw(self) -> None:
+        """Show texts as they were written, or rendered again."""
+        self.show_raw(not self._raw)
 
     def show(self, blocks: Sequence[Block]) -> None:
         """Replace the text; the scroll position stays, or the end where the pane is following."""
@@ -56,6 +85,7 @@ class TextView(LinesView):
         self.following = follow
         self._blocks = list(blocks)
         self._quote = ""
+        self._raw = False
         self._wrap()
 
     def mark(self, quote: str) -> bool:
@@ -73,10 +103,15 @@ class TextView(LinesView):
         self._quoted = {}
         if not self._quote:
             return
-        starts = list(accumulate((len(text) + 1 for _, text in self._lines), initial=0))
-        for start, end in find_quote("\n".join(text for _, text in self._lines), self._quote):
+        found = find_quote(self.text, self._quote)
+        if not found and not self._raw and any(style in RENDERED for style, _ in self._blocks):
+            self._raw = True  # the quote has the marks of the Markdown that it was taken from
+            self._wrap()
+            return
+        starts = list(accumulate((len(line.text) + 1 for line in self._lines), initial=0))
+        for start, end in found:
             for line in range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)):
-                length = len(self._lines[line][1])
+                length = len(self._lines[line].text)
                 self._quoted[line] = (max(0, start - starts[line]), min(length, end - starts[line]))
 
     def _go_to_quote(self) -> None:
@@ -94,20 +129,20 @@ class TextView(LinesView):
         self._find_quote()
         self.set_line_count(len(self._lines))
 
-    def _wrapped(self, width: int) -> list[Block]:
+    def _wrapped(self, width: int) -> list[Line]:
         """Return the lines at that width. What is on screen stays as it is: measuring may come before drawing."""
-        known, blocks, lines, starts = self._measured
-        if known != width or blocks is not self._blocks:
+        known, raw, blocks, lines, starts = self._measured
+        if known != width or raw != self._raw or blocks is not self._blocks:
             lines, starts = [], []
             for style, text in self._blocks:
                 starts.append(len(lines))
-                lines += [(style, line) for line in wrap(block(text), width)]
-            self._measured = (width, self._blocks, lines, starts)
+                lines += block_lines(style, text, width, raw=self._raw)
+            self._measured = (width, self._raw, self._blocks, lines, starts)
         return lines
 
     def line_of(self, place: int) -> int:
         """Return the first line of the block at that place, the number of lines for the place behind the last."""
-        starts = self._measured[3]
+        starts = self._measured[4]
         return starts[place] if place < len(starts) else self.line_count
 
     @override
@@ -135,22 +170,22 @@ class TextView(LinesView):
         """Return the characters before the uppermost line, white space aside: it is not the same at each width."""
         read, top = self._place
         if self.scroll_offset.y != top:
-            read = sum(_length(text) for _, text in self._lines[: self.scroll_offset.y])
+            read = sum(_length(line.text) for line in self._lines[: self.scroll_offset.y])
         return read
 
     def _go_to(self, read: int) -> None:
         """Put the line on top that holds what comes after so many characters."""
-        ends = accumulate(_length(text) for _, text in self._lines)
+        ends = accumulate(_length(line.text) for line in self._lines)
         top = next((index for index, end in enumerate(ends) if end > read), 0)
         self.scroll_to(y=top, animate=False, immediate=True, force=True)
         self._place = (read, min(top, self.max_scroll_y))
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        style, text = self._lines[index]
+        line = self._lines[index]
         if index not in self._quoted:
-            return [(text, style)]
-        start, end = self._quoted[index]
+            return line.pieces()
+        (style, text), (start, end) = line[:2], self._quoted[index]
         return [(text[:start], style), (text[start:end], f"{style} quote".strip()), (text[end:], style)]
 
 

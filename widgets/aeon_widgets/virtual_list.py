@@ -20,12 +20,15 @@ from textual.style import Style as VisualStyle
 from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
+from aeon_widgets.item import Item
 from aeon_widgets.text import fit
 
 Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty: the pane's own)."""
 
 
+_WHOLE = 1_000
+"""Cells of a line that is copied."""
 _MARKUP = {
     **VARIABLES,
     "quote": "reverse",
@@ -90,6 +93,15 @@ class LinesView(ScrollView, can_focus=True):
     def is_marked(self, index: int) -> bool:
         """Return whether a line is drawn as selected."""
         return index == self.marked_line
+
+    @property
+    def item(self) -> Item | None:
+        """The lines in sight."""
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
+        return Item("the lines in sight", "\n".join(self._text_of(at) for at in range(top, min(bottom, self._count))))
+
+    def _text_of(self, index: int) -> str:
+        return "".join(text for text, _ in self.pieces(index, _WHOLE)).strip()
 
     @property
     def line_count(self) -> int:
@@ -249,6 +261,11 @@ class RowsView(LinesView):
         @property
         def control(self) -> RowsView:
             return self.rows
+
+    @property
+    def item(self) -> Item | None:
+        """The line under the cursor."""
+        return Item("the line", self._text_of(self.cursor)) if self.cursor < self._count else None
 
     @property
     def marked_line(self) -> int | None:

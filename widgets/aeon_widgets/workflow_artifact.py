@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from aeon_widgets.markdown_text import markdown_blocks
+from aeon_widgets.item import Item
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text_view import TextView
 
@@ -35,13 +35,18 @@ class WorkflowArtifact(TextView, Pane):
         self._file = ""
         self.pane_title = "Artifact"
 
+    @property
+    def item(self) -> Item | None:
+        """The file."""
+        return Item(self._file or "the text", self.source, ".md")
+
     def action_other(self, by: int) -> None:
         """Go to a neighbouring file."""
         self.post_message(self.OtherWanted(by))
 
     def show_file(self, name: str, content: str, more: str = "") -> None:
         """Show a file's content, the same file at the place that is read; `more` tells of others there are."""
-        blocks = list(markdown_blocks(content))
+        blocks = [("markdown", content)]
         if name == self._file:
             self.show(blocks)
         else:

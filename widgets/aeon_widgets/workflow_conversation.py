@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from typing_extensions import override
 
+from aeon_widgets.item import Item
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import block, one_line, wrap
 from aeon_widgets.text_view import Block
@@ -66,6 +67,14 @@ class WorkflowConversation(RowsView, Pane):
     def text(self) -> str:
         """What is shown, without styles; for copying and for tests."""
         return "\n".join(f"{line.mark}{line.text}" for line in self._lines)
+
+    @property
+    def item(self) -> Item | None:
+        """The part under the cursor, whole."""
+        if self.cursor >= len(self._lines):
+            return None
+        part = self._items[self._lines[self.cursor].item]
+        return Item("the message", "\n".join([part.head, *(text for _, text in part.body)]), ".md")
 
     def start(self, items: Sequence[ConversationItem], *, follow: bool) -> None:
         """Show another conversation, from its end or its beginning."""

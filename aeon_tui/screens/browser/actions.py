@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from aeon_tui.messages import CompareRuns, DeleteRun, ExportRun
 from aeon_tui.screens.run.keys import PAST_RUN_KEYS
+from aeon_widgets.item import Item
 from aeon_widgets.run_tree import WORKFLOW
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ RUN_KEYS: list[BindingType] = [
     Binding("C", "compare", "Compare", show=False, tooltip="With the marked run, or choose one", id="browser.compare"),
     Binding("x", "export", "Export", show=False, tooltip="Write its report to a file", id="browser.export"),
     Binding("delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
-    Binding("y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),
+    Binding("Y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),
     Binding("ctrl+y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
 ]
 """What each does is said of the selected run."""
@@ -92,6 +93,11 @@ class RunsScreen(Screen[None]):
         """Ask, and delete the selected run."""
         if (run := self.selected_run) is not None:
             self.app.post_message(DeleteRun(run, len(self.forks_of(run)), self.read_again))
+
+    @property
+    def item(self) -> Item | None:
+        """The id of the selected run."""
+        return Item("the run id", run.run_id) if (run := self.selected_run) is not None else None
 
     def action_copy_id(self) -> None:
         """Copy the run's id, over SSH too."""

@@ -36,6 +36,8 @@ RUN_KEYS: list[BindingType] = [
     Binding("right_parenthesis", "earlier_pass(1)", "Compare from later", show=False, id="run.from_later"),
     Binding("less_than_sign", "later_pass(-1)", "Compare to earlier", show=False, id="run.to_earlier"),
     Binding("greater_than_sign", "later_pass(1)", "Compare to later", show=False, id="run.to_later"),
+    Binding("n", "problem(1)", "Next problem", show=False, id="run.next_problem"),
+    Binding("N", "problem(-1)", "Previous problem", show=False, id="run.previous_problem"),
     Binding("slash", "search", "Search in the run", show=False, id="run.search"),
     *PAST_RUN_KEYS,
     Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),

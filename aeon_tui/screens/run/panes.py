@@ -27,6 +27,7 @@ from aeon_tui.screens.run.layout import (
     Layout,
     rail_lines,
 )
+from aeon_tui.screens.run.problems import next_problem, problems_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.footer import KeyFooter
@@ -190,6 +191,17 @@ class RunPanes(PaneScreen):
         """Open a tab of the step pane; where it is the one that is read, the output again."""
         pane = self.query_one(StepPane)
         self.action_tab(0 if pane.tab == index and pane.has_focus_within else index)
+
+    def action_problem(self, by: int) -> None:
+        """Go to the next thing that went wrong, or with -1 to the one before: its output says why."""
+        tree = self.query_one(PlanTree)
+        problems = problems_of(self.shown_view, tree)
+        row = next_problem(problems, tree.selected, by)
+        if row is None:
+            self.notify("Nothing went wrong here.", markup=False)
+        else:
+            tree.select(row)
+            self.action_tab(0)
 
     def action_issues(self) -> None:
         """Go from the selected step to its issues, wherever in the run they were found."""

@@ -37,8 +37,10 @@ from aeon_tui.sources.snapshots import SnapshotStore
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.item import Item
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane
+from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
@@ -106,6 +108,14 @@ class RunScreen(TimeTravel):
     def kept_snapshots(self) -> SnapshotStore | None:
         """Views of the past that the records' source has anyway."""
         return self._source.snapshots
+
+    @property
+    def item(self) -> Item | None:
+        """The answer once there is one, else what the selected step gave."""
+        has_answer = self.view.result is not None and self.view.result.answer
+        if not self.made:
+            return None
+        return self.query_one(Outcome).item if has_answer else self.query_one(StepPane).item
 
     @property
     def chosen_run(self) -> Path | None:

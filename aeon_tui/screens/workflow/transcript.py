@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aeon_core.money import money
+from aeon_core.timing import span
 from aeon_tui.sources.workflow import WorkflowState
-from aeon_widgets.text import count, duration, one_line, pretty, span
+from aeon_widgets.text import count, duration, one_line, pretty
 from aeon_widgets.text_view import Block
 from aeon_widgets.workflow_conversation import ConversationItem
 from system2.contracts import DelegationContract

@@ -26,7 +26,17 @@ from aeon_core.journal.view.model import (
     SuspicionView,
     ToolCallView,
 )
+from aeon_core.timing import span
 
+_WHOLES = {
+    "profile": "profile",
+    "plan": "plan",
+    "review": "review",
+    "judge": "verdict",
+    "refine": "refinement",
+    "answer": "answer",
+}
+"""What the reply to a call of no step holds, by the call's purpose."""
 _STATE = frozenset({"status", "errors"})
 """Fields of a step that a repair does not decide."""
 _ABSENT = object()
@@ -47,7 +57,7 @@ def run_started(view: RunView) -> str:
 def phase(shown: PhaseView) -> str:
     if not shown.finished:
         return f"pass {shown.pass_number} · {brief(shown.phase, 20)} started"
-    took = f" after {shown.duration_ms:.0f} ms" if shown.duration_ms is not None else ""
+    took = f" after {span(shown.duration_ms)}" if shown.duration_ms is not None else ""
     return f"pass {shown.pass_number} · {brief(shown.phase, 20)} finished{took}"
 
 
@@ -104,7 +114,7 @@ def call(shown: CallView) -> str:
         return f"{head} · the model call failed: {message(shown.error)}{again}"
     usage = shown.usage or {}
     tokens = f" · {usage.get('input_tokens', 0)} → {usage.get('output_tokens', 0)} tokens" if usage else ""
-    took = f" · {shown.latency_ms:.0f} ms" if shown.latency_ms is not None else ""
+    took = f" · {span(shown.latency_ms)}" if shown.latency_ms is not None else ""
     return f"{head} · the model answered{tokens}{took}"
 
 
@@ -128,7 +138,7 @@ def repair(shown: RepairView) -> str:
 
 def repair_words(shown: RepairView) -> tuple[str, str]:
     """Return what was repaired or not, without naming the step, and by whom in which attempt."""
-    whole = "tool call" if shown.step_id else "plan"
+    whole = "tool call" if shown.step_id else _WHOLES.get(shown.purpose, "plan")
     what = {
         "json_repair": f"{whole} JSON",
         "tool_call_repair": "tool call",

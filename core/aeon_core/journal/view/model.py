@@ -73,6 +73,8 @@ class RepairView:
     original_output: dict[str, Any]
     repaired_output: dict[str, Any] | None
     error: dict[str, Any] | None
+    purpose: str = ""
+    """What the call was for whose reply was repaired, where it belongs to no step."""
 
 
 @dataclass(slots=True)

@@ -519,16 +519,19 @@ def _tool(view: RunView, record: Record) -> None:
 
 
 def _supervisor(view: RunView, record: Record) -> None:
+    step_id = id_of(record.get("step_id"))
+    calls = (call.purpose for call in reversed(view.loose_calls) if call.purpose != "repair")
     repair = RepairView(
         seq=view.last_seq,
         action_type=str_of(record.get("action_type")),
         method=str_of(record.get("method")),
         attempt_number=int_of(record.get("attempt_number"), 1),
         pass_number=int_of(record.get("pass")),
-        step_id=id_of(record.get("step_id")),
+        step_id=step_id,
         original_output=dict_of(record.get("original_output")) or {},
         repaired_output=dict_of(record.get("repaired_output")),
         error=dict_of(record.get("error")),
+        purpose=next(calls, "") if step_id is None else "",
     )
     view.repairs.append(repair)
     if (step := _step_of(view, record)) is not None:

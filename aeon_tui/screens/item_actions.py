@@ -1,0 +1,84 @@
+"""What can be done with the focused item on every screen: copy it, and open it in a pager or an editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App, SuspendNotSupported
+
+from aeon_core.errors import AeonError
+from aeon_core.escape import escape_controls
+from aeon_tui.platform.background_tasks import PROBLEM_SECONDS, TOLD_SECONDS, reason
+from aeon_tui.platform.web import is_served
+from aeon_widgets.item import Item, item_of
+from aeon_widgets.text import count
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+LONG = 75_000
+"""Characters from which on a terminal may refuse a text that is copied."""
+
+
+class ItemActions:
+    """Copies go through the terminal (OSC 52), so they work over SSH too."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+
+    def item(self, screen: Screen[Any]) -> Item | None:
+        """Return what the focused pane of a screen has, else what the screen has."""
+        return item_of(screen.focused) or item_of(screen)
+
+    def copy(self, screen: Screen[Any]) -> None:
+        """Copy the focused item, and say what was copied."""
+        if (item := self.item(screen)) is None:
+            return
+        text = _readable(item.text)
+        self._app.copy_to_clipboard(text)
+        limit = "; some terminals take less" if len(text) > LONG else ""
+        self._say(f"Copied {item.name} ({count(len(text), 'character')}{limit})")
+
+    def copy_run_id(self, journal: Path) -> None:
+        """Copy the id of a run."""
+        self._app.copy_to_clipboard(journal.stem)
+        self._say(f"Copied the run id: {escape_controls(journal.stem)}")
+
+    def open(self, screen: Screen[Any], *, editor: bool = False) -> None:
+        """Show the focused item in `$PAGER`, on a screen of its own where there is none, or in the editor if asked."""
+        from aeon_tui.platform.editor import terminal_given
+        from aeon_tui.platform.pager import editor_command, open_text, pager_command
+
+        if (item := self.item(screen)) is None:
+            return
+        try:
+            command = editor_command() if editor else pager_command()
+            if not command or is_served():
+                self._show(item)
+                return
+            with terminal_given(self._app):
+                open_text(command, _readable(item.text), item.suffix)
+        except SuspendNotSupported:
+            self._show(item)
+        except (AeonError, OSError) as error:
+            self._say(reason(error), warn=True)
+
+    def _show(self, item: Item) -> None:
+        from aeon_tui.screens.text import TextScreen
+
+        self._app.push_screen(TextScreen(item))
+
+    def _say(self, text: str, *, warn: bool = False) -> None:
+        self._app.clear_notifications()
+        self._app.notify(
+            text,
+            severity="warning" if warn else "information",
+            timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS,
+            markup=False,
+        )
+
+
+def _readable(text: str) -> str:
+    """Return a text without the control characters that would act where it is pasted."""
+    return escape_controls(text, keep="\n\t")

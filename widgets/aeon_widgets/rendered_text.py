@@ -1,0 +1,269 @@
+"""Markdown, JSON and code as lines with styled spans. No word is left out; nothing becomes a link or our markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from aeon_widgets.text import block, wrap
+
+MAX_RENDERED = 40_000
+"""Characters up to which a text is rendered; a longer one is shown as it is, at once."""
+_MAX_CODE = 10_000
+"""Characters of code whose words are told apart."""
+_MAX_COLUMN = 60
+"""Cells that a table's column takes at most; what is longer pushes the rest of its row aside."""
+_MAX_TABLE = 500
+"""Rows of one table."""
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(?=\S)")
+_BULLET = re.compile(r"^([ \t]*)(?:[-*+]|(\d{1,9}[.)]))[ \t]+(\[[ xX]\][ \t]+)?")
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`]*$")
+_RULE = re.compile(r"^ {0,3}([-*_])([ \t]*\1){2,}[ \t]*$")
+_DIVIDER = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_INLINE = re.compile(
+    r"\\([\\`*_{}\[\]()#+.!|~>-])"
+    r"|(`{1,2})(?!`)(.{1,400}?)(?<!`)\2(?!`)"
+    r"|(\*\*|__|~~)(?=\S)(.{1,400}?)(?<=\S)\4"
+    r"|(?<![\w*])([*_])(?![\s*_])(.{1,400}?)(?<![\s*])\6(?!\w)"
+    r"|!?\[([^\[\]]{1,400})\]\(([^()\s]{1,400})\)"
+)
+"""What is bounded cannot be slow, whatever a model writes."""
+_JSON = re.compile(r'("(?:[^"\\]|\\.){0,500}")(\s*:)?|-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b')
+_FLAG = re.compile(r"[✔✖][^✔✖]*")
+_CODE_STYLES: tuple[tuple[str, str], ...] = (
+    ("Comment", "muted"),
+    ("Keyword", "accent bold"),
+    ("Operator.Word", "accent bold"),
+    ("Literal.String", "complete"),
+    ("Literal.Number", "medium"),
+    ("Name.Function", "bold"),
+    ("Name.Class", "bold"),
+    ("Name.Tag", "accent"),
+    ("Name.Attribute", "accent"),
+    ("Name.Decorator", "accent"),
+    ("Generic.Inserted", "complete"),
+    ("Generic.Deleted", "high"),
+    ("Generic.Heading", "bold"),
+)
+"""The style of a token of code, by the beginning of what Pygments calls it."""
+
+Piece = tuple[str, str]
+"""Text and the name of its style."""
+
+
+class Line(NamedTuple):
+    """One line as it is shown: its text, and which parts of it have a style beside the line's own."""
+
+    style: str
+    text: str
+    spans: tuple[tuple[int, int, str], ...] = ()
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the parts of the line, each with its style."""
+        at = 0
+        for start, end, style in self.spans:
+            if start > at:
+                yield self.text[at:start], self.style
+            yield self.text[start:end], f"{self.style} {style}".strip()
+            at = end
+        if at < len(self.text) or not self.spans:
+            yield self.text[at:], self.style
+
+
+Render = Callable[[str, int], Iterator[Line]]
+
+
+def json_lines(text: str, width: int) -> Iterator[Line]:
+    """Yield JSON with its keys, strings, numbers and words told apart."""
+    for line in text.split("\n"):
+        spans = []
+        for found in _JSON.finditer(line):
+            style = "medium" if found[1] is None else "complete" if found[2] is None else "accent"
+            spans.append((found.start(), found.end(1) if found[1] else found.end(), style))
+        yield from _wrapped(line, spans, width)
+
+
+def code_lines(text: str, width: int, language: str) -> Iterator[Line]:
+    """Yield code of a language; as plain text where nobody knows the language."""
+    for pieces in _tokens(text, language):
+        line = "".join(part for part, _ in pieces)
+        yield from _wrapped(line, _spans(pieces), width)
+
+
+def _tokens(text: str, language: str) -> list[list[Piece]]:
+    """Return the pieces of each line of code."""
+    from rich.syntax import Syntax  # it takes longer to load than a run to show
+
+    lexer = Syntax("", language).lexer if language and len(text) <= _MAX_CODE else None
+    if lexer is None:
+        return [[(line, "")] for line in text.split("\n")]
+    lines: list[list[Piece]] = [[]]
+    for token, part in lexer.get_tokens(text):
+        name = str(token).removeprefix("Token.")
+        style = next((style for kind, style in _CODE_STYLES if name.startswith(kind)), "")
+        first, *rest = part.split("\n")
+        lines[-1].append((first, style))
+        lines += [[(each, style)] for each in rest]
+    return lines[: text.count("\n") + 1]
+
+
+def markdown_lines(text: str, width: int) -> Iterator[Line]:
+    """Yield a Markdown text: headings, lists, tables, quotes and code are drawn as such, a link shows its address."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if fence := _FENCE.match(line):
+            end = next((i for i in range(at + 1, len(lines)) if _closes(lines[i], fence[1])), len(lines))
+            if fence[2]:
+                yield Line("muted", fence[2])
+            for each in code_lines("\n".join(lines[at + 1 : end]), max(2, width - 2), fence[2]):
+                yield _shifted(each, "  ")
+            at = end + 1
+        elif line.lstrip().startswith("|") and at + 1 < len(lines) and _DIVIDER.match(lines[at + 1]):
+            rows = [line]
+            while at + len(rows) < len(lines) and lines[at + len(rows)].lstrip().startswith("|"):
+                rows.append(lines[at + len(rows)])
+                if len(rows) == _MAX_TABLE:
+                    break
+            yield from _table(rows, width)
+            at += len(rows)
+        else:
+            yield from _line(line, width)
+            at += 1
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip()
+    return len(bare) >= len(fence) and not bare.strip(fence[0])
+
+
+def _line(line: str, width: int) -> Iterator[Line]:
+    if found := _HEADING.match(line):
+        title = line[found.end() :].rstrip()
+        bare = title.rstrip("#")
+        title = bare.rstrip() if bare.endswith((" ", "\t")) else title
+        yield from _wrapped_pieces(_inline(title), width, "bold accent" if len(found[1]) <= 2 else "bold")
+    elif _RULE.match(line):
+        yield Line("muted", "─" * max(1, min(width, 40)))
+    elif line.lstrip().startswith(">"):
+        quoted = line.lstrip().removeprefix(">").removeprefix(" ")
+        for each in _wrapped_pieces(_inline(quoted), max(2, width - 2), "muted"):
+            yield _shifted(each, "│ ")
+    elif found := _BULLET.match(line):
+        tick = {"": "", "[ ]": "☐ ", "[x]": "☑ ", "[X]": "☑ "}[(found[3] or "").strip()]
+        lead = f"{found[1]}{found[2] or '•'} {tick}"
+        body = _wrapped_pieces(_inline(line[found.end() :]), max(2, width - cell_len(lead)), "")
+        for number, each in enumerate(body):
+            yield _shifted(each, lead if number == 0 else " " * cell_len(lead))
+    else:
+        yield from _wrapped_pieces(_inline(line), width, "")
+
+
+def _inline(text: str, style: str = "") -> list[Piece]:
+    """Return a line's text in pieces: code, strong and emphasized words, links with their addresses."""
+    pieces: list[Piece] = []
+    at = 0
+    for found in _INLINE.finditer(text):
+        escaped, _, code, strong, bold, _, italic, label, address = found.groups()
+        pieces.append((text[at : found.start()], style))
+        at = found.end()
+        if escaped is not None:
+            pieces.append((escaped, style))
+        elif code is not None:
+            pieces.append((code, f"{style} accent".strip()))
+        elif bold is not None:
+            pieces += _inline(bold, f"{style} {'strike' if strong == '~~' else 'bold'}".strip())
+        elif italic is not None:
+            pieces += _inline(italic, f"{style} italic".strip())
+        else:
+            pieces += [
+                *_inline(label, f"{style} underline".strip()),
+                *([] if label == address else [(f" ({address})", "muted")]),
+            ]
+    return [*pieces, (text[at:], style)]
+
+
+def _table(rows: Sequence[str], width: int) -> Iterator[Line]:
+    """Yield a table's rows with its columns under each other."""
+    cells = [[_inline(cell.strip()) for cell in row.strip().strip("|").split("|")] for row in rows]
+    widths: list[int] = []
+    for number, row in enumerate(cells):
+        for place, cell in enumerate(row if number != 1 else ()):
+            widths += [0] * (place + 1 - len(widths))
+            widths[place] = min(_MAX_COLUMN, max(widths[place], _cells(cell)))
+    for number, row in enumerate(cells):
+        if number == 1:
+            yield Line("muted", "─┼─".join("─" * each for each in widths)[:width])
+            continue
+        pieces: list[Piece] = []
+        for place, cell in enumerate(row):
+            pieces += [(" │ ", "muted")] * (place > 0)
+            pieces += [*cell, (" " * (widths[place] - _cells(cell)), "")]
+        yield from _wrapped_pieces(pieces, width, "bold" if number == 0 else "")
+
+
+def _cells(pieces: Sequence[Piece]) -> int:
+    return sum(cell_len(text) for text, _ in pieces)
+
+
+def _spans(pieces: Sequence[Piece]) -> list[tuple[int, int, str]]:
+    spans, at = [], 0
+    for text, style in pieces:
+        if style and text:
+            spans.append((at, at + len(text), style))
+        at += len(text)
+    return spans
+
+
+def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str) -> Iterator[Line]:
+    return _wrapped("".join(text for text, _ in pieces), _spans(pieces), width, style)
+
+
+def _wrapped(text: str, spans: Sequence[tuple[int, int, str]], width: int, style: str = "") -> Iterator[Line]:
+    """Yield a line in as many as it takes at a width, each with its part of the spans."""
+    at, first = 0, 0
+    for part in wrap(text, width):
+        start = text.index(part, at)  # only white space is left out between two parts
+        at = start + len(part)
+        while first < len(spans) and spans[first][1] <= start:
+            first += 1
+        own = []
+        for begin, end, name in spans[first:]:
+            if begin >= at:
+                break
+            own.append((max(begin, start) - start, min(end, at) - start, name))
+        yield Line(style, part, tuple(own))
+
+
+def _shifted(line: Line, lead: str) -> Line:
+    by = len(lead)
+    return Line(line.style, lead + line.text, tuple((start + by, end + by, style) for start, end, style in line.spans))
+
+
+def flag_lines(text: str, width: int) -> Iterator[Line]:
+    """Yield words after a ✔ or a ✖ each, those of a ✖ alone in the colour of what is wrong."""
+    spans = [(each.start(), each.end(), "complete" if each[0][0] == "✔" else "high") for each in _FLAG.finditer(text)]
+    return _wrapped(text, spans, width)
+
+
+RENDERED: Mapping[str, Render] = {"markdown": markdown_lines, "json": json_lines, "flags": flag_lines}
+"""What renders a block, by the name that stands in the place of its style."""
+
+
+def form_of(text: str) -> str:
+    """Return what a text of a model is rendered as: JSON where it looks like it, else Markdown."""
+    return "json" if text.lstrip()[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]") else "markdown"
+
+
+def block_lines(style: str, text: str, width: int, *, raw: bool = False) -> list[Line]:
+    """Return a block of text as lines of at most `width` cells; `raw` shows it as it is."""
+    shown = block(text)
+    render = RENDERED.get(style)
+    if render is None or raw or len(shown) > MAX_RENDERED:
+        own = style if render is None else ""
+        return [Line(own, line) for line in wrap(shown, width)]
+    return list(render(shown, width))
