@@ -257,7 +257,6 @@ def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
     assert question.headline == "pay was cut off: call it again?"
     assert [text for _, text in question.body] == [
         "The process ended during this call: it may have taken effect. Check before you decide.",
-        "tool: pay",
         "amount: 12.5",
     ]
     assert [f"{each.key} {each.words}" for each in question.choices] == [

@@ -13,6 +13,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.sessions.run_jobs import demo_job
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import ApprovalText
 from tests.aeon_tui.screens.run.test_approval_controller import asked
 from tests.waiting import until
 
@@ -25,11 +26,13 @@ async def test_a_second_pass_is_approved_and_accepted(tmp_path: Path, monkeypatc
     runner = Runner(demo, tmp_path / "demo.jsonl")
     app = AeonApp(tmp_path, runner)
     assert f"`{demo.task}`" in TUTORIAL
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot)
         question = str(app.screen.query_one(ApprovalPanel).border_title)
         assert "Not finished: the requirement is unmet" in question
         assert "Not finished: the requirement is unmet" in TUTORIAL
+        await until(pilot, lambda: app.screen.query_one(ApprovalText).line_count)
+        assert app.screen.query_one(ApprovalText).max_scroll_y == 0, "all of it fits 80x24"
         await pilot.press("a")
         await until(
             pilot, lambda: any(str(panel.border_title) != question for panel in app.screen.query(ApprovalPanel))

@@ -206,3 +206,20 @@ def test_changes_are_listed_under_the_pass_that_made_them() -> None:
 
 def test_a_pass_that_changed_nothing_has_no_section_for_it() -> None:
     assert not any("changed" in each.heading for each in run_question("pass", subject()).sections)
+
+
+def test_a_changed_call_is_told_argument_by_argument() -> None:
+    old = step("s1", tool="Write", arguments={"file_path": "a.md", "content": "x"})
+    new = step("s1", tool="Write", arguments={"file_path": "b.md", "content": "x", "times": 2})
+    plan = {"goal": "g", "steps": [new, step("s2", tool="search", arguments={"query": "rates"})]}
+    made = {**change("both"), "before": [old], "after": [new, plan["steps"][1]]}
+    (section, *_) = run_question("pass", subject(plan=plan, refinements=[made])).sections
+    assert [text for _, text in section.blocks] == [
+        "~ s1 do s1",
+        "  file_path: a.md → b.md",
+        "  times: none → 2",
+        "+ s2 do s2",
+        "  calls search",
+        "  query: none → rates",
+        "because: both",
+    ]

@@ -133,7 +133,7 @@ class ApprovalPanel(Pane):
             rows.styles.height = len(question.options)
             yield rows
         if any(each.typed for each in question.choices):
-            yield Input(compact=True)
+            yield Input(compact=True, select_on_focus=False)
         picks = [("↑↓ enter", "Choose")] if question.options else []
         yield AnswerKeys([*picks, *((each.key, each.words) for each in question.choices)], classes="keys")
         yield Static("", classes="away", markup=False)
@@ -159,6 +159,7 @@ class ApprovalPanel(Pane):
             if is_typing and typed is not None and panel.field is not None:
                 panel._open_field(typed)
                 panel.field.value = words
+                panel.field.cursor_position = len(words)
             elif is_focused:
                 panel.home.focus()
 

@@ -45,18 +45,19 @@ class ApprovalText(TextView):
         self._heads: dict[int, int] = {}
         """The number of each section by the place of its heading among the blocks."""
         self._selected = 0
+        self._problem: list[Block] = []
         self._shown_blocks: list[Block] | None = None
         self._lay_out()
 
     def set_problem(self, problem: str) -> None:
         """Show above all else why what was done came to nothing."""
-        self._body = [("high", f"✖ {problem}"), *(each for each in self._body if not each[1].startswith("✖ "))]
+        self._problem = [("high", f"✖ {problem}")]
         self._lay_out()
         self.start(self._blocks, follow=False)
 
     def _lay_out(self) -> None:
         """Make the text anew of the body and what is open."""
-        blocks = list(self._body)
+        blocks = [*self._problem, *self._body]
         self._heads = {}
         for number, section in enumerate(self._sections):
             self._heads[len(blocks)] = number

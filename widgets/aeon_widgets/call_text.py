@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,10 @@ from aeon_widgets.text_view import Block
 
 SHORT = 40
 """A value of so many characters stands beside its name; a longer one below, so that none can pass for a name."""
+CUT_AT = "… ["
+"""Begins the line of a diff that says where it was cut."""
+_SAID_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 DIFF_LINES = 5_000
 """Longer texts are shown one after the other: comparing them would take too long."""
 MODEL_SAYS = 300
@@ -42,13 +47,46 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
         return
     if point == "unknown":
         yield "medium", "The process ended during this call: it may have taken effect. Check before you decide."
-    if point == "unknown" or not call_title(subject).startswith("Call "):
-        yield "muted", f"tool: {one_line(str(subject.get('tool_name', '')), 120)}"
+    name = one_line(str_of(subject.get("tool_name")), 120)
+    if name != "Bash" and name not in call_title(subject):
+        yield "muted", f"tool: {name}"
     if description := subject.get("description"):
         yield "muted", f"for the step: {_brief(description)}"
     if reason := subject.get("reason"):
         yield "muted", f"asked because: {_brief(reason)}"
-    yield from argument_blocks(arguments)
+    preview = dict_of(subject.get("preview")) or {}
+    if problem := str_of(preview.get("problem")):
+        yield "high", f"✖ the call would fail: {_brief(problem)}"
+    if not (diff := str_of(preview.get("diff"))):
+        yield from argument_blocks(arguments)
+        return
+    # What the diff says in full is not said again.
+    said = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SAID_BY_DIFF
+    yield from argument_blocks({name: value for name, value in arguments.items() if name not in said})
+    yield from diff_blocks(diff)
+
+
+def diff_blocks(diff: str) -> Iterator[Block]:
+    """Yield a unified diff of a file with the number that each line has there: a removed one in the old file."""
+    lines = diff.split("\n")
+    last = max((max(map(int, found.groups())) for found in map(_HUNK.match, lines) if found), default=1)
+    width = len(str(last + len(lines)))
+    old = new = hunks = 0
+    for line in lines:
+        if found := _HUNK.match(line):
+            old, new = int(found[1]), int(found[2])
+            if hunks:
+                yield "muted", f"{'⋯':>{width}}"
+            hunks += 1
+        elif not hunks:
+            continue  # the names of the files
+        elif line.startswith(("\\", CUT_AT)):
+            yield "muted", f"{'':{width}} {line}"
+        else:
+            sign = line[:1] or " "
+            number = old if sign == "-" else new
+            old, new = old + (sign != "+"), new + (sign != "-")
+            yield {"+": "complete", "-": "failed"}.get(sign, ""), f"{number:>{width}} {sign} {line[1:]}"
 
 
 def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:

@@ -99,12 +99,22 @@ def _changed(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
     yield _WORDS[sign][1].partition(" ")[0], f"{indent}{sign} {one_line(step_id, 40)} {one_line(step.description, 300)}"
     if sign == CHANGED and old is not None and new is not None:
         for name in _fields(old, new):
-            yield from _field(name.replace("_", " "), getattr(old, name), getattr(new, name))
+            if name == "arguments":
+                yield from _arguments(old.arguments or {}, new.arguments or {})
+            else:
+                yield from _field(name.replace("_", " "), getattr(old, name), getattr(new, name))
     elif sign == ADDED and step.tool is not None:
         yield "muted", f"{indent}{_INDENT}calls {one_line(step.tool, 100)}"
-        yield from _field("arguments", None, step.arguments) if step.arguments else ()
+        yield from _arguments({}, step.arguments or {})
     elif sign == INVALID and (instead := _instead(after, step_id)):
         yield "muted", f"{indent}{_INDENT}replaced by {', '.join(instead)}"
+
+
+def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield each argument that is another."""
+    for name in dict.fromkeys([*before, *after]):
+        if before.get(name) != after.get(name):
+            yield from _field(one_line(name, 100), before.get(name), after.get(name))
 
 
 def _order(before: RunView, after: RunView) -> list[str]:
@@ -187,7 +197,9 @@ def _told(value: Any) -> str:
         if len(short) <= _SHORT:
             return short
         return pretty(value).replace("\n", f"\n{_INDENT}")
-    return ", ".join(one_line(str(each), 80) for each in value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(one_line(each, 80) for each in value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _between(before: RunView, after: RunView) -> Sequence[RefinementView]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from aeon_core.approvals.pending import nobody_answered
+from aeon_core.approvals.pending import ApprovalDecision, nobody_answered
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError, UsageError
 from aeon_core.plan.models import PlanStep
@@ -31,9 +31,9 @@ def authorize_call(
     """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
     `objection` what the review of the plan has against the call.
 
-    A person may edit the arguments: what was edited is judged anew, and asked about no second time. The rule that they
-    allow with the call holds in `policy` from here on. Raises ToolError where the call is denied or not approved,
-    RunAborted where a person ended the run.
+    A person sees what the call would change in a file, and may edit the arguments: what was edited is judged anew, and
+    asked about no second time. The rule that they allow with the call holds in `policy` from here on. Raises ToolError
+    where the call is denied or not approved, RunAborted where a person ended the run.
     """
     judge = partial(
         effects.judge,
@@ -56,7 +56,8 @@ def authorize_call(
         "reason": verdict.reason,
         **({"proposal": verdict.proposal} if verdict.proposal is not None else {}),
     }
-    answer = effects.decide("tool", subject, pass_number=pass_number, step_id=step.step_id)
+    decide = partial(effects.decide, "tool", pass_number=pass_number, step_id=step.step_id)
+    answer = _decided(effects, tool, arguments, subject, decide)
     if answer.decision == "abort":
         raise RunAborted(f"the run was aborted at the call of {tool.name!r}")
     if answer.decision == "approve":
@@ -79,3 +80,21 @@ def authorize_call(
     if edited.answer == "deny":
         raise ToolError(f"the edited call of {tool.name!r} is denied: {edited.reason}", tool_name=tool.name)
     return answer.edited
+
+
+def _decided(
+    effects: Effects,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    subject: dict[str, Any],
+    decide: Callable[[dict[str, Any]], ApprovalDecision],
+) -> ApprovalDecision:
+    """Return what a person decides about a call that they have seen as it is made.
+
+    Where the file has changed when they have approved, they see it again.
+    """
+    while True:
+        shown = effects.preview(tool, arguments)
+        answer = decide(subject if shown is None else {**subject, "preview": shown})
+        if answer.decision != "approve" or not effects.preview_changed(tool, arguments, shown):
+            return answer

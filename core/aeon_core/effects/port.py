@@ -25,7 +25,7 @@ from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, recon
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
-from aeon_core.errors import RunAborted
+from aeon_core.errors import AeonError, RunAborted
 from aeon_core.journal.records import (
     ApprovalPoint,
     ApprovalRecord,
@@ -361,6 +361,28 @@ class Effects:
             if (concealed := self._secrets.conceal(proposal)) != proposal:
                 proposal = {"why_not": "the call contains a secret"} if "rule" in proposal else concealed
         return Verdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
+
+    def preview(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str] | None:
+        """Return what a call would change in a file, for a person to see: its `diff`, or the `problem` that it has.
+
+        None where it changes no file. The file system says it, so a replay takes it from the record.
+        """
+        if self._stream.recording:
+            return (self._stream.ahead().get("subject") or {}).get("preview")
+        try:
+            found = tool.preview(dict(self._secrets.reveal(arguments)))
+        except AeonError as error:
+            return {"problem": self._secrets.conceal(error.message)}
+        except Exception as error:
+            return {"problem": self._secrets.conceal(describe(error))}
+        return {"diff": clean_text(self._secrets.conceal(found))} if found is not None else None
+
+    def preview_changed(self, tool: Tool, arguments: Mapping[str, Any], shown: dict[str, str] | None) -> bool:
+        """Return whether a call would change something else now than what was shown."""
+        if self._stream.recording:
+            ahead = self._stream.ahead()
+            return (ahead.get("type"), ahead.get("point"), ahead.get("state")) == ("approval", "tool", "asked")
+        return self.preview(tool, arguments) != shown
 
     def decide(
         self,

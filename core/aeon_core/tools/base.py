@@ -75,6 +75,14 @@ class Tool(ABC):
         value = arguments.get(first) if first is not None else None
         return exact_pattern(value) if isinstance(value, str) else None
 
+    def preview(self, arguments: dict[str, Any]) -> str | None:  # noqa: ARG002  # for those that change a file
+        """Return what the call would change now, as a unified diff of one file; None where it changes no file.
+
+        A person who is asked about the call sees it, and is asked again where it has become another by the time that
+        they have approved. Raises ToolError where the call would fail.
+        """
+        return None
+
     # *args stands here for type checkers alone: with it, a tool may declare the parameters that it takes.
     @abstractmethod
     def invoke(self, *args: Any, **arguments: Any) -> Any:

@@ -386,6 +386,11 @@ class Sandbox:
         with self._place(path) as place:
             return os.fdopen(place.open_file(os.O_RDONLY), "rb")
 
+    def exists(self, path: str) -> bool:
+        """Return whether there is something at the path. Raises as `relative`."""
+        with self._place(path) as place:
+            return place.exists
+
     def read_bytes(self, path: str, limit: int) -> bytes:
         """Return a file's whole content. Raises as `open_read`, and ToolError where it has more than `limit` bytes."""
         with self._place(path) as place, os.fdopen(place.open_file(os.O_RDONLY), "rb") as stream:

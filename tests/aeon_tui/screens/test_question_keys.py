@@ -27,9 +27,11 @@ from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.key_guard import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
+from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_tui.screens.run.test_review_snapshots import PASS, second_pass_assessed
 from tests.aeon_tui.states import Asked, on, run_screen
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, COMMAND, GATE, app_on, at_a_gate
+from tests.waiting import until
 
 SIZE = (80, 24)
 CHARACTERS = {"question_mark": "?", "space": " ", "comma": ",", "slash": "/"}
@@ -377,6 +379,22 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
         assert person.decisions == []
         screen._asking.answer(person.panel, "approve")
         assert person.decisions == [("approve", None)]
+
+
+async def test_a_question_moves_beside_the_plan_with_what_was_typed() -> None:
+    async with at_run((120, 40)) as person:
+        await person.read()
+        await person.type("w", *"no")
+        below = person.panel
+        assert below.parent is person.screen
+        await person.pilot.resize_terminal(160, 45)
+        await until(person.pilot, lambda: person.panel is not below and isinstance(person.screen.focused, Input))
+        plan = person.screen.query_one(PlanTree)
+        assert person.panel.region.y == plan.region.y
+        assert person.panel.region.x == plan.region.right
+        assert person.panel.feedback == "no"
+        await person.type("t", "enter", every=0.7)
+        assert person.decisions == [("reject", "not")]
 
 
 async def test_at_60_by_20_a_swallowed_key_is_shown_too() -> None:

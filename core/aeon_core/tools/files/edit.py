@@ -15,21 +15,33 @@ from aeon_core.tools.files.patch import apply_diff, found_instead
 
 MAX_SHOWN = 200
 """Lines of a diff that are shown."""
+MAX_PREVIEWED = 5_000
+"""Lines of a diff that a person sees before they decide."""
+CUT_AT = "… ["
+"""What a line begins with that says where a diff was cut."""
 _MAX_LINE = 500
 _MAX_COMPARED = 5_000
 _CONTEXT = 3
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
-def diff_view(path: str, before: bytes, after: bytes) -> str:
-    """Return the unified diff of two versions of a file, cut after MAX_SHOWN lines; it says where it was cut."""
-    shown = list(islice(_diff(path, _LINE.findall(before), _LINE.findall(after)), MAX_SHOWN + 1))
-    if len(shown) > MAX_SHOWN:
-        shown[-1] = f"… [the diff is cut after {MAX_SHOWN} lines]"
+def diff_view(path: str, before: bytes, after: bytes, most: int = MAX_SHOWN, longest: int = _MAX_LINE) -> str:
+    """Return the unified diff of two versions of a file, cut after so many lines; it says where it was cut.
+
+    A line is cut after `longest` characters.
+    """
+    shown = list(islice(_diff(path, _LINE.findall(before), _LINE.findall(after), longest), most + 1))
+    if len(shown) > most:
+        shown[-1] = f"{CUT_AT}the diff is cut after {most} lines]"
     return "\n".join(shown)
 
 
-def _diff(path: str, old: list[bytes], new: list[bytes]) -> Iterator[str]:
+def whole_diff(path: str, before: bytes, after: bytes) -> str:
+    """Return the same for a person to decide about: no line is cut, and only a diff of very many lines is."""
+    return diff_view(path, before, after, MAX_PREVIEWED, max(len(before), len(after)) + 1)
+
+
+def _diff(path: str, old: list[bytes], new: list[bytes], longest: int) -> Iterator[str]:
     """Yield the diff's lines. Only what lies between the first and the last change is compared, and not all of that."""
     yield from (f"--- a/{path}", f"+++ b/{path}")
     head = _common(old, new, from_end=False)
@@ -47,11 +59,11 @@ def _diff(path: str, old: list[bytes], new: list[bytes]) -> Iterator[str]:
     for group in groups:
         yield _header(group, first)
         for kind, old_start, old_end, new_start, new_end in group:
-            yield from _marked(" " if kind == "equal" else "-", old_part[old_start:old_end])
+            yield from _marked(" " if kind == "equal" else "-", old_part[old_start:old_end], longest)
             if kind != "equal":
-                yield from _marked("+", new_part[new_start:new_end])
+                yield from _marked("+", new_part[new_start:new_end], longest)
     if is_long:
-        yield f"… [changes after line {first + end} are not shown]"
+        yield f"{CUT_AT}changes after line {first + end} are not shown]"
 
 
 def _common(old: list[bytes], new: list[bytes], *, from_end: bool) -> int:
@@ -76,10 +88,10 @@ def _span(start: int, end: int) -> str:
     return f"{start + 1}" if count == 1 else f"{start + (count > 0)},{count}"
 
 
-def _marked(mark: str, lines: list[bytes]) -> Iterator[str]:
+def _marked(mark: str, lines: list[bytes], longest: int) -> Iterator[str]:
     for raw in lines:
         line = raw.decode("utf-8", "replace").removesuffix("\n")
-        yield mark + (line if len(line) <= _MAX_LINE else line[:_MAX_LINE] + "…")
+        yield mark + (line if len(line) <= longest else line[:longest] + "…")
         if not raw.endswith(b"\n"):
             yield "\\ No newline at end of file"
 
@@ -137,6 +149,29 @@ class EditTool(FileTool):
         diff: str | None = None,
     ) -> dict[str, Any]:
         """Return what was replaced and how. Where anything does not fit, the file stays as it was."""
+        path, before, after, count, method = self._edited(file_path, old_string, new_string, replace_all, diff)
+        self._sandbox.write_bytes(file_path, after)
+        return {
+            "file_path": path,
+            "replacements": count,
+            "method": method,
+            "diff": diff_view(path, before, after),
+        }
+
+    def preview(self, arguments: dict[str, Any]) -> str | None:
+        """Return the diff that the edit would make in the file as it is now."""
+        path, before, after, *_ = self._edited(**arguments)
+        return whole_diff(path, before, after)
+
+    def _edited(
+        self,
+        file_path: str,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        diff: str | None = None,
+    ) -> tuple[str, bytes, bytes, int, str]:
+        """Return the path, the file before and after, and how often it would change how."""
         _check(old_string, new_string, diff)
         path = str(self._sandbox.relative(file_path))
         before = self._sandbox.read_bytes(file_path, MAX_BYTES)
@@ -156,13 +191,7 @@ class EditTool(FileTool):
             after, count = _applied_instead(error, before, diff, path, file_path)
         if after == before:
             raise ToolError(f"the edit would leave {path!r} as it is; check what is to change")
-        self._sandbox.write_bytes(file_path, after)
-        return {
-            "file_path": path,
-            "replacements": count,
-            "method": method,
-            "diff": diff_view(path, before, after),
-        }
+        return path, before, after, count, method
 
 
 class _NoUniqueMatchError(ToolError):

@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.tools.base import Effect, Tool
-from aeon_core.tools.files.edit import EditTool
-from aeon_core.tools.files.file_tool import CUT, FILE_PATH, MAX_LINE, FileTool, Window, encoded, read_window
+from aeon_core.tools.files.edit import MAX_BYTES, EditTool, whole_diff
+from aeon_core.tools.files.file_tool import (
+    CUT,
+    FILE_PATH,
+    MAX_LINE,
+    FileTool,
+    Window,
+    encoded,
+    read_window,
+    refuse_binary,
+)
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.tools import GlobTool, GrepTool
 
@@ -109,6 +118,16 @@ class WriteTool(FileTool):
     effect: Effect = "idempotent"
     needs_approval = True
     examples = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
+
+    def preview(self, arguments: dict[str, Any]) -> str | None:
+        """Return how the file that is there would change; None where the content as such says it, of a new file."""
+        file_path, data = arguments["file_path"], encoded("content", arguments["content"])
+        path = str(self._sandbox.relative(file_path))
+        if not self._sandbox.exists(file_path):
+            return None
+        before = self._sandbox.read_bytes(file_path, MAX_BYTES)
+        refuse_binary(path, before)
+        return whole_diff(path, before, data)
 
     def _run(self, file_path: str, content: str) -> dict[str, Any]:
         """Return what was written, and whether the file is new."""

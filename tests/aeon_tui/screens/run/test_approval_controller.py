@@ -280,6 +280,53 @@ def test_an_edit_is_shown_as_a_difference() -> None:
     assert lines[-3:] == [" x = 1", "-y = 2", "+y = 3"]
 
 
+DIFF = """--- a/a.py
++++ b/a.py
+@@ -9,3 +9,4 @@
+ x = 1
+-y = 2
++y = 3
++z = 4
+ x = 5
+@@ -99 +100 @@
+-end
+\\ No newline at end of file
++end"""
+
+
+def test_the_diff_of_a_file_has_the_numbers_of_its_lines() -> None:
+    arguments = {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 3\nz = 4", "mode": "x"}
+    blocks = list(call_blocks("tool", {"tool_name": "Edit", "arguments": arguments, "preview": {"diff": DIFF}}))
+    assert blocks == [
+        ("bold", "mode: x"),
+        ("", "  9   x = 1"),
+        ("failed", " 10 - y = 2"),
+        ("complete", " 10 + y = 3"),
+        ("complete", " 11 + z = 4"),
+        ("", " 12   x = 5"),
+        ("muted", "  ⋯"),
+        ("failed", " 99 - end"),
+        ("muted", "    \\ No newline at end of file"),
+        ("complete", "100 + end"),
+    ]
+
+
+def test_what_a_cut_diff_leaves_out_is_in_the_arguments() -> None:
+    arguments = {"file_path": "a.py", "content": "all of it"}
+    shown = {"tool_name": "Write", "arguments": arguments, "preview": {"diff": f"{DIFF}\n… [the diff is cut here]"}}
+    told = [text for _, text in call_blocks("tool", shown)]
+    assert told[:2] == ["file_path: a.py", "content: all of it"]
+    assert told[-1].endswith("… [the diff is cut here]")
+
+
+def test_a_call_that_would_fail_says_so_first() -> None:
+    shown = {"tool_name": "Edit", "arguments": {"file_path": "a.py"}, "preview": {"problem": "no such file"}}
+    assert list(call_blocks("tool", shown)) == [
+        ("high", "✖ the call would fail: no such file"),
+        ("bold", "file_path: a.py"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("a\n", "a"), ("a\u2028b", "a\nb"), ("a\x0cb", "a\nb")], ids=["end", "separator", "form feed"]
 )

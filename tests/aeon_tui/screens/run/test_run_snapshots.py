@@ -150,6 +150,11 @@ EDIT: dict[str, Any] = {
     },
     "description": "try once more before giving up",
     "reason": "'Edit' needs approval",
+    "preview": {
+        "diff": "--- a/src/main.py\n+++ b/src/main.py\n@@ -11,6 +11,7 @@\n import os\n \n-retries = 2\n+# be patient\n"
+        "+retries = 3\n wait = 1.5\n \n \n@@ -40,2 +41,2 @@\n def connect() -> None:\n-    raise NotImplementedError\n"
+        "+    return None  # nothing to do",
+    },
 }
 WRITE: dict[str, Any] = {
     "tool_name": "Write",

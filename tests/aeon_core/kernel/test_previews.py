@@ -1,0 +1,98 @@
+"""A person sees what a call would change in a file before they decide, and decides about what they have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry
+from aeon_core.journal.reader import read_records
+from aeon_core.tools.files.text_files import file_tools
+from tests.aeon_core.kernel.test_passes import model
+from tests.fakes import steps
+from tests.replays import replays_the_same
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 21))
+EDIT = {"tool": "Edit", "arguments": {"file_path": "notes.md", "old_string": "line 9\n", "new_string": "line nine\n"}}
+
+
+class Person:
+    """Approves every call, after doing something to the files."""
+
+    def __init__(self, *meanwhile: Callable[[], object]) -> None:
+        self.previews: list[Any] = []
+        self._meanwhile = list(meanwhile)
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        self.previews.append(request.subject.get("preview"))
+        if self._meanwhile:
+            self._meanwhile.pop(0)()
+        return ApprovalDecision(decision="approve")
+
+
+def run(folder: Path, person: Person, step: dict[str, Any] = EDIT) -> RunResult:
+    registry = ToolRegistry()
+    for each in file_tools(folder):
+        registry.register(each)
+    config = RunConfig(single_pass=True, durability="off", approve=["tool"])
+    llm = model(answer="done", plan=steps(step))
+    return Orchestrator(llm, registry, config=config, approver=person, journal=folder / "r.jsonl").run("edit")
+
+
+def test_an_edit_is_shown_as_the_diff_of_the_file_with_its_line_numbers(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(TEXT)
+    person = Person()
+    assert run(tmp_path, person).status == "completed"
+    (shown,) = person.previews
+    assert shown["diff"].split("\n")[2:] == [
+        "@@ -6,7 +6,7 @@",
+        *(f" line {number}" for number in (6, 7, 8)),
+        "-line 9",
+        "+line nine",
+        *(f" line {number}" for number in (10, 11, 12)),
+    ]
+    asked = next(each for each in read_records(tmp_path / "r.jsonl") if each["type"] == "approval")
+    assert asked["subject"]["preview"] == shown
+
+
+def test_a_file_that_changes_while_a_person_decides_is_shown_again_and_the_replay_is_the_same(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text(TEXT)
+    person = Person(lambda: notes.write_text(f"new\n{TEXT}"))
+    assert run(tmp_path, person).status == "completed"
+    assert [each["diff"].split("\n")[2] for each in person.previews] == ["@@ -6,7 +6,7 @@", "@@ -7,7 +7,7 @@"]
+    assert notes.read_text() == f"new\n{TEXT}".replace("line 9", "line nine")
+    notes.unlink()
+    replays_the_same(list(read_records(tmp_path / "r.jsonl")))
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "problem"),
+    [
+        (None, EDIT, "notes.md"),
+        ("other\n", EDIT, "old_string is not in 'notes.md'"),
+        ("\0", {"tool": "Write", "arguments": {"file_path": "notes.md", "content": "x"}}, "binary"),
+    ],
+    ids=["missing", "no match", "binary"],
+)
+def test_a_call_that_would_fail_says_so(tmp_path: Path, text: str | None, step: dict[str, Any], problem: str) -> None:
+    if text is not None:
+        (tmp_path / "notes.md").write_text(text)
+    person = Person()
+    run(tmp_path, person, step)
+    assert problem in person.previews[0]["problem"]
+
+
+def test_what_replaces_a_file_is_shown_against_it_and_a_new_file_has_no_diff(tmp_path: Path) -> None:
+    write = {"tool": "Write", "arguments": {"file_path": "notes.md", "content": "a\nc\n"}}
+    (tmp_path / "notes.md").write_text("a\nb\n")
+    replaced, new = Person(), Person()
+    run(tmp_path, replaced, write)
+    assert replaced.previews[0]["diff"].split("\n")[2:] == ["@@ -1,2 +1,2 @@", " a", "-b", "+c"]
+    folder = tmp_path / "other"
+    folder.mkdir()
+    run(folder, new, write)
+    assert new.previews == [None]
