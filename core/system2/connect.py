@@ -34,23 +34,23 @@ def connect_model(
         return model
     if model is not None and not isinstance(model, str):
         raise UsageError(f"the model must be text or an LLMAdapter, got {type(model).__name__}")
-    name = model or BEDROCK + bedrock_id((settings.model or DEFAULT_MODEL).removeprefix(BEDROCK), _region(settings))
+    name = model or _named_model(settings)
     if name.startswith("simulated:"):
         from system2.simulated import SimulatedAgents
 
         return SimulatedAgents(name.removeprefix("simulated:"))
     made = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings, os.environ))
-    if model is None and settings.temperature is not None:
+    if name == _named_model(settings) and settings.temperature is not None:
         return _on_bedrock(made, temperature=settings.temperature)
     return made
 
 
-def models_of_agents(main: LLMAdapter, settings: WorkflowSettings, *, is_chosen: bool) -> ModelOfAgent:
+def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> ModelOfAgent:
     """Return the model of each agent: `main`, or what `agent_overrides` names, over the same connection.
 
-    Where the caller has chosen the model (`is_chosen`), it is that of all agents.
+    Where another model than that of the settings was named, it is that of all agents.
     """
-    if is_chosen:
+    if main.model != _named_model(settings):
         return lambda _: main
     own = {}
     for agent, override in settings.agents.items():
@@ -68,11 +68,16 @@ def bedrock_id(name: str, region: str) -> str:
     return f"{place}anthropic.{name}-v{2 if name in _SECOND_VERSIONS else 1}:0"
 
 
+def _named_model(settings: WorkflowSettings) -> str:
+    """Return the model that the settings name, else the default, as `bedrock:NAME`."""
+    return BEDROCK + bedrock_id((settings.model or DEFAULT_MODEL).removeprefix(BEDROCK), _region(settings))
+
+
 def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float | None = None) -> LLMAdapter:
     from aeon_core.llm.converse import ConverseModel
 
-    assert isinstance(model, ConverseModel)
-    return model.sibling(name, temperature)
+    # One that only calls itself so, such as a caller's own adapter, plays all agents.
+    return model.sibling(name, temperature) if isinstance(model, ConverseModel) else model
 
 
 def _region(settings: WorkflowSettings) -> str:

@@ -280,7 +280,7 @@ class Orchestrator:
             self._root,
             settings,
             model,
-            models=models_of_agents(model, settings, is_chosen=self._model is not None),
+            models=models_of_agents(model, settings),
             costs=costs,
             transcript=transcript,
             log=self._log,

@@ -62,7 +62,9 @@ def assess_workflow(root: Path, environ: Mapping[str, str] | None = None) -> Pro
 
 def said(config: Path | None, model: object) -> set[str]:
     """Return the settings that the caller gives itself: of a file that is named all, with a model that."""
-    return {*WorkflowSettings.model_fields} if config is not None else {"model"} if model is not None else set()
+    return (
+        {*WorkflowSettings.model_fields} if config is not None else {"model", "agents"} if model is not None else set()
+    )
 
 
 def trusted_settings(

@@ -193,6 +193,17 @@ def test_the_published_configuration_works_with_keys_of_the_environment(server: 
     )
 
 
+def test_the_overrides_hold_where_a_resume_names_the_model_of_the_configuration(
+    server: AgentServer, project: Path
+) -> None:
+    (project / ".system2").mkdir()
+    (project / ".system2/config.yml").write_text(PUBLIC)
+    case = case_on(server, project, model_name="bedrock:us.anthropic.claude-3-5-sonnet-20241022-v2:0")
+    assert "haiku" in case.orchestrator.invoke_agent("spec-coordinator", CONTRACT).cost.model_id
+    assert "haiku" in server.requests[0].path
+    assert server.requests[0].body["inferenceConfig"]["temperature"] == 0.5
+
+
 def test_a_model_that_is_named_on_the_command_plays_all_agents(server: AgentServer, project: Path) -> None:
     (project / ".system2").mkdir()
     (project / ".system2/config.yml").write_text(PUBLIC)
