@@ -32,17 +32,16 @@ def spec_question(present: Collection[str], transcripts: Path, current: Path | N
     """Return what a person is asked where documents are `present`."""
     kept = kept_documents(present)
     names = ", ".join(path for path in _ARTIFACTS if path in present)
-    builds = (
-        f"continue: you approve or correct {', '.join(kept)} at the gates" if kept else "continue: nothing can be kept"
-    )
+    is_whole = len(kept) == len(present)
+    missing = () if is_whole else (f"{_ARTIFACTS[len(kept)]} is missing: later documents are rewritten",)
     task = _earlier_task(transcripts, current)
     return Question(
         "existing_spec",
         "repo-governor",
-        f"an earlier workflow left {names}; build on that, or replace it?",
+        f"an earlier workflow left {names}; continue with that, or replace it?",
         ("stop", *SPEC_CHOICES),
         "stop",
-        (*([f"its task: {task}"] if task else []), builds, "replace: the agents write them anew"),
+        (*([f"its task: {task}"] if task else []), *missing),
     )
 
 

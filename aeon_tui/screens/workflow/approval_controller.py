@@ -45,7 +45,7 @@ CHOICES = {
     ("protected_file", "allow"): "change the file",
     ("existing_spec", "stop"): "end the workflow here; nothing is changed",
     ("existing_spec", "continue"): "build on them: you approve or correct each at its gate",
-    ("existing_spec", "replace"): "let the agents write them anew",
+    ("existing_spec", "replace"): "let the agents rewrite them",
     ("agent_halted", "abort"): "end the workflow here; it can be resumed",
     ("agent_halted", "retry"): "let it start over",
     ("agent_halted", "skip"): "continue without the rest of its work",
