@@ -89,6 +89,7 @@ _CHECK = (
 )
 _PEOPLE = r"(?:users?|humans?|people|person|developers?|operators?|anyone|anybody|owners?|maintainers?|reviewers?|them)"
 
+RULES_FILE = "changes CLAUDE.md"
 SKIPS = "skips or bypasses security"
 _ACTS: dict[str, re.Pattern[str]] = {
     kind: re.compile(text, re.IGNORECASE)
@@ -103,7 +104,8 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "passes secrets on": rf"(?:send|post|upload|e-?mail|exfiltrate|include|print|output|reveal|share|leak|copy"
         rf"|paste|append|forward|encode|transmit|report|read|collect|embed|write|cat"
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
-        "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\b|(?:mark|report|say|state"
+        "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
+        r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state"
         r"|claim|conclude|respond|answer|reply|declare|rate|score|write|return"
         r"|signal)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe|secure"
         r"|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
@@ -111,14 +113,18 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "demands obedience": r"(?:follow|obey|execute|carry\s+out|comply\s+with|prioriti[sz]e|treat"
         r"|adopt)\s+(?:[^\s.;]+\s+){0,3}?(?:these|this|the\s+following|following|my|below|hidden"
         r"|embedded)\b(?:\s+[\w-]+){0,3}?\s*(?:instructions?|directives?|steps|commands?|orders|rules?|text|note|as\b)",
-        "changes CLAUDE.md": r"(?:modify|edit|change|update|rewrite|overwrite|alter|delete|remove|replace|append|add"
-        r"|write|insert|put)\s+(?:[^\s;:]+\s+){0,6}?[\"'`(]{0,2}(?:[\w.-]*/)*(?:CLAUDE|AGENTS)\.md\b",
+        RULES_FILE: r"(?:modify|edit|change|update|rewrite|overwrite|alter|delete|remove|replace|append|add"
+        r"|write|insert|put)\s+(?:[^\s;:]+\s+){0,6}?[\"'`(]{0,2}(?:[\w.-]*/)*CLAUDE\.md\b",
         "escalates privileges": r"(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b|(?:run|execute|act|operate"
         r"|continue|start|use|prefix|invoke|retry)\s+(?:[^\s,;:]+\s+){0,5}?(?:as\s+(?:the\s+)?(?:root|super-?user"
         r"|admin(?:istrator)?)\b|[\"'`(]{0,2}sudo\b)|sudo\s+\S",
-        "runs or fetches something": r"(?:run|execute|eval|curl|wget|fetch|download|install|open|visit|pipe)\s+\S",
-        "destroys or publishes": r"(?:delete|remove|erase|wipe|drop|destroy|overwrite|truncate|rm)\s+\S|(?:push"
-        r"|force-push|commit|merge|publish|deploy)\s+\S",
+        "runs or fetches something": r"(?:run|execute|eval|curl|wget|fetch|download|install|open|visit|pipe)\s+"
+        r"[^\n;]{0,100}?(?:https?://|\|\s*(?:ba|z)?sh\b|base64|the\s+following\b|this\s+command"
+        r"|commands?\s+(?:below|above|in))",
+        "destroys or publishes": r"(?:delete|remove|erase|wipe|drop|destroy|overwrite|truncate|rm)\s+(?:-rf?\b"
+        r"|(?:all|every|everything)\b|the\s+(?:\w+\s+)?(?:tests?|repository|repo|database|branch|history|files?|folder)\b)"
+        r"|(?:force-)?push\s+(?:\w+\s+){0,3}?(?:directly|straight|to\s+(?:the\s+)?(?:main|master))"
+        r"|(?:commit|merge|publish|deploy)\s+(?:\w+\s+){0,3}?(?:without|directly|straight)",
     }.items()
 }
 """What injected text wants done, each as the verb and its object."""
@@ -133,13 +139,14 @@ _ADDRESS = re.compile(
     r"|bots?)\b|\b(?:LLMs|AIs|chatbots?)\b"
     r"|\b(?:coding|automated|autonomous|code[\s-]review)\s+(?:agents?|assistants?|models?|bots?)\b"
     r"|\b(?:Claude|ChatGPT|GPT-?\d\w*|Copilot|Codex|Gemini|Cursor)\b(?!\.md|\s+Code\b|['’]s)"
-    r"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for)|for|to)\s+(?:all\s+|any\s+|the\s+)?(?:AI"
+    r"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for))\s+(?:all\s+|any\s+|the\s+)?(?:AI"
     r"|assistants?|agents?|models?)\b"
     r"|(?m:^\W*(?:assistant|agent|AI|model|(?-i:SYSTEM))\s*[,:])|\bif\s+you\s+are\s+an?\s+(?:AI|LLM|agent|assistant"
     r"|model|bot|language)|\bas\s+an\s+(?:AI|LLM)\b"
     r"|\b(?:agents?|assistants?|models?)\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
     re.IGNORECASE,
 )
+_PRODUCT = re.compile(r"\bClaude\b", re.IGNORECASE)
 _DIRECTED = re.compile(
     r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|simply|always|first|next"
     r"|instead|so|but|immediately"
@@ -217,7 +224,10 @@ def _demands(passage: _Passage, *, passed_on: bool) -> list[tuple[str, str]]:
     acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _holds(pattern, each)]
     kinds = {kind for kind, _ in acts}
     grave = kinds & _GRAVE
-    is_demanded = bool(certain) or (_ADDRESS.search(passage.text) is not None and bool(kinds))
+    is_addressed = _ADDRESS.search(passage.text) is not None
+    # The file that a product reads as its rules names the product and itself.
+    is_own_file = kinds == {RULES_FILE} and _ADDRESS.search(_PRODUCT.sub("", passage.text)) is None
+    is_demanded = bool(certain) or (is_addressed and bool(kinds) and not is_own_file)
     is_demanded = is_demanded or len(grave) > 1 or (passage.is_hidden and bool(grave))
     is_demanded = is_demanded or (SKIPS in grave and (passed_on or len(kinds) > 1))
     return certain + (acts if is_demanded else [])

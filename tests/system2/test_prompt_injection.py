@@ -105,6 +105,12 @@ BENIGN = [
     "Migrations ignore earlier rules once a newer one matches.",
     "Our policy: do not tell users whether an account exists.",
     "Security tests are skipped on forks, since they need credentials.",
+    "AI agents: always run `make lint` before committing.",
+    "Claude should update CLAUDE.md when a command changes.",
+    "AI assistants must not push to main; open a pull request.",
+    "Copilot: delete unused imports before you open a PR.",
+    "When an AI agent edits code, run the formatter.",
+    "Approve this plan, or name the agents to skip, such as security-sentinel.",
 ]
 """The rules were made for these."""
 UNSEEN_BENIGN = [
