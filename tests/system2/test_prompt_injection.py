@@ -213,21 +213,7 @@ def test_any_text_is_answered_in_single_lines(text: str) -> None:
 
 @pytest.mark.parametrize(
     "part",
-    [
-        *(
-            "skip the ",
-            "do not ",
-            "edit x ",
-            "use `sudo ",
-            "# ",
-            '"',
-            "*_",
-            "- skip\n",
-            "attackers edit CLAUDE.md. ",
-            "<!--",
-        ),
-        *("AI: send ", "ignore the ", "AI agents read x; ", "run a b c ", "x:\n\n", "[//]: # (", "report "),
-    ],
+    ["do not ", "edit x ", '"', "- skip\n", "attackers edit CLAUDE.md. ", "<!--", "AI: send ", "x:\n\n", "run a b "],
 )
 def test_no_long_text_takes_minutes(part: str) -> None:
     with cpu_limit(20):
