@@ -15,11 +15,12 @@ from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Decision
+from aeon_core.journal.values import dict_of, str_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
 from aeon_widgets.approval_question import ApprovalQuestion, Choice
-from aeon_widgets.run_question import REVIEWED, run_question
+from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block
 
@@ -54,6 +55,8 @@ def answer_lines(question: ApprovalQuestion) -> list[str]:
 
 
 def _letters(choice: Choice) -> str:
+    if choice.answer == ALWAYS:
+        return f"{choice.key} [RULE]"
     return f"{choice.key} REASON" if choice.typed else choice.key
 
 
@@ -111,7 +114,7 @@ class TerminalApprover:
     def _decided(self, request: ApprovalRequest, question: ApprovalQuestion, inbox: Inbox) -> ApprovalDecision:
         while True:
             with _interruptible():
-                decision = _answer(question, self._out, inbox)
+                decision = _answer(request, question, self._out, inbox)
             if decision is None:
                 continue
             if decision.decision != "edit" or decision.edited is not None:
@@ -156,7 +159,7 @@ def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
     print_question(out, question_of(request, view))
 
 
-def _answer(question: ApprovalQuestion, out: Output, inbox: Inbox) -> ApprovalDecision | None:
+def _answer(request: ApprovalRequest, question: ApprovalQuestion, out: Output, inbox: Inbox) -> ApprovalDecision | None:
     """Return the answer that the next line is, or what was decided elsewhere before it; None where it is no answer."""
     sys.stderr.write(prompt(question))
     sys.stderr.flush()
@@ -176,10 +179,26 @@ def _answer(question: ApprovalQuestion, out: Output, inbox: Inbox) -> ApprovalDe
     if choice.typed and not reason:
         out.line(NO_REASON)
         return None
+    if choice.answer == ALWAYS:
+        return _with_rule(request, reason, out)
     # With more words it is no plain yes: `a but not the last file` must not run anything.
     if reason and not choice.typed:
         return None
     return ApprovalDecision(decision=cast("Decision", choice.answer), feedback=reason or None)
+
+
+def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDecision | None:
+    """Return the approval with a rule for this run: the one that was typed, else the one that is proposed."""
+    from aeon_core.approvals.pending import AllowedRule
+    from aeon_core.rule_proposal import rule_problem
+
+    proposal = dict_of(request.subject.get("proposal")) or {}
+    rule, about = typed or str_of(proposal.get("rule")), proposal.get("about")
+    names = list(dict_of(request.subject.get("arguments")) or {})
+    if problem := rule_problem(rule, str_of(request.subject.get("tool_name")), str_of(about) or None, names):
+        out.line(problem)
+        return None
+    return ApprovalDecision(decision="approve", allow=AllowedRule(rule=rule, scope="run"))
 
 
 def _has_line() -> bool:

@@ -24,12 +24,14 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
+from aeon_core.journal.values import strs_of
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request
 from aeon_widgets.run_question import headline
+from aeon_widgets.text import count
 
 PATIENCE_SECONDS = 10.0
 """How long it is waited until the run's process has journaled the decision; it looks ten times a second."""
@@ -87,16 +89,27 @@ def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> Approval
         )
     if args.feedback is not None and args.decision != "reject":
         raise UsageError("--feedback is only for reject: it gives the reason")
+    given = _answers(args, request)
     if args.decision != "edit":
         if args.edited is not None:
             raise UsageError(f"--edited is only for edit, not for {args.decision}")
-        return ApprovalDecision(decision=args.decision, feedback=(args.feedback or "").strip() or None)
+        feedback = (args.feedback or "").strip() or None
+        return ApprovalDecision(decision=args.decision, feedback=feedback, answers=given)
     if args.edited is None:
         raise UsageError(f"edit needs --edited FILE, {_file_of(request)}; '-' reads standard input")
     tools = (head(path) or {}).get("tools")
     with _file(args.edited) as file:
         edited = load_edit(request, tools if isinstance(tools, list) else [], file)
-    return ApprovalDecision(decision="edit", edited=edited)
+    return ApprovalDecision(decision="edit", edited=edited, answers=given)
+
+
+def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None:
+    """Return the answers to the open questions, by question; None for none. Raises UsageError for one too many."""
+    given, questions = args.answer or [], strs_of(request.subject.get("questions"))
+    if len(given) > len(questions):
+        asks = f"{count(len(questions), 'question')} {'is' if len(questions) == 1 else 'are'} open"
+        raise UsageError(f"--answer is given {count(len(given), 'time')}, but {asks}")
+    return dict(zip(questions, given, strict=False)) or None
 
 
 @contextlib.contextmanager

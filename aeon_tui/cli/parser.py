@@ -202,6 +202,8 @@ def _decide(parser: Parser) -> None:
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
     add("decision", metavar="DECISION", choices=answers, help=", ".join(answers))
     add("--feedback", metavar="TEXT", help="with reject: the reason; the plan is refined with it")
+    text = "answer an open question; repeat it for the next one, in the order in which they are asked"
+    add("--answer", metavar="TEXT", action="append", help=text)
     text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"
     add("--edited", metavar="FILE", help=text)
     _json(parser, "print only the decision, as JSON")

@@ -59,6 +59,7 @@ m              mark                       browser.mark
 T              trust                      settings.trust
 b              next run of the app        app.next_session
 a              approve, or go to it       trust.grant pane.decide app.next_decision approval.approve
+A              always allow               approval.always
 w              tell it what to fix        approval.reason
 r              run this pass again        approval.replay
 c              take it as it is           trust.continue approval.accept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import on
@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice, Typed
+from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
 from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.key_guard import KeyGuard, key_after_escape
 from aeon_widgets.key_names import shown_key
@@ -81,6 +81,7 @@ class ApprovalPanel(Pane):
     ALLOW_MAXIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "choose('a')", "Approve", show=False, id="approval.approve"),
+        Binding("A", "choose('A')", "Always allow", show=False, id="approval.always"),
         Binding("w", "choose('w')", "Tell it what to fix", show=False, id="approval.reason"),
         Binding("c", "choose('c')", "Take the result", show=False, id="approval.accept"),
         Binding("r", "choose('r')", "Run this pass again", show=False, id="approval.replay"),
@@ -249,6 +250,16 @@ class ApprovalPanel(Pane):
         """Show above the question why what was done about it came to nothing: it is still to be answered."""
         self.wait_on()
         self.query_one(ApprovalText).set_problem(problem)
+
+    def set_sections(self, sections: tuple[Section, ...]) -> None:
+        """Show the parts of the question with other text."""
+        self.question = replace(self.question, sections=sections)
+        self.query_one(ApprovalText).set_sections(sections)
+
+    @on(ApprovalText.Chosen)
+    def _section_chosen(self, event: ApprovalText.Chosen) -> None:
+        event.stop()
+        self.send(event.answer)
 
     @on(ApprovalText.Scrolled)
     def _scrolled(self, event: ApprovalText.Scrolled) -> None:

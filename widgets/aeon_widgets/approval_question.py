@@ -31,6 +31,8 @@ class Section:
     blocks: tuple[Block, ...]
     folded: bool | None = True
     """None: where there is no room for all of it."""
+    opens: str = ""
+    """What is sent as the answer where a person presses enter on the heading; else that opens or folds the part."""
 
 
 @dataclass(frozen=True)

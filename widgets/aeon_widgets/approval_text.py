@@ -15,7 +15,7 @@ from typing_extensions import override
 from aeon_widgets.approval_question import Section
 from aeon_widgets.text_view import Block, TextView
 
-FOLDED, OPENED = "▸", "▾"
+FOLDED, OPENED, LEADS = "▸", "▾", "⏎"
 
 
 class ApprovalText(TextView):
@@ -31,6 +31,12 @@ class ApprovalText(TextView):
         """There are so many lines below what is in sight."""
 
         below: int
+
+    @dataclass
+    class Chosen(Message):
+        """A person has chosen a part that opens something else."""
+
+        answer: str
 
     def __init__(self, body: Sequence[Block], sections: Sequence[Section], room: Callable[[], int]) -> None:
         super().__init__()
@@ -55,6 +61,12 @@ class ApprovalText(TextView):
         self._lay_out()
         self.start(self._blocks, follow=False)
 
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        """Show the same parts with other text."""
+        self._sections = list(sections)
+        self._lay_out()
+        self._wrap()
+
     def _lay_out(self) -> None:
         """Make the text anew of the body and what is open."""
         blocks = [*self._problem, *self._body]
@@ -62,7 +74,8 @@ class ApprovalText(TextView):
         for number, section in enumerate(self._sections):
             self._heads[len(blocks)] = number
             is_open = number in self._opened
-            blocks.append(("accent bold", f"{OPENED if is_open else FOLDED} {section.heading}"))
+            sign = LEADS if section.opens else OPENED if is_open else FOLDED
+            blocks.append(("accent bold", f"{sign} {section.heading}"))
             blocks += section.blocks if is_open else ()
         self._blocks = blocks
 
@@ -110,7 +123,14 @@ class ApprovalText(TextView):
     def action_toggle_section(self) -> None:
         """Open or fold the part that is marked."""
         if self._sections:
-            self._toggle(self._selected)
+            self._choose(self._selected)
+
+    def _choose(self, number: int) -> None:
+        if opens := self._sections[number].opens:
+            self._selected = number
+            self.post_message(self.Chosen(opens))
+        else:
+            self._toggle(number)
 
     def _toggle(self, number: int) -> None:
         self._selected, self._roomy = number, set()
@@ -127,7 +147,7 @@ class ApprovalText(TextView):
         lines = self._head_lines()
         if line in lines:
             event.stop()
-            self._toggle(lines.index(line))
+            self._choose(lines.index(line))
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

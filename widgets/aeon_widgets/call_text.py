@@ -54,6 +54,9 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
         yield "muted", f"for the step: {_brief(description)}"
     if reason := subject.get("reason"):
         yield "muted", f"asked because: {_brief(reason)}"
+    why_not = str_of((dict_of(subject.get("proposal")) or {}).get("why_not"))
+    if why_not and why_not != reason:
+        yield "muted", f"no rule can always allow it: {_brief(why_not)}"
     preview = dict_of(subject.get("preview")) or {}
     if problem := str_of(preview.get("problem")):
         yield "high", f"✖ the call would fail: {_brief(problem)}"

@@ -42,9 +42,9 @@ def plan_body(subject: Subject) -> Iterator[Block]:
 
 def plan_sections(subject: Subject, pass_number: int) -> Iterator[Section]:
     """Yield what was changed in a plan, what is wrong with it, and what is open."""
+    yield from question_sections(strs_of(subject.get("questions")))
     yield from _change(subject, pass_number)
     yield from _issues(subject, pass_number)
-    yield from _questions(subject)
 
 
 def pass_body(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
@@ -71,11 +71,11 @@ def pass_body(subject: Subject, pass_number: int, assessments: Sequence[Assessme
 
 def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:
     """Yield what the pass changed in the plan, its scores, and what else there is to know."""
+    yield from question_sections(strs_of(subject.get("questions")))
     yield from _change(subject, pass_number)
     if (shown := _assessment(subject, pass_number, assessments)) is not None:
         yield _scores(subject, shown, pass_number, assessments)
     yield from _issues(subject, pass_number)
-    yield from _questions(subject)
     plan = dict_of(subject.get("plan")) or {}
     if steps := list(nodes(plan)):
         yield Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan)))
@@ -190,8 +190,22 @@ def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
         yield Section(f"{count(len(issues), 'issue')}: {' · '.join(told)}", tuple(blocks))
 
 
-def _questions(subject: Subject) -> Iterator[Section]:
-    questions = strs_of(subject.get("questions"))
-    if questions:
-        blocks = tuple(("accent", f"? {one_line(each, MAX_SHOWN)}") for each in questions)
-        yield Section(count(len(questions), "open question"), blocks)
+ANSWERS = "answers"
+"""What the part with the open questions is chosen for."""
+
+
+def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[Section]:
+    """Yield the part with the open questions, each with the person's answer where there is one."""
+    if not questions:
+        return
+    given, blocks = answers or {}, list[Block]()
+    for question in questions:
+        blocks.append(("accent", f"? {one_line(question, MAX_SHOWN)}"))
+        if words := given.get(question):
+            blocks.append(("complete", f"  ✔ {one_line(words, MAX_SHOWN)}"))
+    done = sum(question in given for question in questions)
+    told = f", {done} answered" if done else ""
+    heading = f"{len(questions)} open questions{told}"
+    if len(questions) == 1:
+        heading = blocks.pop(0)[1]
+    yield Section(heading, tuple(blocks), folded=False, opens=ANSWERS)

@@ -21,6 +21,8 @@ REVIEWED = ("plan", "pass")
 """The points at which a person looks at what there is, rather than at what is about to be done."""
 _WHAT_TO_FIX = "what should change? enter sends it, esc goes back"
 _WHY_NOT = "why not? enter sends it, esc goes back"
+ALWAYS = "always"
+"""What the choice of a rule sends."""
 END = Choice("X", "End here, not finished", "abort")
 _LATER = Choice("X", "Stop here, decide later", "abort")
 _FIX = Choice("w", "Tell it what to fix", "reject", REASON)
@@ -115,10 +117,15 @@ def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
         ]
     return [
         Choice("a", _call_words(subject), "approve"),
+        *([Choice("A", f"Always allow {one_line(rule, 40)}", ALWAYS)] if (rule := _proposed_rule(subject)) else []),
         Choice("w", "Refuse it, and say why", "reject", REASON),
         Choice("e", "Edit the arguments", "edit"),
         END,
     ]
+
+
+def _proposed_rule(subject: Subject) -> str:
+    return str_of((dict_of(subject.get("proposal")) or {}).get("rule"))
 
 
 def _call_words(subject: Subject) -> str:

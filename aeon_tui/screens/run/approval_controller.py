@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import SuspendNotSupported
@@ -11,23 +12,26 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from aeon_core.errors import AeonError
+from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_question import Section
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.run_question import REVIEWED, run_question
+from aeon_widgets.review_text import ANSWERS, question_sections
+from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sources.base import RecordSource
 
-NO_EDITOR = "no editor can be opened here; reject it with a reason (w), or fork the run later"
+UNUSED = "The run ends here, so nothing works with your answers; its journal has them."
 
 
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
@@ -61,6 +65,10 @@ class ApprovalController(PanelController):
         self._asked: ApprovalRequest | None = None
         self._edits: ApprovalEdits | None = None
         self._tools: list[dict[str, Any]] = []
+        self._root = Path()
+        """The project of the run."""
+        self._answers: dict[str, str] = {}
+        """What the person has answered to open questions; it goes with the decision."""
 
     def show(self, view: RunView, *, home: Widget) -> bool:
         """Show the question there is now, or none; return whether it is a new one.
@@ -76,9 +84,12 @@ class ApprovalController(PanelController):
         if request is self._asked:
             return False  # the request itself: the next one may ask the same, of the same digest
         self._asked, self._tools = request, view.tools
+        self._root = Path(str_of(view.config.get("project_root")) or Path.cwd())
         question = None
         if request is not None:
             question = run_question(request.point, request.subject, request.pass_number, list(view.assessments))
+            self._answers = {each: self._answers[each] for each in _questions(request) if each in self._answers}
+            question = replace(question, sections=self._with_answers(question.sections))
         self.put(question, home=home)
         return request is not None
 
@@ -88,6 +99,10 @@ class ApprovalController(PanelController):
             self.edit(event.panel)
         elif event.answer == "abort":
             self.abort(event.panel)
+        elif event.answer == ALWAYS:
+            self.allow_always(event.panel)
+        elif event.answer == ANSWERS:
+            self.answer_questions(event.panel)
         else:
             self.answer(event.panel, cast("Decision", event.answer), event.words)
 
@@ -100,6 +115,10 @@ class ApprovalController(PanelController):
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
         """Do the same with a decision that holds what was edited. The next question may have the same digest."""
         broker, asked = self._broker, self._asked
+        if self._answers and asked is not None and asked.point in REVIEWED:
+            decision = decision.model_copy(update={"answers": dict(self._answers)})
+            if _ends(asked, decision):
+                self._screen.notify(UNUSED, markup=False)
         waits = broker is not None and asked is not None and panel is self._panel and broker.waiting is asked
         decided = waits and broker is not None and asked is not None and broker.decide(asked.digest, decision)
         if not decided and decision.decision == "edit":
@@ -118,19 +137,111 @@ class ApprovalController(PanelController):
         lines = ["What it has done is kept. Resume it later with R: it asks this again."]
         self._screen.app.push_screen(ConfirmDialog("End the run here?", lines, "End it"), answered)
 
-    def edit(self, panel: ApprovalPanel) -> None:
-        """Give the terminal to the person's editor, and answer with what they leave.
+    def allow_always(self, panel: ApprovalPanel) -> None:
+        """Ask for the rule that allows calls like this one, and approve the call with it."""
+        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_tui.screens.run.rule_dialog import RuleDialog, RuleSubject
 
-        Where there is none, the panel says why. The screen stands still meanwhile; the run waits.
+        panel.wait_on()
+        if self._asked is None:
+            return
+        subject = self._asked.subject
+        proposal, name = dict_of(subject.get("proposal")) or {}, str_of(subject.get("tool_name"))
+        schema = next((dict_of(tool.get("input_schema")) for tool in self._tools if tool.get("name") == name), None)
+        about = proposal.get("about")
+
+        def given(rule: AllowedRule | None) -> None:
+            self._guard.arm()
+            if rule is not None:
+                panel.answered = True
+                self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
+                if rule.scope != "run":
+                    self._screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
+
+        self._screen.app.push_screen(
+            RuleDialog(
+                RuleSubject(
+                    str_of(proposal.get("rule")),
+                    name,
+                    about if isinstance(about, str) else None,
+                    list(dict_of((schema or {}).get("properties")) or {}),
+                    self._root,
+                )
+            ),
+            given,
+        )
+
+    def answer_questions(self, panel: ApprovalPanel) -> None:
+        """Let the person answer what is open; the answers are shown with the questions until they decide."""
+        from aeon_tui.screens.run.answers_dialog import AnswersDialog
+
+        panel.wait_on()
+        if self._asked is None:
+            return
+
+        def given(answers: dict[str, str] | None) -> None:
+            self._guard.arm()
+            if answers is not None and self._panel is not None and self._panel.question is panel.question:
+                self._answers = answers
+                self._panel.set_sections(self._with_answers(panel.question.sections))
+
+        self._screen.app.push_screen(AnswersDialog(_questions(self._asked), self._answers), given)
+
+    def _with_answers(self, sections: Sequence[Section]) -> tuple[Section, ...]:
+        """Return the parts of a question with the answers in the one of the open questions."""
+        questions = _questions(self._asked) if self._asked is not None else []
+        shown = tuple(question_sections(questions, self._answers))
+        return (*shown, *(each for each in sections if each.opens != ANSWERS))
+
+    def edit(self, panel: ApprovalPanel) -> None:
+        """Open what the question is about in an editor, and answer with what the person leaves.
+
+        That is their own where one is named and there is a terminal to give it, which stands still meanwhile; else the
+        app's. The run waits.
         """
-        decision, problem = None, NO_EDITOR
-        with contextlib.suppress(SuspendNotSupported), self._screen.app.suspend():
-            decision, problem = self._edited()
+        from aeon_tui.platform.editor import has_own_editor
+
+        if not has_own_editor():
+            self._edit_here(panel)
+            return
+        try:
+            with self._screen.app.suspend():
+                decision, problem = self._edited()
+        except SuspendNotSupported:
+            self._edit_here(panel)
+            return
+        self._edit_ended(panel, decision, problem)
+
+    def _edit_ended(self, panel: ApprovalPanel, decision: ApprovalDecision | None, problem: str) -> None:
         if decision is not None:
             self.decide(panel, decision)
         else:
             panel.say(one_line(problem))
         self._guard.arm()
+
+    def _edit_here(self, panel: ApprovalPanel) -> None:
+        """Open what the question is about in the app's own editor."""
+        from aeon_tui.platform.text_problems import text_problems
+        from aeon_tui.screens.editor import Edited, EditorScreen
+        from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
+
+        panel.wait_on()
+        if self._asked is None:
+            return
+        edits = self._edits = self._edits or ApprovalEdits(self._tools)
+        draft = edits.draft(self._asked)
+
+        def left(edited: Edited[Any] | None) -> None:
+            if edited is None:
+                self._guard.arm()
+                return
+            panel.answered = True
+            self._edit_ended(panel, edits.decided(draft, edited.value), UNCHANGED)
+
+        screen = EditorScreen(
+            draft.what, draft.text_here(), draft.save, lambda error, text: text_problems(error, text, draft.file)
+        )
+        self._screen.app.push_screen(screen, left)
 
     def _edited(self) -> tuple[ApprovalDecision | None, str]:
         """Return the decision with what the person left in their editor, or why there is none.
@@ -146,3 +257,13 @@ class ApprovalController(PanelController):
             return None, error.message
         except OSError as error:
             return None, f"cannot edit it: {error.strerror}"
+
+
+def _questions(request: ApprovalRequest) -> list[str]:
+    return strs_of(request.subject.get("questions"))
+
+
+def _ends(request: ApprovalRequest, decision: ApprovalDecision) -> bool:
+    """Return whether the run ends with a decision about a plan or a pass."""
+    ends = request.point == "pass" and request.subject.get("ended") is not None
+    return decision.decision in ("accept", "abort") or (decision.decision == "approve" and ends)

@@ -66,6 +66,25 @@ def test_an_answer_is_read_strictly(
     assert (found.decision, found.feedback) == (decision, feedback)
 
 
+@pytest.mark.parametrize(
+    ("typed", "rule"),
+    [("A\n", "erase(a.txt)"), ("A erase(*.txt)\n", "erase(*.txt)"), ("A Bash\nA erase(*.md)\nA erase\n", "erase")],
+)
+def test_a_rule_is_allowed_for_this_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, rule: str
+) -> None:
+    subject = {"tool_name": "erase", "arguments": {"path": "a.txt"}}
+    subject["proposal"] = {"rule": "erase(a.txt)", "about": "a.txt"}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    found = TerminalApprover(stderr())(REQUEST.model_copy(update={"subject": subject}))
+    assert found.decision == "approve"
+    assert found.allow is not None
+    assert found.allow.model_dump() == {"rule": rule, "scope": "run"}
+    told = capsys.readouterr().err
+    assert "Always allow erase(a.txt)" in told
+    assert ("the rule must begin with erase" in told) is (typed.count("A") == 3)
+
+
 def test_the_call_is_shown_whole_before_the_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

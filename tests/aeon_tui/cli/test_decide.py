@@ -167,6 +167,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
         ("tool", ["aprove"], "unknown value 'aprove', did you mean 'approve'?"),
         ("tool", ["approve", "--feedback", "why"], "--feedback is only for reject"),
         ("tool", ["approve", "--edited", "x.json"], "--edited is only for edit, not for approve"),
+        ("tool", ["approve", "--answer", "x"], "--answer is given 1 time, but 0 questions are open"),
         ("tool", ["edit"], "edit needs --edited FILE, the arguments of the call as JSON or YAML"),
         ("tool", ["edit", "--edited", "missing.yml"], "cannot read 'missing.yml'"),
     ],
@@ -180,6 +181,12 @@ def test_what_the_question_does_not_take_is_said_and_decides_nothing(
     assert told in done.err
     assert done.err.count("\n") == 1
     assert asked.heard == []
+
+
+def test_open_questions_are_answered_in_their_order(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("pass", {"questions": ["Which?", "For whom?", "When?"]}))
+    assert cli("decide", "r.jsonl", "approve", "--answer", "this one", "--answer", "me").code == 0
+    assert asked.heard[0].answers == {"Which?": "this one", "For whom?": "me"}
 
 
 def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cli: Cli) -> None:

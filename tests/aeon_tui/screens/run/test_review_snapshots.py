@@ -115,7 +115,8 @@ def test_the_question_beside_or_below_the_plan(
         pytest.param(second_pass_assessed, "pass", PASS, ("z",), id="zoomed"),
         pytest.param(second_pass_assessed, "pass", CONVERGED, (), id="converged"),
         pytest.param(first_pass, "pass", UNJUDGED, (), id="unjudged"),
-        pytest.param(first_pass, "plan", {**PLAN, "problem": "steps[0]: unknown key"}, ("e",), id="problem"),
+        pytest.param(first_pass, "plan", {**PLAN, "problem": "steps[0]: unknown key"}, (), id="problem"),
+        pytest.param(first_pass, "plan", PLAN, ("e",), id="editor"),
     ],
 )
 def test_review(

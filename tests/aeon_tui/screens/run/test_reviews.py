@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Static
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.approvals.pending import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.run.approval_controller import NO_EDITOR, ApprovalController
+from aeon_tui.screens.editor import EditorScreen
+from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
@@ -243,14 +245,33 @@ async def test_a_plan_that_was_left_as_it_is_decides_nothing(
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
-async def test_where_no_editor_can_be_opened_the_panel_says_so(tmp_path: Path) -> None:
-    reviewed = Reviewed(tmp_path, "plan")
-    async with reviewed.app.run_test(size=(120, 40)) as pilot:
-        first = await reviewed.question(pilot)
+async def test_without_an_editor_the_plan_is_edited_in_the_app_until_it_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    reviewed = Reviewed(tmp_path, "plan", scripted=model())
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        await reviewed.question(pilot)
         await pilot.press("e")
-        await until(pilot, lambda: NO_EDITOR in pilot.app.screen.query_one(ApprovalText).text)
-        assert reviewed.runner.broker.waiting is first
+        await until(pilot, lambda: isinstance(pilot.app.screen, EditorScreen))
+        screen = pilot.app.screen
+        assert isinstance(screen, EditorScreen)
+        before = screen.area.text
+        assert "Save and close" not in before
+        screen.area.text = broken = before.replace("description: Divide 1 by 2", "description: 3")
+        await pilot.press("ctrl+s")
+        problems = screen.query_one("#problems", Static)
+        await until(pilot, lambda: problems.display)
+        line = 1 + broken.splitlines().index("  description: 3")
+        assert str(problems.content) == f"✖ line {line}: steps[1].description: expected a string, got 3"
+        assert screen.area.text == broken
+        assert screen.area.cursor_location == (line - 1, 0)
+        screen.area.text = before.replace("Divide 1 by 2", "Halve 1")
+        await pilot.press("ctrl+s")
         await reviewed.end(pilot)
+    assert [step.description for step in reviewed.runner.result.steps] == ["Add 5 and 10", "Halve 1"]  # type: ignore[union-attr]
+    assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
 async def test_a_key_behind_the_edit_decides_nothing(

@@ -1,0 +1,171 @@
+"""The dialog of a rule that always allows calls like the one that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+from typing_extensions import override
+
+from aeon_core.errors import AeonError
+from aeon_core.escape import escape_controls
+from aeon_core.journal.records import Scope
+from aeon_core.paths import PROJECT_FOLDER
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
+from aeon_widgets.virtual_list import Piece, RowsView
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.pending import AllowedRule
+
+_SCOPES: dict[Scope, str] = {"run": "this run", "project": "this project", "always": "always"}
+
+
+@dataclass(frozen=True)
+class RuleSubject:
+    """The call that a rule is proposed for."""
+
+    rule: str
+    tool_name: str
+    about: str | None
+    """The text that a rule is held against, where that is known."""
+    arguments: Sequence[str]
+    """The names of the tool's arguments, in order."""
+    root: Path
+    """The project of the run."""
+
+
+class ScopeRows(RowsView):
+    """Where a rule holds; one is chosen."""
+
+    HELP_TITLE = "Scope"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        made = (root / PROJECT_FOLDER).is_dir()
+        self._hints = {
+            "run": "until it ends, also when it is resumed",
+            "project": f"in {PROJECT_FOLDER}/config.yml"
+            if made
+            else f"makes {PROJECT_FOLDER}/, where later runs are kept",
+            "always": "in your own settings, for every project",
+        }
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(_SCOPES))
+
+    @property
+    def scope(self) -> Scope:
+        """The one that is chosen."""
+        return list(_SCOPES)[self.cursor]
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        scope, words = list(_SCOPES.items())[index]
+        sign = "◉" if index == self.cursor else "○"
+        return [(f" {sign} {words:<14}", "bold" if index == self.cursor else ""), (self._hints[scope], "muted")]
+
+
+class RuleDialog(ModalScreen["AllowedRule | None"]):
+    """Asks for the rule and where it holds. Enter saves it there and gives it back; None where it is left with escape.
+
+    A rule that cannot be used, or saved, stays in the field, with a line that says why.
+    """
+
+    HELP_TITLE = "Always allow"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scope(-1)", "Scope", show=False, id="rule.previous"),
+        Binding("down", "scope(1)", "Scope", show=False, id="rule.next"),
+        Binding("escape", "cancel", "Cancel", id="rule.cancel"),
+    ]
+    DEFAULT_CSS = """
+    RuleDialog {
+        align: center middle;
+        Vertical {
+            width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
+            border: round $aeon-accent; background: $background;
+            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
+        }
+        Input { background: $panel; color: $aeon-text; margin: 0 0 1 0; }
+        ScopeRows { height: 3; }
+        #rule-problem { color: $severity-high; height: auto; display: none; }
+    }
+    """
+
+    def __init__(self, subject: RuleSubject) -> None:
+        super().__init__()
+        self._subject = subject
+        self._guard = KeyGuard()
+        self._is_saving = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Always allow calls that fit this rule?"
+            box.border_subtitle = (
+                f"enter approves the call and keeps the rule · ↑↓ where · {key_of(self, 'rule.cancel')} back"
+            )
+            yield Input(self._subject.rule, compact=True, select_on_focus=False, id="rule")
+            yield ScopeRows(self._subject.root)
+            yield Static("", id="rule-problem", markup=False)
+
+    def on_mount(self) -> None:
+        if not self.query("#rule"):
+            return  # the app is ending before the dialog was made
+        self.query_one("#rule").focus()
+        self._guard.arm()
+
+    @on(RowsView.Chosen)
+    @on(Input.Submitted)
+    def _allow(self, event: RowsView.Chosen | Input.Submitted) -> None:
+        event.stop()
+        if not self._guard.is_open or self._is_saving:
+            return
+        from aeon_core.rule_proposal import rule_problem
+
+        subject, rule = self._subject, self.query_one("#rule", Input).value.strip()
+        if problem := rule_problem(rule, subject.tool_name, subject.about, subject.arguments):
+            self._show(problem)
+        else:
+            self._is_saving = True
+            self._save(rule, self.query_one(ScopeRows).scope)
+
+    @work(thread=True, exclusive=True, group="rule", exit_on_error=False)
+    def _save(self, rule: str, scope: Scope) -> None:
+        from aeon_core.approvals.pending import AllowedRule
+        from aeon_core.config.saved_rules import save_rule
+
+        try:
+            if scope != "run":
+                save_rule(rule, scope, self._subject.root)
+        except AeonError as error:
+            self.app.call_from_thread(self._show, error.message)
+        else:
+            self.app.call_from_thread(self._leave, AllowedRule(rule=rule, scope=scope))
+
+    def _leave(self, rule: AllowedRule) -> None:
+        if self.is_attached:
+            self.dismiss(rule)
+
+    def _show(self, problem: str) -> None:
+        self._is_saving = False
+        if self.is_attached:
+            shown = self.query_one("#rule-problem", Static)
+            shown.display = True
+            shown.update(f"✖ {escape_controls(problem)}")
+
+    def action_scope(self, by: int) -> None:
+        """Choose another scope."""
+        rows = self.query_one(ScopeRows)
+        rows.cursor = max(0, min(len(_SCOPES) - 1, rows.cursor + by))
+
+    def action_cancel(self) -> None:
+        """Go back to the question."""
+        self.dismiss(None)
