@@ -1,80 +1,232 @@
-"""All keys of the screen behind, as they are bound right now."""
+"""The help: all keys of the screen behind as they are bound right now, in columns, and what its signs mean."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
+from textual.containers import Vertical
+from textual.geometry import Size
 from textual.screen import ModalScreen
+from textual.widgets import Input
+from typing_extensions import override
 
+from aeon_tui.screens.filterable_list import ListFilter
+from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
 from aeon_widgets.key_names import key_of, shown_key
-from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.text import fit
+from aeon_widgets.virtual_list import LinesView, Piece
 
 LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
 """Our words for what Textual binds."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 """Bound by every scrolling widget; nothing of ours is wider than the screen."""
+COLUMN = 36
+"""Cells that a column takes at least."""
+_KEYS = 18
+"""Cells of the keys in a column, the gap behind them included."""
 
-LEGEND: list[Block] = [
-    ("accent bold", "Signs"),
-    *((status, f"  {icon}  {status}") for status, icon in STATUS_ICONS.items()),
-    (STOPPED, f"  {ROW_ICONS[STOPPED]}  {STOPPED}: the run ended before it finished"),
-    ("medium", f"  {REPAIRED}  the supervisor repaired the step"),
-    ("medium", f"  {FALLBACK}  fallback: no tool found, so the model reasoned about it"),
-    ("medium", f"  {WARNED}  the validator objects, or a reply could not be read"),
-    ("accent", f"  {REFINED}2 the step was refined twice"),
-    *(
-        (severity, f"  {icon}2 the step has two issues, {severity} severity at worst")
-        for severity, icon in SEVERITY_ICONS.items()
+
+class HelpRow(NamedTuple):
+    """An action with its keys, or a sign with its meaning."""
+
+    keys: str
+    label: str
+    style: str = "bold"
+    width: int = _KEYS
+    """Cells up to the label."""
+
+
+Groups = Sequence[tuple[str, Sequence[HelpRow]]]
+"""Rows by the part of the app that they belong to."""
+
+LEGEND: Groups = (
+    (
+        "Signs",
+        [
+            HelpRow(sign, meaning, style, 5)
+            for sign, meaning, style in (
+                *((icon, status, status) for status, icon in STATUS_ICONS.items()),
+                (ROW_ICONS[STOPPED], f"{STOPPED}: not done at the end", STOPPED),
+                (REPAIRED, "repaired by the supervisor", "medium"),
+                (FALLBACK, "reasoned, for want of a tool", "medium"),
+                (WARNED, "the validator objects", "medium"),
+                (f"{REFINED}2", "refined twice", "accent"),
+                *((f"{icon}2", f"two issues, {name} at worst", name) for name, icon in SEVERITY_ICONS.items()),
+                ("1 ✖", "pass 1 did not converge", "medium"),
+                ("TTL", "model replies left, in cycles", "bold"),
+            )
+        ],
     ),
-    ("", ""),
-    ("accent bold", "Passes"),
-    ("", "  1 … ✖ 0.40 0.60: pass 1 did not converge; its completeness and coherence"),
-    ("", ""),
-    ("accent bold", "TTL"),
-    ("", "  cycles: the model replies that a run may use"),
-]
+)
+
+
+class KeyColumns(LinesView):
+    """Groups of rows, in as many columns as there is room for."""
+
+    HELP_TITLE = "Key help"
+    DEFAULT_CSS = "KeyColumns { height: auto; padding: 0 1; scrollbar-gutter: stable; }"
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__()
+        self._all = self._groups = groups
+        self._columns: list[list[HelpRow | str]] = []
+        self._width = 0
+
+    @property
+    def text(self) -> str:
+        """All rows that are shown, one under the other."""
+        rows = (row for _, group in self._groups for row in group)
+        return "\n".join(f"{row.keys} {row.label}" for row in rows)
+
+    def narrow(self, wanted: str) -> None:
+        """Show the rows alone that hold every word: in their keys, in what they do, or in where they work."""
+        words = wanted.lower().split()
+        found = (
+            (title, [row for row in rows if all(word in f"{title} {row.keys} {row.label}".lower() for word in words)])
+            for title, rows in self._all
+        )
+        self._groups = [(title, rows) for title, rows in found if rows]
+        self.where_empty = ("nothing matches",)
+        self._lay_out(self._width)
+
+    def _lay_out(self, width: int) -> None:
+        self._width = width
+        self._columns = columns_of(self._groups, max(1, width // COLUMN))
+        self.set_line_count(max(map(len, self._columns), default=0))
+
+    @override
+    def on_resize(self) -> None:
+        width = self.scrollable_content_region.width
+        if width > 0 and width != self._width:
+            self._lay_out(width)
+        super().on_resize()
+
+    @override
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines that the rows take at that width."""
+        del container, viewport
+        columns = columns_of(self._groups, max(1, (width - self.scrollbar_size_vertical) // COLUMN))
+        return max(1, *map(len, columns)) if columns else 1
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        room = width // max(1, len(self._columns))
+        for column in self._columns:
+            yield from _padded(_pieces(column[index], room - 1) if index < len(column) else [], room)
+
+
+def _pieces(row: HelpRow | str, width: int) -> Iterator[Piece]:
+    if isinstance(row, str):
+        yield fit(row, width), "accent bold"
+        return
+    keys = fit(row.keys, row.width - 1)
+    yield f"{keys}{' ' * (row.width - cell_len(keys))}", row.style
+    yield fit(row.label, width - row.width), ""
+
+
+def _padded(pieces: Iterable[Piece], width: int) -> Iterator[Piece]:
+    used = 0
+    for text, style in pieces:
+        used += cell_len(text)
+        yield text, style
+    yield " " * max(0, width - used), ""
+
+
+def columns_of(groups: Groups, number: int) -> list[list[HelpRow | str]]:
+    """Return the rows under the titles of their groups in at most so many columns of about one length."""
+    lines: list[HelpRow | str] = []
+    for title, rows in groups:
+        lines += [*([""] if lines else []), title, *rows]
+    columns: list[list[HelpRow | str]] = []
+    while lines:
+        left = number - len(columns)
+        length = -(-len(lines) // left)
+        while 0 < length < len(lines) and isinstance(lines[length - 1], str) and left > 1:
+            length += 1  # a title stays with its rows
+        columns.append(lines[:length])
+        lines = lines[length:]
+        if lines and lines[0] == "":
+            lines = lines[1:]
+    return columns
 
 
 class KeysScreen(ModalScreen[None]):
-    """The key help: what each key does in the focused pane, on the screen, and everywhere."""
+    """The key help: what each key does in the focused pane, on the screen, and everywhere. Typing narrows it."""
 
     HELP_TITLE = "Key help"
 
     DEFAULT_CSS = """
     KeysScreen {
         align: center middle;
-        TextView {
-            width: 64; max-width: 100%; height: auto; max-height: 90%;
+        Vertical {
+            width: 100%; max-width: 170; height: auto; max-height: 95%;
             border: round $aeon-accent; background: $background;
             border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
         }
+        FilterLine { display: none; }
+        &.-filtered FilterLine { display: block; }
+        KeyColumns { max-height: 1fr; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,enter", "dismiss", "Close", show=False, id="keys.close"),
+        Binding("escape,question_mark", "close", "Close", show=False, id="keys.close"),
+        Binding("slash", "filter", "Filter", show=False, id="help.filter"),
         Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
     ]
 
     def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:
         super().__init__()
-        self._blocks = key_blocks(bindings)
+        self._groups = [*key_groups(bindings), *LEGEND]
 
     def compose(self) -> ComposeResult:
-        yield TextView()
+        with Vertical() as box:
+            box.border_title = "Keys"
+            find, change = key_of(self, "help.filter"), key_of(self, "app.edit_keys")
+            box.border_subtitle = f"{find} filters · {change} changes them · {key_of(self, 'keys.close')} closes"
+            yield ListFilter("a key, what it does, where")
+            yield KeyColumns(self._groups)
 
     def on_mount(self) -> None:
-        if not self.query(TextView):
+        if not self.query(KeyColumns):
             return  # the app is ending before the screen was made
-        text = self.query_one(TextView)
-        text.border_title = "Keys"
-        text.border_subtitle = f"{key_of(self, 'app.edit_keys')} changes them · esc closes"
-        text.show(self._blocks)
-        text.focus()
+        self.query_one(KeyColumns).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Begin to filter with a letter that is no key here."""
+        is_key = isinstance(self.focused, Input) or event.key in self.active_bindings or "+" in event.key
+        if event.is_printable and event.character and not is_key:
+            event.stop()
+            self.action_filter()
+            self.query_one(FilterLine).insert_text_at_cursor(event.character)
+
+    @on(Input.Changed)
+    def _narrow(self, event: Input.Changed) -> None:
+        self.query_one(KeyColumns).narrow(event.value)
+
+    @on(Input.Submitted)
+    def _to_list(self) -> None:
+        self.query_one(KeyColumns).focus()
+
+    def action_filter(self) -> None:
+        """Open the line that narrows the list."""
+        self.add_class("-filtered")
+        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+
+    def action_close(self) -> None:
+        """Show all keys again, else close."""
+        if not self.has_class("-filtered"):
+            self.dismiss()
+            return
+        self.query_one(FilterLine).value = ""
+        self.remove_class("-filtered")
+        self.query_one(KeyColumns).focus()
 
     async def action_edit_keys(self) -> None:
         """Go on to where keys are changed."""
@@ -89,8 +241,8 @@ def label_of(action: str, description: str) -> str:
     return LABELS.get(action, description)
 
 
-def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
-    """Return the bindings as text, a line an action, grouped by the part of the screen that they belong to."""
+def key_groups(bindings: Mapping[str, ActiveBinding]) -> Groups:
+    """Return the bindings, a row an action, grouped by the part of the screen that they belong to."""
     groups: dict[str, dict[str, list[str]]] = {}
     labels: dict[str, str] = {}
     for key, active in bindings.items():
@@ -99,12 +251,7 @@ def key_blocks(bindings: Mapping[str, ActiveBinding]) -> list[Block]:
             title = getattr(active.node, "HELP_TITLE", None) or type(active.node).__name__
             groups.setdefault(title, {}).setdefault(action, []).append(shown_key(key))
             labels.setdefault(f"{title} {action}", label_of(action, description))
-    blocks: list[Block] = []
-    for title, actions in groups.items():
-        blocks += [("accent bold", title)]
-        blocks += [
-            ("", f"  {'  '.join(dict.fromkeys(keys)):<22} {labels[f'{title} {action}']}")
-            for action, keys in actions.items()
-        ]
-        blocks.append(("", ""))
-    return [*blocks, *LEGEND]
+    return [
+        (title, [HelpRow("  ".join(dict.fromkeys(keys)), labels[f"{title} {each}"]) for each, keys in actions.items()])
+        for title, actions in groups.items()
+    ]

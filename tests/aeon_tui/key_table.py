@@ -39,7 +39,7 @@ E              edit the project's         settings.edit_project
 d              difference                 run.differences compare.only
 delete         delete                     browser.delete settings.remove_rule
 backspace      give back                  keys.reset
-slash          search or filter           browser.filter keys.filter settings.filter run.search search.type
+slash          search or filter           *.filter run.search search.type
 v              change how it is shown     browser.preview settings.theme workflow.turn compare.beside *.severity *.raw
 V              the other way to show it   browser.order compare.swap issues.type workflow.open_all
 S              next status                browser.status
@@ -86,7 +86,7 @@ plus           faster                     replay.faster
 equals_sign    faster                     replay.faster
 minus          slower                     replay.slower
 full_stop      one record                 replay.step
-enter          open or confirm            lines.choose keys.close *.open *.demo *.submit *.quote tick.toggle ttl.why
+enter          open or confirm            lines.choose *.open *.demo *.submit *.quote tick.toggle ttl.why
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous

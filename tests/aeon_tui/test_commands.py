@@ -15,7 +15,7 @@ from aeon_core.journal.listing import Listing
 from aeon_tui.app import AeonApp
 from aeon_tui.commands import PaletteProvider, key_commands
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.keys import key_blocks
+from aeon_tui.screens.keys import key_groups
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
@@ -63,7 +63,7 @@ async def test_every_key_that_does_something_is_a_line_with_help(make: Callable[
         assert [description for description in wanted if description not in names] == []
         assert [name for name, command in commands.items() if not command.help.strip()] == []
         assert commands["Settings"].help == "Everywhere · ,"
-        help_text = " ".join(text for _, text in key_blocks(app.screen.active_bindings))
+        help_text = " ".join(row.label for _, rows in key_groups(app.screen.active_bindings) for row in rows)
         assert [description for description in wanted if description not in help_text] == []
 
 

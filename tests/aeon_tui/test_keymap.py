@@ -12,6 +12,7 @@ from textual.screen import Screen
 from aeon_core.config.keys import AppSettings
 from aeon_tui.app import AeonApp
 from aeon_tui.keymap import checked_keys, clash, contexts, has_title, kinds, known_keys, own_keys, why_no_key
+from aeon_tui.screens.keys import KeyColumns
 from tests.aeon_tui.key_table import key_table
 
 
@@ -121,7 +122,7 @@ async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> N
         assert "question_mark" not in app.screen.active_bindings
         await pilot.press("f9")
         await pilot.pause()
-        assert app.screen.query("TextView").first().text.count("f9") == 1  # type: ignore[attr-defined]
+        assert app.screen.query_one(KeyColumns).text.count("f9") == 1
 
 
 async def test_a_wrong_key_is_said_and_the_others_are_used() -> None:

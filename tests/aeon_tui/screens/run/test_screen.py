@@ -16,6 +16,7 @@ from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import JournalError, UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import GUIDE, NewRunJob
 from aeon_tui.sessions.runner import Runner
@@ -569,35 +570,31 @@ async def test_a_file_that_is_no_journal_is_said_once_without_markup() -> None:
         assert all(not note.markup for note in run.app._notifications)
 
 
-async def test_the_key_help_lists_the_keys_of_pane_screen_and_app() -> None:
-    async with shown(finished_run()) as run:
-        await run.press("question_mark")
-        text = "\n".join(block for _, block in run.app.screen._blocks)  # type: ignore[attr-defined]
-        for expected in ("Plan", "Run", "Everywhere", "Zoom", "Follow", "Quit", "the supervisor repaired the step"):
-            assert expected in text
-        for line in ("◼  stopped: the run ended before it finished", "cycles: the model replies that a run may use"):
-            assert line in text
-        await run.press("escape")
-        assert run.app.screen is run.screen
-
-
-async def test_the_key_help_has_one_line_an_action_in_our_words() -> None:
-    async with shown(finished_run()) as run:
+async def test_the_key_help_has_one_line_an_action_in_columns_and_typing_narrows_it() -> None:
+    async with shown(finished_run(), size=(120, 40)) as run:
         await run.press("8", "question_mark")
-        lines = [block for _, block in run.app.screen._blocks]  # type: ignore[attr-defined]
-        log = [" ".join(line.split()) for line in lines[1 : lines.index("")]]
-        assert log == [
-            "↑ k Up",
-            "↓ j Down",
-            "home g Top",
-            "end G End, and follow",
-            "page up ctrl+u Page up",
-            "page down ctrl+d Page down",
-            "enter More or less",
-        ]
-        assert not any("Scroll" in line for line in lines)
-        assert any(line.endswith("  Command palette") for line in lines)
-        assert any(line.split() == ["8", "Go", "to", "Log"] for line in lines)
+        help_screen = run.app.screen
+        keys = help_screen.query_one(KeyColumns)
+        for row in (
+            "z Zoom",
+            "ctrl+q  q Quit",
+            "↑  k Up",
+            "8 Go to Log",
+            "ctrl+p Command palette",
+            "✎ repaired by the supervisor",
+        ):
+            assert row in keys.text.split("\n")
+        assert "Scroll" not in keys.text
+        head = "".join(text for text, _ in keys.pieces(0, keys.size.width))
+        assert (head.split()[0], len(keys._columns)) == ("Log", 3)
+        await run.press(*"zoom")
+        assert keys.text == "z Zoom"
+        await run.press("escape")
+        assert "z Zoom" in keys.text
+        await run.press("slash", *"everywhere quit")
+        assert keys.text == "ctrl+c Copy selection, else quit\nctrl+q  q Quit"
+        await run.press("escape", "escape")
+        assert run.app.screen is run.screen
 
 
 async def test_leaving_the_screen_closes_its_feed() -> None:
