@@ -20,6 +20,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
 from aeon_widgets.approval_question import ApprovalQuestion, Choice
+from aeon_widgets.rendered_text import QUOTED, block_lines
 from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block
@@ -31,15 +32,26 @@ if TYPE_CHECKING:
 _BODY = 60
 """Blocks that are shown of a plan or a pass at first; what else there is, `aeon-tui show` has."""
 _FEW = 10
+_WIDEST = 10_000
+"""Cells: the terminal breaks a line of code itself."""
 
 
 def question_lines(question: ApprovalQuestion) -> Iterator[Block]:
     """Yield what a person decides about; of a plan or a pass what matters most, of a call all of it."""
-    most = _BODY if question.kind in REVIEWED else len(question.body)
-    yield from _cut(question.body, most)
+    body = [line for block in question.body for line in _plain(*block)]
+    yield from _cut(body, _BODY if question.kind in REVIEWED else len(body))
     for section in question.sections:
         yield "accent", section.heading
         yield from ((style, f"  {text}") for style, text in _cut(section.blocks, _FEW))
+
+
+def _plain(style: str, text: str) -> Iterator[Block]:
+    """Yield a block's lines: a diff with its line numbers, all else as it is."""
+    if style.startswith("diff "):
+        yield from ((line.style, line.text) for line in block_lines(style, text, _WIDEST))
+    else:
+        bar = "│ " if style == QUOTED else ""
+        yield from ((style, f"{bar}{line}") for line in text.split("\n"))
 
 
 def _cut(blocks: Sequence[Block], most: int) -> Iterator[Block]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,9 +17,10 @@ SHORT = 40
 CUT_AT = "… ["
 """Begins the line of a diff that says where it was cut."""
 _SAID_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 DIFF_LINES = 5_000
 """Longer texts are shown one after the other: comparing them would take too long."""
+SHELL = "code bash"
+"""The style of a command."""
 MODEL_SAYS = 300
 """Characters that are shown of what the model says about its call: it hides nothing of the call itself."""
 Subject = Mapping[str, Any]
@@ -66,30 +66,8 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     # What the diff says in full is not said again.
     said = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SAID_BY_DIFF
     yield from argument_blocks({name: value for name, value in arguments.items() if name not in said})
-    yield from diff_blocks(diff)
-
-
-def diff_blocks(diff: str) -> Iterator[Block]:
-    """Yield a unified diff of a file with the number that each line has there: a removed one in the old file."""
-    lines = diff.split("\n")
-    last = max((max(map(int, found.groups())) for found in map(_HUNK.match, lines) if found), default=1)
-    width = len(str(last + len(lines)))
-    old = new = hunks = 0
-    for line in lines:
-        if found := _HUNK.match(line):
-            old, new = int(found[1]), int(found[2])
-            if hunks:
-                yield "muted", f"{'⋯':>{width}}"
-            hunks += 1
-        elif not hunks:
-            continue  # the names of the files
-        elif line.startswith(("\\", CUT_AT)):
-            yield "muted", f"{'':{width}} {line}"
-        else:
-            sign = line[:1] or " "
-            number = old if sign == "-" else new
-            old, new = old + (sign != "+"), new + (sign != "-")
-            yield {"+": "complete", "-": "failed"}.get(sign, ""), f"{number:>{width}} {sign} {line[1:]}"
+    path = one_line(str_of(arguments.get("file_path")), 200)
+    yield from whole(f"diff {path}", diff)
 
 
 def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
@@ -100,11 +78,11 @@ def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
         if compared and name in ("old_string", "new_string"):
             continue
         named = one_line(name, 100)
-        if len(value) <= SHORT and "\n" not in value:
+        if len(value) <= SHORT and "\n" not in value and name != "command":
             yield "bold", f"{named}: {value}"
         else:
             yield "bold", f"{named}:"
-            yield from whole("", value)
+            yield from whole(SHELL if name == "command" else "", value)
     if compared:
         yield from _difference(str(old), str(new))
 

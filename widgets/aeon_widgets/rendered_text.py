@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -244,6 +246,51 @@ def _shifted(line: Line, lead: str) -> Line:
     return Line(line.style, lead + line.text, tuple((start + by, end + by, style) for start, end, style in line.spans))
 
 
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
+    """Yield a unified diff of a file with the number of each line there, and its code as that of the file's language.
+
+    A removed line has its number in the old file.
+    """
+    lines = diff.split("\n")
+    last = max((max(int(found[1]), int(found[2])) for found in map(_HUNK.match, lines) if found), default=1)
+    gutter = len(str(last + len(lines)))
+    language = _language_of(path)
+    begins = [number for number, line in enumerate(lines) if _HUNK.match(line)]
+    for number, (begin, end) in enumerate(pairwise([*begins, len(lines)])):
+        if number:
+            yield Line("muted", f"{'⋯':>{gutter}}")
+        yield from _hunk_lines(lines[begin:end], gutter, width, language)
+
+
+def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) -> Iterator[Line]:
+    found = _HUNK.match(lines[0])
+    old, new = (int(found[1]), int(found[2])) if found else (1, 1)
+    # What is removed is all of one colour; the rest is the code as it will be.
+    code = iter(_tokens("\n".join(line[1:] for line in lines[1:] if line[:1] in ("+", " ", "")), language))
+    for line in lines[1:]:
+        sign = line[:1] or " "
+        if sign not in "+- ":
+            yield Line("muted", f"{'':{gutter}} {line}")
+            continue
+        style = {"+": "complete", "-": "failed"}.get(sign, "")
+        pieces = [(line[1:], "")] if sign == "-" else next(code, [(line[1:], "")])
+        lead = f"{old if sign == '-' else new:>{gutter}} {sign} "
+        old, new = old + (sign != "+"), new + (sign != "-")
+        text = "".join(part for part, _ in pieces)
+        for count, each in enumerate(_wrapped(text, _spans(pieces), max(2, width - len(lead)), style)):
+            yield _shifted(each, lead if count == 0 else " " * len(lead))
+
+
+def _language_of(path: str) -> str:
+    """Return the name of the language of a file, empty where nobody knows it."""
+    from rich.syntax import Syntax
+
+    return Syntax.guess_lexer(path)
+
+
 def flag_lines(text: str, width: int) -> Iterator[Line]:
     """Yield words after a ✔ or a ✖ each, those of a ✖ alone in the colour of what is wrong."""
     spans = [(each.start(), each.end(), "complete" if each[0][0] == "✔" else "high") for each in _FLAG.finditer(text)]
@@ -259,10 +306,24 @@ def form_of(text: str) -> str:
     return "json" if text.lstrip()[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]") else "markdown"
 
 
+QUOTED = "quoted markdown"
+"""The style of a Markdown text behind a bar: none of its lines can pass for one of ours."""
+
+
+def rendering(style: str) -> Render | None:
+    """Return what renders a block of that style; None where it is shown as it is. `diff src/main.py` names the file."""
+    form, _, of = style.partition(" ")
+    if style == QUOTED:
+        return lambda text, width: (_shifted(each, "│ ") for each in markdown_lines(text, max(2, width - 2)))
+    if form == "diff":
+        return partial(diff_lines, path=of)
+    return partial(code_lines, language=of) if form == "code" else RENDERED.get(style)
+
+
 def block_lines(style: str, text: str, width: int, *, raw: bool = False) -> list[Line]:
     """Return a block of text as lines of at most `width` cells; `raw` shows it as it is."""
     shown = block(text)
-    render = RENDERED.get(style)
+    render = rendering(style)
     if render is None or raw or len(shown) > MAX_RENDERED:
         own = style if render is None else ""
         return [Line(own, line) for line in wrap(shown, width)]

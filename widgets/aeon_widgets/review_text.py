@@ -14,8 +14,8 @@ from aeon_widgets.approval_question import Section
 from aeon_widgets.call_text import argument_blocks, whole
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import GAP, issue_blocks
-from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.plan_difference import plan_change
+from aeon_widgets.rendered_text import QUOTED
 from aeon_widgets.text import MAX_SHOWN, count, one_line
 from aeon_widgets.text_view import Block
 from aeon_widgets.verdict_text import Verdict, checks, suspicions, verdicts
@@ -65,8 +65,7 @@ def pass_body(subject: Subject, pass_number: int, assessments: Sequence[Assessme
         yield "muted", "No answer was given."
         return
     yield "accent bold", "Answer"
-    for style, text in markdown_blocks(answer):
-        yield from whole(style, text)
+    yield from whole(QUOTED, answer)
 
 
 def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:

@@ -12,8 +12,8 @@ from aeon_tui.screens.panel_controller import PanelController, Place
 from aeon_tui.sessions.workflow_broker import PendingQuestion, QuestionAnswer, WorkflowBroker
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
+from aeon_widgets.call_text import SHELL
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.markdown_text import markdown_blocks
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block
 from system2.constants import GATES
@@ -67,7 +67,7 @@ def question_of(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
 
 
 def _gate(asked: PendingQuestion) -> ApprovalQuestion:
-    blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), *markdown_blocks(asked.content)]
+    blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), ("markdown", asked.content)]
     if asked.text.strip():
         blocks = [("bold", asked.text), ("", ""), *blocks]
     blocks.append(("muted", f"── end of {asked.artifact} ──"))
@@ -84,7 +84,7 @@ def _command(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
         headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", RUN, RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     hint = "why not? the agent reads it; enter sends it"
-    return ApprovalQuestion("command", headline, (*blocks, ("", asked.text)), (run, _REFUSE, _END), hint=hint)
+    return ApprovalQuestion("command", headline, (*blocks, (SHELL, asked.text)), (run, _REFUSE, _END), hint=hint)
 
 
 def _option(question: Question) -> ApprovalQuestion:

@@ -165,8 +165,8 @@ def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert lines[0] == "Not finished: the judge gave no reason"
     assert "✖ completeness 0.41 → 0.60, 0.80 required" in lines
     assert "✔ coherence 0.50 → 0.90, 0.80 required" in lines
-    assert "line 0" in lines
-    assert "line 99" not in lines
+    assert "│ line 0" in lines
+    assert "│ line 99" not in lines
     assert "… 41 more lines; see all with `aeon-tui show`" in lines
     assert "1 issue: ✖ 1 high" in lines
     assert "too vague" in lines

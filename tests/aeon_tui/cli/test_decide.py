@@ -70,7 +70,8 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     process.waits()
     where = ("--runs-dir", str(process.runs))
     first = cli("decide", "last", "approve", *where, "--json")
-    assert (first.code, first.err) == (0, "May this plan run? (plan, pass 1)\ndecided: approve; the run accepted it\n")
+    head = "Run this plan? 1 step, 1 tool call, 4 issues (plan, pass 1)"
+    assert (first.code, first.err) == (0, f"{head}\ndecided: approve; the run accepted it\n")
     told = json.loads(first.out)
     assert (told["point"], told["decision"], told["taken"], told["decided"]) == ("plan", "approve", True, "approve")
     process.waits()
@@ -248,7 +249,7 @@ def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, m
 def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
     how = "`aeon-tui decide r.jsonl approve` (or edit, reject, abort)"
-    assert cli("show", "r.jsonl").err == f"waiting: May erase be called? To decide: {how}\n"
+    assert cli("show", "r.jsonl").err == f"waiting: Call erase? · to decide: {how}\n"
     watch = subprocess.Popen(
         [sys.executable, "-m", "aeon_tui", "watch", "--headless", "./r.jsonl"],
         env=environment(),
@@ -262,7 +263,7 @@ def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli
         assert told[-1], told
     watch.kill()
     watch.communicate()
-    assert "May erase be called?\n" in told
+    assert "Call erase?\n" in told
     assert "  path: notes.txt\n" in told
     assert told[-1] == "to decide: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
 

@@ -18,7 +18,7 @@ from tests.aeon_tui.end_to_end.conftest import Pane, Tmux
 from tests.waiting import PATIENCE, wait_until
 
 TASK = "design a REST API for invoices"
-ASKED = "Not converged yet. Another pass?"
+ASKED = "Not finished: the requirement is unmet"
 AGAIN_SECONDS = 5.0
 
 
@@ -83,13 +83,13 @@ def answer(pane: Pane, number: int, key: str) -> None:
 def test_a_run_is_started_watched_approved_rejected_replayed_accepted_and_left(tmux: Tmux, tmp_path: Path) -> None:
     mine, other = tmux.pane("mine"), tmux.pane("other", 120, 40)
     mine.start("run", "run", "--model", "simulated:default", "--approve", "plan,pass", TASK)
-    until_asked(mine, 1, "May this plan run?")
+    until_asked(mine, 1, "Run this plan?")
     other.start("watch", "watch", "last")
-    other.until(TASK, "May this plan run?")
+    other.until(TASK, "Run this plan?")
     answer(mine, 1, "a")
     until_asked(mine, 2, ASKED)
     other.until(ASKED)
-    press(mine, "w", lambda: "why not?" in mine.text)
+    press(mine, "w", lambda: "what should change?" in mine.text)
     mine.keys("-l", "name the fields")
     mine.keys("Enter")
     until_asked(mine, 3, ASKED)

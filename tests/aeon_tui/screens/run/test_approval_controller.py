@@ -19,6 +19,7 @@ from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.call_text import budget_blocks, call_blocks
+from aeon_widgets.rendered_text import block_lines
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
@@ -294,11 +295,12 @@ DIFF = """--- a/a.py
 +end"""
 
 
-def test_the_diff_of_a_file_has_the_numbers_of_its_lines() -> None:
+def test_the_diff_of_a_file_has_the_numbers_of_its_lines_and_the_colours_of_its_code() -> None:
     arguments = {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 3\nz = 4", "mode": "x"}
     blocks = list(call_blocks("tool", {"tool_name": "Edit", "arguments": arguments, "preview": {"diff": DIFF}}))
-    assert blocks == [
-        ("bold", "mode: x"),
+    assert blocks == [("bold", "mode: x"), ("diff a.py", DIFF)]
+    lines = block_lines(*blocks[1], 40)
+    assert [(line.style, line.text) for line in lines] == [
         ("", "  9   x = 1"),
         ("failed", " 10 - y = 2"),
         ("complete", " 10 + y = 3"),
@@ -309,6 +311,8 @@ def test_the_diff_of_a_file_has_the_numbers_of_its_lines() -> None:
         ("muted", "    \\ No newline at end of file"),
         ("complete", "100 + end"),
     ]
+    assert [piece for piece in lines[2].pieces() if piece[0] == "3"] == [("3", "complete medium")]
+    assert [line.text for line in block_lines(*blocks[1], 10)][2:4] == [" 10 - y =", "      2"]
 
 
 def test_what_a_cut_diff_leaves_out_is_in_the_arguments() -> None:
@@ -317,6 +321,7 @@ def test_what_a_cut_diff_leaves_out_is_in_the_arguments() -> None:
     told = [text for _, text in call_blocks("tool", shown)]
     assert told[:2] == ["file_path: a.py", "content: all of it"]
     assert told[-1].endswith("… [the diff is cut here]")
+    assert block_lines("diff a.py", told[-1], 60)[-1].text == "    … [the diff is cut here]"
 
 
 def test_a_call_that_would_fail_says_so_first() -> None:
@@ -354,7 +359,7 @@ def test_a_long_value_on_one_line_stands_below_its_name() -> None:
     command = "echo" + " " * 70 + "file_path: safe.txt"
     assert list(call_blocks("tool", {"arguments": {"command": command}})) == [
         ("bold", "command:"),
-        ("", command),
+        ("code bash", command),
     ]
 
 
