@@ -221,6 +221,20 @@ def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, t
     mine.keys("C-q", "C-q")
 
 
+def test_the_answer_is_a_key_away_from_the_clipboard(tmux: Tmux) -> None:
+    """The terminal itself takes the text (OSC 52), so that it works over SSH too."""
+    mine = tmux.pane("mine")
+    tmux("set-option", "-s", "set-clipboard", "on")
+    mine.start("run", "run", "--headless", "--model", "simulated:default", "add 5 and 10")
+    mine.until("exit 0")
+    mine.start("watch", "watch", "last")
+    mine.until("✔ converged")
+    mine.keys("y")
+    mine.until("Copied the answer")
+    assert tmux("show-buffer").strip() == "The sum of 5 and 10 is 15."
+    mine.keys("q")
+
+
 CODE = """from pathlib import Path
 from aeon_core import tool
 Path(__file__).with_name("has_run").touch()
