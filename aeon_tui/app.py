@@ -309,6 +309,9 @@ class AeonApp(Navigation):
         if (session := self.monitor.next_session) is not None:
             self.show_session(session)
 
+    def on_session_changed(self) -> None:
+        self.monitor.look()
+
     def on_tally_header_wanted(self, event: TallyHeader.Wanted) -> None:
         event.header.tally = self.monitor.tally()
 

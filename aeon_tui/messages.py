@@ -18,6 +18,10 @@ Answered = Callable[[str | None], None]
 """Called in the app with the reason why nothing was started, None if something was or if the app asks first."""
 
 
+class SessionChanged(Message):
+    """A run or workflow of this app waits for a person, waits no longer, or has ended."""
+
+
 class ShowRuns(Message):
     """Show the list of runs."""
 

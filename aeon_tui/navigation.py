@@ -12,6 +12,7 @@ from textual.binding import ActiveBinding, Binding
 from textual.command import CommandPalette
 from textual.screen import Screen
 
+from aeon_tui.messages import SessionChanged
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.session_list import SessionList
@@ -221,7 +222,9 @@ class Navigation(App[None]):
 
     def start_session(self, session: AnySession) -> None:
         """Start a session: it runs beside all others."""
+        session.listen(lambda: self.post_message(SessionChanged()))
         session.start()
+        self.post_message(SessionChanged())
         # What can be done with a past run cannot be done with this one yet.
         self.screen.refresh_bindings()
 

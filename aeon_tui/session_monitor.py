@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.screen import Screen
-from textual.timer import Timer
 
 from aeon_tui.messages import TitleTerminal
 from aeon_tui.navigation import Navigation
@@ -15,11 +14,9 @@ from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.session import AnySession
 from aeon_tui.sessions.session_list import SessionChange
 from aeon_widgets.key_names import key_of
-from aeon_widgets.tally import Tally, TallyHeader
+from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 
-LOOK_SECONDS = 0.2
-"""How often the sessions of this app are looked at while one runs."""
 ELSEWHERE_SECONDS = 3.0
 """How often it is looked whether runs of other processes wait."""
 _TASK_CELLS = 50
@@ -38,12 +35,10 @@ class SessionMonitor:
         """Journals of other processes that wait for a decision."""
         self._unseen: list[AnySession] = []
         """Ended while something else was on screen."""
-        self._timer: Timer | None = None
         self._shown: object = None
 
     def begin(self) -> None:
-        """Look from now on. On the app's loop."""
-        self._timer = self._app.set_interval(LOOK_SECONDS, self.look)
+        """Look from now on at what other processes do, and at each change of screen. On the app's loop."""
         self._app.set_interval(ELSEWHERE_SECONDS, self._look_elsewhere)
         self._app.screen_change_signal.subscribe(self._app, lambda _: self._app.call_later(self.look))
         self._look_elsewhere()
@@ -58,9 +53,6 @@ class SessionMonitor:
                 self._tell(change)
         self._unseen = [each for each in self._unseen if each is not here and self._is_last(each)]
         self.show_tally()
-        if self._timer is not None:
-            # Nothing happens to sessions while none runs.
-            (self._timer.resume if self._app.sessions.running else self._timer.pause)()
 
     def _is_last(self, session: AnySession) -> bool:
         """Whether nothing has continued the session's journal since."""
@@ -113,12 +105,16 @@ class SessionMonitor:
     def show_tally(self) -> None:
         """Show the tally in the header of the screen, and the keys that lead to what it counts."""
         tally = self.tally()
+        shown = (tally, self.has_next, self.next_session is not None, self._app.screen)
+        if shown == self._shown:
+            return
+        self._shown = shown
         for header in self._app.screen.query(TallyHeader):
             header.tally = tally
-        shown = (tally, self.has_next, self.next_session is not None, self._app.screen)
-        if shown != self._shown:
-            self._shown = shown
-            self._app.screen.refresh_bindings()
+        self._app.screen.refresh_bindings()
+        if not hasattr(self._app.shown_screen, "asking"):  # the screen of a run names the terminal itself
+            words = "".join(text for text, _ in tally.parts(ROOMY))
+            self._app.post_message(TitleTerminal(f"aeon: {words}" if words else "aeon"))
 
     @property
     def has_next(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,6 +41,8 @@ class ApprovalBroker:
         self._decision: ApprovalDecision | None = None
         self._closed = False
         self._news = ""
+        self.listener: Callable[[], object] = lambda: None
+        """Called on the kernel's thread when a question has come or is decided; it returns at once."""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person decides, however long that takes; `abort` once the broker is closed."""
@@ -48,6 +51,7 @@ class ApprovalBroker:
         with Inbox(self._journal, request) as inbox:
             with self._changed:
                 self._waiting, self._decision = request, None
+            self.listener()
             while (decision := self._decided(POLL_SECONDS)) is None:
                 # Not under the lock, which the screen takes: this reads a file.
                 if (elsewhere := inbox.take()) is not None:
@@ -62,7 +66,9 @@ class ApprovalBroker:
             if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):
                 return None
             self._waiting = None
-            return self._decision or ApprovalDecision(decision="abort")
+            decision = self._decision or ApprovalDecision(decision="abort")
+        self.listener()
+        return decision
 
     def _decide_elsewhere(self, decision: ApprovalDecision) -> None:
         with self._changed:

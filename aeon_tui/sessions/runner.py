@@ -86,6 +86,11 @@ class Runner(Session["RunResult"]):
         """The journal; there may be none yet."""
         return self._journal
 
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Have it called when a question comes or goes, too."""
+        super().listen(listener)
+        self.broker.listener = listener
+
     def abort(self) -> None:
         """Ask the run to end; returns at once."""
         self.aborting = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -38,6 +39,7 @@ class Session(ABC, Generic[ResultT]):
         self.error: AeonError | None = None
         self.aborting = False
         self._done = threading.Event()
+        self._listener: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
 
     @property
@@ -89,6 +91,10 @@ class Session(ABC, Generic[ResultT]):
             return self.result.exit_code
         return self.error.exit_code if self.error is not None else 1
 
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Have it called on any thread when the session begins or ceases to wait, and when it has ended."""
+        self._listener = listener
+
     def start(self) -> None:
         """Begin; once."""
         if self._thread is None:
@@ -126,6 +132,7 @@ class Session(ABC, Generic[ResultT]):
         finally:
             self.close()
             self._done.set()
+            self._listener()
 
 
 AnySession = Session[Result]

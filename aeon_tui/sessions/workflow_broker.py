@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -54,6 +55,8 @@ class WorkflowBroker:
         self._waiting: PendingQuestion | None = None
         self._answer: QuestionAnswer | None = None
         self._closed = False
+        self.listener: Callable[[], object] = lambda: None
+        """Called on the workflow's thread when a question has come or is answered; it returns at once."""
 
     @property
     def waiting(self) -> PendingQuestion | None:
@@ -97,9 +100,13 @@ class WorkflowBroker:
     def _asked(self, asked: PendingQuestion) -> QuestionAnswer | None:
         with self._changed:
             self._waiting, self._answer = asked, None
+        self.listener()
+        with self._changed:
             self._changed.wait_for(lambda: self._answer is not None or self._closed)
             self._waiting = None
-            return self._answer
+            answer = self._answer
+        self.listener()
+        return answer
 
 
 def read_artifact(path: Path) -> str:

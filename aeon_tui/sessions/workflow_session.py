@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,11 @@ class WorkflowRunner(Session["WorkflowResult"]):
     def journal(self) -> Path | None:
         """The transcript; None where there is none yet, or it cannot be written."""
         return self.source.path
+
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Have it called when a question comes or goes, too."""
+        super().listen(listener)
+        self.broker.listener = listener
 
     def abort(self) -> None:
         """Ask the workflow to end; returns at once."""

@@ -92,7 +92,11 @@ async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_jou
     assert tasks == [("add 5 and 10", "converged"), ("add 7 and 8", "converged")]
 
 
-async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(tmp_path: Path) -> None:
+async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, **__: titles.append(text))
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
@@ -101,6 +105,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(tm
         selected = screen.query_one(PlanTree).selected
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and tally(app) == Tally(2, 2))
+        await until(pilot, lambda: titles[-1] == "aeon: 2 running · 2 wait for you")
         rows = app.screen.query_one(RunList)
         await until(pilot, lambda: [line.run.waits_for for line in rows._lines] == ["pass", "pass"])
         first_row = rows.selected
@@ -114,6 +119,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(tm
         await until(pilot, lambda: shown(app) is app.sessions.of(tmp_path / f"{first_row.run_id}.jsonl"))
         app.show_session(second)
         await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: titles[-1] == "aeon: waiting for you · add 7 and 8")
         assert screen.query_one(PlanTree).selected == selected
         assert screen.focused is screen.query_one(PlanTree)
         await pilot.press("a")

@@ -51,6 +51,7 @@ SHOWN = {
     "run_preview": "design a REST API for",
     "scrubber": "━●▶",
     "step_pane": "every caller carries a token",
+    "tally": "1 waits for you",
     "text_view": "design a REST API for",
     "ttl_gauge": "33 cycles left",
     "workflow_artifact": "src/      │ nothing yet",

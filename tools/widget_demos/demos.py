@@ -37,6 +37,7 @@ from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_question import choices, run_question
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane
+from aeon_widgets.tally import HeadLine, Tally
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_artifact import WorkflowArtifact
@@ -150,6 +151,10 @@ def _scrubber(widget: Scrubber, moment: Moment) -> None:
     widget.share = max(0, moment.view.last_seq) / LAST
 
 
+def _tally(widget: HeadLine, moment: Moment) -> None:
+    widget.tally = Tally(2 if moment.live else 1, 1)
+
+
 def _match_list(widget: MatchList, moment: Moment) -> None:
     last = moment.view.last_seq
     found = [each for each in search_journal(RECORDING, LOOKED_FOR) if each.seq is not None and each.seq <= last]
@@ -200,6 +205,7 @@ _ALL = [
     Demo("run_preview", RunPreview, _run_preview),
     Demo("scrubber", Scrubber, _scrubber),
     Demo("step_pane", StepPane, _step_pane),
+    Demo("tally", lambda: HeadLine("Settings"), _tally),
     Demo("text_view", TextView, _text_view),
     Demo("ttl_gauge", TTLGauge, _with_view),
     Demo("workflow_artifact", WorkflowArtifact, show_artifact),

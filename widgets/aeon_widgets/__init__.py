@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     from aeon_widgets.run_tree import as_tree as as_tree
     from aeon_widgets.scrubber import Scrubber as Scrubber
     from aeon_widgets.step_pane import StepPane as StepPane
+    from aeon_widgets.tally import HeadLine as HeadLine
+    from aeon_widgets.tally import Tally as Tally
+    from aeon_widgets.tally import TallyHeader as TallyHeader
     from aeon_widgets.text_view import TextView as TextView
     from aeon_widgets.ttl_gauge import TTLGauge as TTLGauge
     from aeon_widgets.virtual_list import LinesView as LinesView
@@ -83,6 +86,7 @@ _PUBLIC = {
     "ComparedRun": "compare_rows",
     "ConvergencePane": "convergence",
     "FilterLine": "filter_line",
+    "HeadLine": "tally",
     "IssuesPane": "issues",
     "KeyFooter": "footer",
     "Kin": "run_preview",
@@ -106,6 +110,8 @@ _PUBLIC = {
     "RunPosition": "run_position",
     "StepPane": "step_pane",
     "TTLGauge": "ttl_gauge",
+    "Tally": "tally",
+    "TallyHeader": "tally",
     "TextView": "text_view",
     "as_tree": "run_tree",
     "compare": "compare_rows",

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import AeonError
+from aeon_tui.sessions import shutdown
 from aeon_tui.sessions.session import Session
 from aeon_tui.sessions.session_list import SessionList
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 
 class Asking(Session[Any]):
@@ -110,3 +114,40 @@ def test_a_journal_is_that_of_the_session_that_continued_it_last() -> None:
     assert sessions.of(Path("b")) is other
     assert sessions.of(Path("c")) is None
     assert sessions.of(None) is None
+
+
+def test_the_terminal_is_given_back_when_the_last_run_has_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutdown, "ENDING_SECONDS", 0.0)
+    in_a_tool = Asking(deaf=True)
+    sessions = SessionList([Asking(), in_a_tool])
+    for each in sessions.all:
+        each.start()
+
+    def end_tool() -> None:
+        wait_until(lambda: sessions.all[0].ended and in_a_tool.aborting)
+        in_a_tool.go.set()
+
+    ending = threading.Thread(target=end_tool)
+    ending.start()
+    shutdown.let_end(sessions)
+    assert [each.ended for each in sessions.all] == [True, True]
+    assert capsys.readouterr().err == shutdown.WAITING
+    ending.join(PATIENCE)
+
+
+def test_a_termination_aborts_every_run() -> None:
+    class App:
+        sessions = started(2)
+        quits = 0
+
+        def quit_soon(self) -> None:
+            self.quits += 1
+
+    app = App()
+    with shutdown.ended_by_signals(app):
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait_until(lambda: not app.sessions.running)
+    assert app.quits == 1
+    assert all(each.aborting for each in app.sessions.all)

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+from textual.content import Content
+
+from aeon_widgets.tally import Tally
+
+
+@pytest.mark.parametrize(
+    ("tally", "wide", "narrow"),
+    [
+        (Tally(), "", ""),
+        (Tally(2), "2 running", "2 running"),
+        (Tally(2, 1), "2 running · 1 waits for you", "1 waits"),
+        (Tally(3, 2), "3 running · 2 wait for you", "2 wait"),
+        (Tally(0, 1), "1 waits for you", "1 waits"),
+    ],
+)
+def test_what_waits_is_told_where_there_is_little_room(tally: Tally, wide: str, narrow: str) -> None:
+    assert [Content.assemble(*tally.parts(width)).plain for width in (72, 71)] == [wide, narrow]
