@@ -104,3 +104,15 @@ def test_no_key_lies_on_another_and_only_what_must_stay_may_pass_the_edge(
     assert [name for name in names if name != PALETTE.action] == [key.action for key in keys if key.action in names]
     if placed and placed[-1].end > width:
         assert set(names) <= {"quit", "keys"}
+
+
+def test_the_way_back_goes_last_of_the_keys_that_can_go() -> None:
+    words = {"n": "difference", "v": "beside", "escape": "back", "q": "quit", "question_mark": "keys"}
+    keys = [FooterKey(key, key[:3], "Something long", action) for key, action in words.items()]
+    kept = [[key.action for key in fit_keys(keys, None, width)] for width in (90, 75, 60, 40)]
+    assert kept == [
+        ["difference", "beside", "back", "quit", "keys"],
+        ["difference", "back", "quit", "keys"],
+        ["back", "quit", "keys"],
+        ["quit", "keys"],
+    ]
