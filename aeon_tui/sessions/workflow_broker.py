@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from aeon_core.regular_file import read_start
-from system2.policies import GateDecision, GateDecisionType, Question
+from system2.policies import GateDecision, GateDecisionType, GateReview, Question
+
+if TYPE_CHECKING:
+    from system2.changes import FileChange
 
 MAX_ARTIFACT = 1_000_000
 """Bytes of an artifact that are read for the screen."""
@@ -30,6 +33,8 @@ class PendingQuestion:
     """The gate's file, relative to the project root."""
     content: str = ""
     """What stands in it, or why it cannot be read."""
+    changes: tuple[FileChange, ...] = ()
+    """What changed since the gate before."""
     is_blocklisted: bool = False
     question: Question | None = None
 
@@ -65,8 +70,16 @@ class WorkflowBroker:
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
         """Return what the person says at a gate."""
-        content = read_artifact(self._root / artifact_path)
-        answer = self._asked(PendingQuestion(next(self._numbers), "gate", summary, gate, artifact_path, content))
+        return self.review(GateReview(gate, artifact_path, summary))
+
+    def review(self, review: GateReview) -> GateDecision:
+        """Return what the person says at a gate."""
+        gate, content = review.gate, read_artifact(self._root / review.artifact)
+        answer = self._asked(
+            PendingQuestion(
+                next(self._numbers), "gate", review.summary, gate, review.artifact, content, changes=review.changes
+            )
+        )
         said = GateDecisionType(answer.choice) if answer is not None else GateDecisionType.ABORT
         return GateDecision(gate, said, answer.words if answer is not None else None)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from system2.workflow_result import WorkflowResult
 
 EPILOG = (
-    "Exit code: 0 all gates approved, 1 aborted or fatal error, 2 bad arguments or nobody to decide at the gates, "
-    "3 no usable model or rejected credentials, 4 cost ceiling reached."
+    "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or left open, 2 bad arguments or nobody "
+    "to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
 )
 
 
@@ -209,6 +209,7 @@ class _LogFile:
     def __init__(self, args: argparse.Namespace, root: Path) -> None:
         self._args, self._root = args, root
         self._file: TextIO | None = None
+        self._path: Path | None = None
 
     def __enter__(self) -> Log:
         from aeon_core.config.trust import refusal
@@ -225,8 +226,10 @@ class _LogFile:
         destination = self._args.log_file or settings.log_destination
         if destination != "stderr":
             chosen = self._args.log_file is not None or config is not None
-            self._file = _opened(self._root / Path(destination).expanduser(), chosen=chosen)
-        return Log(self._line, self._args.log_format or settings.log_format, verbose=self._args.verbose)
+            self._path = self._root / Path(destination).expanduser()
+            self._file = _opened(self._path, chosen=chosen)
+        log_format = self._args.log_format or settings.log_format
+        return Log(self._line, log_format, verbose=self._args.verbose, path=self._path)
 
     def __exit__(self, *_: Any) -> None:
         if self._file is not None:

@@ -53,7 +53,9 @@ DEFAULT_COST_CEILING_USD = 5.00
 DEFAULT_COST_WARNING_USD = 2.00
 DEFAULT_TRANSCRIPT_DIR = ".system2/runs"
 
-TASK_FILE = GATES[4].artifact
+TASK_GATE = 4
+"""Behind it the executor works."""
+TASK_FILE = GATES[TASK_GATE].artifact
 LOG_FILE = GATES[5].artifact
 POST_EXECUTION = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
 """Who checks the executor's work, in this order; the blockers that they report go back to it (REQ-045)."""

@@ -18,6 +18,7 @@ from system2.logs import Log
 from system2.model_calls import ModelCalls, ModelOfAgent
 from system2.policies import BashPolicy, QuestionPolicy, RefuseBash, SafeChoices
 from system2.settings import WorkflowSettings
+from system2.suite_runs import RanCommand
 from system2.transcript import Transcript
 
 
@@ -48,6 +49,8 @@ class WorkflowContext:
         self.outputs = project_root / DEFAULT_TRANSCRIPT_DIR / "outputs"
         """Where tool results are kept whole that are too long for a conversation; agents may read it."""
         self.abort = threading.Event()
+        self.test_runs: list[RanCommand] = []
+        """The tests that agents ran, in order."""
         self.human_input = HumanInput(questions or SafeChoices(), bash or RefuseBash(), transcript)
         self.calls = ModelCalls(self.model_of, costs, transcript, log, self.human_input, abort=self.abort, sleep=sleep)
         self.shell = ShellSettings(
@@ -73,12 +76,14 @@ class WorkflowContext:
 
 def _registry(project_root: Path, settings: WorkflowSettings, bash: BashTool) -> ToolRegistry:
     """Return the six tools of the project (REQ-020). What the workflow itself writes down is not searched."""
-    folders = [Path(place).as_posix().strip("/") for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
-
-    def hidden(path: str) -> bool:
-        return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
-
+    hidden = own_files(settings)
     registry = ToolRegistry()
     for tool in [*file_tools(project_root, hidden), bash]:
         registry.register(tool)
     return registry
+
+
+def own_files(settings: WorkflowSettings) -> Callable[[str], bool]:
+    """Return the test of a project's paths that are the workflow's own records: transcripts, and long outputs."""
+    folders = [Path(place).as_posix().strip("/") for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
+    return lambda path: any(path == folder or path.startswith(f"{folder}/") for folder in folders)

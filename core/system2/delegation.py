@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from aeon_core.errors import RunAborted
@@ -24,7 +24,8 @@ OnState = Callable[[str, AgentState], None]
 class Delegation:
     """The agents of one workflow. A session is kept, so that an agent can go on after a rejection (REQ-043).
 
-    `replay_log` is what an earlier process has done, and `history` gives its conversation with an agent.
+    `replay_log` is what an earlier process has done, and `history` gives its conversation with an agent. `limits` are
+    the files that an agent may change without a person's approval; one that is not named may change all.
     """
 
     def __init__(
@@ -36,14 +37,17 @@ class Delegation:
         on_complete: OnAgentComplete | None = None,
         replay_log: ReplayLog | None = None,
         history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
+        limits: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._context, self._library = context, library
         self._on_state, self._on_complete = on_state, on_complete
         self._replay_log = replay_log or ReplayLog()
-        self._history = history
+        self._history, self._limits = history, limits or {}
         self._sessions: dict[str, AgentSession] = {}
         self.invoked: list[str] = []
         """Who has worked, each once, in the order of their first work."""
+        self.rounds = 0
+        """How often agents worked in this process."""
 
     def work(self, agent: str, contract: DelegationContract) -> AgentResult:
         """Have an agent work on a contract from the beginning, and return how that ended.
@@ -62,6 +66,7 @@ class Delegation:
         result = self._replay_log.result(agent)
         if result is None:
             self._on_state(agent, "running")
+            self.rounds += 1
             result = self._session(agent).go_on(contract, feedback)
             self._tell(result)
         self._note(result)
@@ -78,7 +83,9 @@ class Delegation:
 
     def _live(self, agent: str, contract: DelegationContract) -> AgentResult:
         self._on_state(agent, "running")
-        session = self._sessions[agent] = AgentSession(self._definition(agent), self._context)
+        self.rounds += 1
+        writes = self._limits.get(agent)
+        session = self._sessions[agent] = AgentSession(self._definition(agent), self._context, writes=writes)
         self._context.log.info(f"[AGENT] {agent}: {contract.objective.splitlines()[0]}")
         result = session.run(contract)
         self._tell(result)
@@ -89,7 +96,8 @@ class Delegation:
         if agent not in self._sessions:
             history, rounds = self._history(agent)
             definition = self._definition(agent)
-            self._sessions[agent] = AgentSession(definition, self._context, history, rounds=rounds)
+            writes = self._limits.get(agent)
+            self._sessions[agent] = AgentSession(definition, self._context, history, rounds=rounds, writes=writes)
         return self._sessions[agent]
 
     def _definition(self, agent: str) -> AgentDefinition:

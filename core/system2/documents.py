@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-_NOT_THE_PROJECT = frozenset({".git", ".hg", ".svn", ".system2", ".venv", "venv", "node_modules", "__pycache__"})
-"""Folders that hold no work of an agent."""
 _READ_AT_ONCE = 1 << 20
-
-ProjectFiles = dict[str, tuple[int, int, int, int]]
-"""Each file by its path in the project: its size, inode, and times of change."""
 
 
 class Documents:
@@ -52,27 +46,6 @@ def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
         except OSError:
             continue
     return found
-
-
-def project_files(project_root: Path) -> ProjectFiles:
-    """Return every file of the project; one that cannot be looked at is left out."""
-    found: ProjectFiles = {}
-    for folder, below, names in os.walk(project_root):
-        below[:] = [name for name in below if name not in _NOT_THE_PROJECT]
-        for name in names:
-            path = Path(folder, name)
-            try:
-                told = path.lstat()
-            except OSError:
-                continue
-            place = path.relative_to(project_root).as_posix()
-            found[place] = (told.st_size, told.st_ino, told.st_mtime_ns, told.st_ctime_ns)
-    return found
-
-
-def changed_files(before: ProjectFiles, after: ProjectFiles) -> set[str]:
-    """Return the paths of what was made, changed or removed in between."""
-    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
 def _parts(root: Path, path: str) -> Iterator[Path]:

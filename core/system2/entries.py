@@ -27,6 +27,8 @@ class WorkflowStart(Record):
     versions: dict[str, str] = Field(default_factory=dict)
     documents: dict[str, str] = Field(default_factory=dict)
     """The SHA-256 of each document of the workflow that was there before it."""
+    snapshot: str | None = None
+    """Names the project's files as the workflow found them."""
 
 
 class WorkflowResumed(Record):
@@ -134,6 +136,9 @@ class GateAsked(Record):
     agent: str | None = None
     artifact: str
     summary: str
+    changes: list[dict[str, Any]] = Field(default_factory=list)
+    """The files that changed since the last gate: `path`, `status`, and where there are any `diff`, `added`, `removed`,
+    `was`, `note` and `flag`."""
 
 
 class GateDecided(Record):
@@ -144,6 +149,8 @@ class GateDecided(Record):
     decision: Literal["approve", "reject", "abort"]
     feedback: str | None = None
     agent: str | None = None
+    snapshot: str | None = None
+    """Names the project's files as they were when it was decided."""
 
 
 class AgentComplete(Record):
@@ -166,6 +173,8 @@ class Notice(Record):
     kind: Literal["warning", "cost_warning", "context_warning", "context_summarized", "retry", "flagged"]
     message: str
     agent: str | None = None
+    paths: list[str] = Field(default_factory=list)
+    """The files that the agent changed though they are not its to change."""
 
 
 class WorkflowEnd(Record):

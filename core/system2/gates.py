@@ -11,10 +11,19 @@ from pathlib import Path
 from aeon_core.errors import AeonError, RunAborted
 from aeon_core.json_safe import clean_text
 from system2.bounded_reads import read_text_start
+from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext
 from system2.entries import GateAsked, GateDecided
-from system2.policies import AutoApproveGates, GateDecision, GateDecisionType, GatePolicy, answer_of
+from system2.policies import (
+    AutoApproveGates,
+    GateDecision,
+    GateDecisionType,
+    GatePolicy,
+    GateReview,
+    GateReviewer,
+    answer_of,
+)
 from system2.session import AgentResult
 
 MAX_LOG_BYTES = 200_000
@@ -40,20 +49,34 @@ class Gates:
         """Whether nobody looks at what a gate is about."""
         return isinstance(self._policy, AutoApproveGates)
 
-    def ask(self, gate: Gate, summary: str, problems: Sequence[str] = ()) -> GateDecision:
+    def ask(
+        self,
+        gate: Gate,
+        summary: str,
+        problems: Sequence[str] = (),
+        changes: Sequence[FileChange] = (),
+        snapshot: Callable[[GateDecision], str | None] = lambda _: None,
+    ) -> GateDecision:
         """Return the decision at a gate. With `problems` in what was to be produced none is approved automatically.
 
-        Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped meanwhile
-        and the answer comes too late: nothing goes on then.
+        `changes` are the files that changed since the gate before, and `snapshot` names the project's files once it is
+        decided. Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped
+        meanwhile and the answer comes too late: nothing goes on then.
         """
         context = self._context
-        context.transcript.write(GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary))
+        review = GateReview(gate.number, gate.artifact, summary, tuple(changes))
+        told = [change.as_dict() for change in changes]
+        context.transcript.write(
+            GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary, changes=told)
+        )
+        if self.automatic:
+            context.log.info(f"[GATE] Gate {gate.number} ({gate.title})\n{summary}")
         self._on_wait(gate)
         try:
             if problems and self.automatic:
-                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved: {_listed(problems)}")
+                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved: {listed(problems)}")
             else:
-                said = answer_of("gate policy", lambda: self._policy.decide(gate.number, gate.artifact, summary))
+                said = answer_of("gate policy", lambda: self._decision(review))
         finally:
             self._on_wait(None)
         if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
@@ -65,12 +88,21 @@ class Gates:
         decision = replace(said, gate_number=gate.number, timestamp=timestamp, feedback=feedback)
         context.transcript.write(
             GateDecided(
-                gate=gate.number, decision=decision.decision.value, feedback=decision.feedback, agent=gate.agent
+                gate=gate.number,
+                decision=decision.decision.value,
+                feedback=decision.feedback,
+                agent=gate.agent,
+                snapshot=snapshot(decision),
             )
         )
         context.log.gate(gate.title, decision)
         self.decisions.append(decision)
         return decision
+
+    def _decision(self, review: GateReview) -> GateDecision:
+        if isinstance(self._policy, GateReviewer):
+            return self._policy.review(review)
+        return self._policy.decide(review.gate, review.artifact, review.text)
 
 
 def agent_problems(result: AgentResult) -> list[str]:
@@ -83,26 +115,32 @@ def agent_problems(result: AgentResult) -> list[str]:
     return [f"{result.agent} reports {result.completion.status}"]
 
 
-def artifact_summary(result: AgentResult, problems: Iterable[str]) -> str:
-    """Return what a person is told at the gate behind an agent's work: its summary, and the `problems` with it."""
+def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str) -> str:
+    """Return what a person is told at the gate behind an agent's work.
+
+    That is the `problems` with it, the list of the files that changed, and the agent's summary.
+    """
     said = result.completion.summary if result.completion is not None else result.text
-    return "\n".join(line for line in (*problems, said) if line.strip())
+    return "\n".join(line for line in (*problems, changed, said) if line.strip())
 
 
 def closing_summary(
     project_root: Path,
     results: Iterable[tuple[str, AgentResult]],
     skipped: Iterable[tuple[str, str]],
-    cost: str,
+    parts: Sequence[str],
     problems: Sequence[str] = (),
 ) -> str:
-    """Return what a person is told at the last gate (REQ-046): each check's result, what is left open, the cost.
+    """Return what a person is told at the last gate (REQ-046): what is left open, `parts`, each check's result.
 
-    `results` are the checks' last ones. What the log says of an agent comes with it; it is read, never trusted to be
-    complete.
+    `parts` are the changed files, the tests and the cost; `results` are the checks' last ones. What the log says of an
+    agent comes with it; it is read, never trusted to be complete.
     """
     entries = logged_results(project_root)
-    lines = ["Checks after execution:"]
+    lines = ["Missing or left open:", *(f"- {problem}" for problem in problems), ""] if problems else []
+    for part in parts:
+        lines += [part, ""]
+    lines.append("Checks after execution:")
     told = set()
     for agent, result in results:
         told.add(agent)
@@ -116,9 +154,7 @@ def closing_summary(
     ]
     if not entries:
         lines.append(f"{LOG_FILE} has no entry.")
-    if problems:
-        lines += ["", "Missing or left open:", *(f"- {problem}" for problem in problems)]
-    return "\n".join([*lines, "", cost])
+    return "\n".join(lines)
 
 
 def logged_results(project_root: Path) -> dict[str, str]:
@@ -146,7 +182,8 @@ def _outcome(result: AgentResult, logged: str | None) -> str:
     return said
 
 
-def _listed(problems: Sequence[str]) -> str:
+def listed(problems: Sequence[str]) -> str:
+    """Return the first problems in one line, and how many more there are."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
 

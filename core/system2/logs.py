@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.escape import escape_controls
@@ -36,11 +37,20 @@ def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Log:
-    """Writes lines to a sink, which adds the line's end; `verbose` writes those of level DEBUG, too."""
+    """Writes lines to a sink, which adds the line's end; `verbose` writes those of level DEBUG, too.
+
+    `path` is the sink's file where it is one: it is none of the project's work.
+    """
 
     def __init__(
-        self, sink: Callable[[str], None], log_format: Literal["text", "json"] = "text", *, verbose: bool = False
+        self,
+        sink: Callable[[str], None],
+        log_format: Literal["text", "json"] = "text",
+        *,
+        verbose: bool = False,
+        path: Path | None = None,
     ) -> None:
+        self.path = path
         self._sink = sink
         self._format = log_format
         self._verbose = verbose

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,17 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.versions import versions
 from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
+from system2.change_tracker import ChangeTracker
 from system2.connect import connect_model, models_of_agents
 from system2.constants import DELEGATION_MAP, LOG_FILE, Gate
-from system2.context import WorkflowContext
+from system2.context import WorkflowContext, own_files
 from system2.contracts import DelegationContract
 from system2.converse import Turn
 from system2.cost import CostTracker, dollars
 from system2.delegation import Delegation, OnAgentComplete
 from system2.documents import digests
 from system2.earlier_spec import UNDECIDED, SpecChoice, earlier_documents, kept_documents, spec_question
-from system2.entries import WorkflowResumed, WorkflowStart
+from system2.entries import Notice, WorkflowResumed, WorkflowStart
 from system2.gates import Gates
 from system2.logs import Log
 from system2.lookup import unfinished
@@ -45,14 +48,18 @@ from system2.replay_log import ReplayLog
 from system2.secret_tokens import restore_secrets
 from system2.session import AgentResult
 from system2.settings import WorkflowSettings
+from system2.snapshots import SnapshotStore
+from system2.suite_runs import list_tests
 from system2.transcript import Transcript
 from system2.trust import assess_workflow, said, trusted_agents, trusted_settings
 from system2.view import AgentState, WorkflowView
 from system2.workflow import Workflow
 from system2.workflow_end import end_workflow
 from system2.workflow_result import WorkflowResult, WorkflowStatus
+from system2.write_limits import LIMITS
 
 logger = logging.getLogger("aeon")
+_MAX_FLAGGED = 5
 
 
 class Orchestrator:
@@ -121,10 +128,11 @@ class Orchestrator:
         with self._working():
             policy, model = self._gates_policy(), self._usable_model()
             context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-            start = self._write_start(context, task)
+            tracker = self._tracker(context)
+            start = self._write_start(context, task, tracker.begin())
             replay_log = ReplayLog()
             replay_log.documents, replay_log.spec = start.documents, spec
-            return self._run(context, task, policy, replay_log, WorkflowView())
+            return self._run(context, task, policy, replay_log, WorkflowView(), tracker)
 
     def resume(self, transcript: Path | str) -> WorkflowResult:
         """Go on with a workflow at the last gate that was approved, from its transcript, and return how it ended.
@@ -142,10 +150,14 @@ class Orchestrator:
                 self._close(context)
                 raise
             context.costs.restore(view.spent, replay_log.lifted)
+            context.test_runs += replay_log.commands
+            tracker = self._tracker(context)
+            if not tracker.restore(replay_log.gate_snapshot, replay_log.execution_snapshot, replay_log.flagged):
+                self._log.warning("what changed before the resume is not known: the earlier snapshots are gone")
             context.transcript.write(
                 WorkflowResumed(config=self._config(), model=model.model, simulated=model.simulated)
             )
-            return self._run(context, replay_log.task, policy, replay_log, view)
+            return self._run(context, replay_log.task, policy, replay_log, view, tracker)
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
@@ -203,7 +215,13 @@ class Orchestrator:
             self._at_work.release()
 
     def _run(
-        self, context: WorkflowContext, task: str, policy: GatePolicy, replay_log: ReplayLog, view: WorkflowView
+        self,
+        context: WorkflowContext,
+        task: str,
+        policy: GatePolicy,
+        replay_log: ReplayLog,
+        view: WorkflowView,
+        tracker: ChangeTracker,
     ) -> WorkflowResult:
         def history(agent: str) -> tuple[list[Turn], int]:
             known = view.agents.get(agent)
@@ -211,10 +229,15 @@ class Orchestrator:
 
         self._status.task = task
         self._status.agents = dict.fromkeys(DELEGATION_MAP, "waiting")
-        delegation, gates = self._delegation(context, replay_log, history), Gates(context, policy, self._gate_waits)
+        delegation = self._delegation(context, replay_log, history, LIMITS)
+        gates = Gates(context, policy, self._gate_waits)
         self._status.gate_decisions = gates.decisions
+
+        def facts() -> list[str]:
+            return [list_tests(context.test_runs), f"Cost so far: {dollars(context.costs.cumulative)}"]
+
         workflow = Workflow(
-            task, self._root, delegation, gates, lambda: f"Cost so far: {dollars(context.costs.cumulative)}", replay_log
+            task, self._root, delegation, gates, tracker, partial(_flag, context), facts, replay_log=replay_log
         )
         started = time.monotonic()
         error: AeonError | None = None
@@ -229,6 +252,8 @@ class Orchestrator:
         except BaseException as failure:
             self._end(context, delegation, [], time.monotonic() - started, failure)
             raise
+        if error is None:
+            tracker.finish()
         return self._end(context, delegation, list(gates.decisions), time.monotonic() - started, error)
 
     def _kept_documents(self, context: WorkflowContext, replay_log: ReplayLog) -> tuple[str, ...]:
@@ -244,6 +269,17 @@ class Orchestrator:
         if choice == question.safe:
             raise RunAborted(UNDECIDED)
         return kept_documents(present) if choice == "continue" else ()
+
+    def _tracker(self, context: WorkflowContext) -> ChangeTracker:
+        path, is_own = context.transcript.path, own_files(self.settings)
+        ours = [self.settings.log_destination, *([str(self._log.path)] if self._log.path is not None else [])]
+        logs = {os.path.relpath(self._root / each, self._root) for each in ours}
+
+        def hidden(place: str) -> bool:
+            return is_own(place) or place in logs
+
+        kept = path.with_suffix(".files") if path is not None else None
+        return ChangeTracker(SnapshotStore(self._root, kept, hidden), [*DOCUMENTS.values(), LOG_FILE])
 
     def _end(
         self,
@@ -293,7 +329,7 @@ class Orchestrator:
         self._status = WorkflowStatus(state="running", transcript_path=transcript.path)
         return context
 
-    def _write_start(self, context: WorkflowContext, task: str) -> WorkflowStart:
+    def _write_start(self, context: WorkflowContext, task: str, snapshot: str | None = None) -> WorkflowStart:
         price = context.costs.price
         start = WorkflowStart(
             task=task,
@@ -303,6 +339,7 @@ class Orchestrator:
             price={"input": price.input, "output": price.output, "source": price.source},
             versions=versions(),
             documents=digests(self._root, [*DOCUMENTS.values(), LOG_FILE]),
+            snapshot=snapshot,
         )
         context.transcript.write(start)
         return start
@@ -318,6 +355,7 @@ class Orchestrator:
         context: WorkflowContext,
         replay_log: ReplayLog | None = None,
         history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
+        limits: Mapping[str, Collection[str]] | None = None,
     ) -> Delegation:
         return Delegation(
             context,
@@ -326,6 +364,7 @@ class Orchestrator:
             on_complete=self._on_agent_complete,
             replay_log=replay_log,
             history=history,
+            limits=limits,
         )
 
     def _agent_is(self, agent: str, state: AgentState) -> None:
@@ -339,6 +378,13 @@ class Orchestrator:
     def _close(self, context: WorkflowContext) -> None:
         context.transcript.close()
         context.close()
+
+
+def _flag(context: WorkflowContext, agent: str, paths: Sequence[str]) -> None:
+    told = ", ".join(map(repr, paths[:_MAX_FLAGGED])) + (", …" if len(paths) > _MAX_FLAGGED else "")
+    message = f"{agent!r} changed what is not its to change: {told}"
+    context.transcript.write(Notice(kind="flagged", agent=agent, message=message, paths=list(paths)))
+    context.log.warning(message)
 
 
 def _checked_task(given: str) -> str:

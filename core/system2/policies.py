@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.tools.shell.commands import unknown_program
+
+if TYPE_CHECKING:
+    from system2.changes import FileChange
 
 Answer = TypeVar("Answer")
 
@@ -41,11 +44,41 @@ class GatePolicy(Protocol):
     """Decides at the quality gates (REQ-042)."""
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
-        """Return the decision on an artifact, given by its path in the project, and its agent's summary."""
+        """Return the decision on an artifact, given by its path in the project.
+
+        The summary says what is left open, which files changed and what the agent says, with the diffs below it.
+        """
 
 
 GateFunction = Callable[[int, str, str], GateDecision]
 """Stands in for a GatePolicy."""
+
+
+@dataclass(frozen=True)
+class GateReview:
+    """What is decided on at a gate."""
+
+    gate: int
+    artifact: str
+    """The file that the gate is about, relative to the project root."""
+    summary: str
+    """What is missing or left open, which files changed, and what the agent says."""
+    changes: tuple[FileChange, ...] = ()
+    """The files that changed since the last gate, with their diffs."""
+
+    @property
+    def text(self) -> str:
+        """The summary and the diffs below it."""
+        diffs = "\n\n".join(change.diff for change in self.changes if change.diff)
+        return f"{self.summary}\n\n{diffs}" if diffs else self.summary
+
+
+@runtime_checkable
+class GateReviewer(Protocol):
+    """A gate policy that shows the diffs in a way of its own: it is called in place of `decide`."""
+
+    def review(self, review: GateReview) -> GateDecision:
+        """Return the decision."""
 
 
 class BashPolicy(Protocol):
@@ -67,14 +100,15 @@ QuestionKind = Literal[
     "context_overflow",
     "api_error",
     "protected_file",
+    "file_change",
     "agent_halted",
     "existing_spec",
     "bash",
 ]
 """What an agent said may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full (REQ-055);
-the model cannot be reached (REQ-091); a file would change that steers the workflow or git; an agent stopped
-without a completion signal (REQ-092); `spec/` holds what an earlier workflow wrote. `bash` stands in the transcript
-alone: a BashPolicy is asked."""
+the model cannot be reached (REQ-091); a file would change that steers the workflow or git; one would change that is not
+the agent's document, or any where the settings say `ask`; an agent stopped without a completion signal (REQ-092);
+`spec/` holds what an earlier workflow wrote. `bash` stands in the transcript alone: a BashPolicy is asked."""
 
 
 @dataclass(frozen=True)

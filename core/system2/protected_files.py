@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 PROTECTED = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
 """Folders and files, in lower case."""
 MAX_FILES = 1000
-_FILES = ("CLAUDE.md", ".system2/config.yml")
+_FILES = ("CLAUDE.md", ".system2/config.yml", ".git/config")
 
 _GOVERNOR = "repo-governor"
 _GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
@@ -35,15 +38,17 @@ def is_protected(path: str) -> bool:
 def protected_state(project_root: Path) -> State:
     """Return the state of the files that steer agents: what a command changes there is worth a word."""
     state = {}
-    for path in _files(project_root):
-        try:
-            found = path.lstat()
-        except OSError:
-            continue
-        state[path.relative_to(project_root).as_posix()] = (found.st_mtime_ns, found.st_size)
-        if len(state) >= MAX_FILES:
-            break
+    for path in steering_files(project_root):
+        with suppress(OSError):
+            found = (project_root / path).lstat()
+            state[path] = (found.st_mtime_ns, found.st_size)
     return state
+
+
+def steering_files(project_root: Path) -> list[str]:
+    """Return the files that steer agents and git, which count as the project's though git ignores them."""
+    found = (path.relative_to(project_root).as_posix() for path in _files(project_root) if os.path.lexists(path))
+    return list(islice(found, MAX_FILES))
 
 
 def changed(before: State, after: State) -> list[str]:
@@ -53,4 +58,5 @@ def changed(before: State, after: State) -> list[str]:
 
 def _files(project_root: Path) -> Iterator[Path]:
     yield from (project_root / name for name in _FILES)
+    yield from (path for path in (project_root / ".git/hooks").glob("*") if path.suffix != ".sample")
     yield from (path for path in (project_root / ".claude").rglob("*") if not path.is_dir())

@@ -62,8 +62,8 @@ def skip_reason(agent: str, task: str, scope: str, changes: Changes) -> str | No
     """Return why an agent is not needed, None where it is to work.
 
     `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
-    for the agents that are optional. The agents that check the work are needed by what was changed. An agent that is
-    not of the delegation map is needed.
+    for the agents that are optional. The test engineer and the code reviewer are always needed, the other agents that
+    check the work by what was changed. An agent that is not of the delegation map is needed.
     """
     if agent in _BY_CHANGES:
         wanted, needs = _BY_CHANGES[agent](changes)
@@ -81,7 +81,6 @@ def skip_reason(agent: str, task: str, scope: str, changes: Changes) -> str | No
 
 
 _BY_CHANGES: dict[str, Callable[[Changes], tuple[bool, str]]] = {
-    "test-engineer": lambda changes: (bool(changes.files), "it tests what was changed"),
     "security-sentinel": lambda changes: (
         changes.code or changes.dependencies or changes.configuration,
         "it reviews changes of code, dependencies and configuration",
@@ -91,7 +90,6 @@ _BY_CHANGES: dict[str, Callable[[Changes], tuple[bool, str]]] = {
         changes.code or changes.documents or changes.configuration or changes.dependencies,
         "it documents changes of behaviour and of documents",
     ),
-    "code-reviewer": lambda changes: (bool(changes.files), "it reviews what was changed"),
 }
 _BY_TASK = {
     "postmortem-scribe": (_INCIDENT, "the task speaks of no incident"),

@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from system2.constants import TASK_GATE
 from system2.contracts import CompletionSignal
 from system2.cost import CostRecord
 from system2.earlier_spec import SPEC_CHOICES
 from system2.policies import GateDecision, GateDecisionType
 from system2.session import AgentResult
+from system2.suite_runs import RanCommand, recorded_test
 
 _FOLLOWED = frozenset({"agent_start", "agent_complete", "agent_skipped", "gate_decision"})
 
@@ -35,6 +37,14 @@ class ReplayLog:
         """How often a person had the work go on at the cost ceiling."""
         self.half_done: list[tuple[str, str]] = []
         """What was changed in rounds that did not end: the agent and the file, as it was named."""
+        self.gate_snapshot: str | None = None
+        """The project's files at the last gate that was decided, else at the start."""
+        self.execution_snapshot: str | None = None
+        """Those at the approval of the tasks; None before it."""
+        self.flagged: list[tuple[str, str]] = []
+        """The agents and files that were flagged since the last gate."""
+        self.commands: list[RanCommand] = []
+        """The tests that agents ran."""
         self._round: list[tuple[str, str]] = []
         for record in records:
             self._take(record)
@@ -75,6 +85,7 @@ class ReplayLog:
         kind = record["type"]
         if kind == "workflow_start":
             self.task, self.documents = record["task"], record.get("documents", {})
+            self.gate_snapshot = record.get("snapshot")
         elif kind == "agent_start":
             self.half_done += self._round
             self._round = []
@@ -84,11 +95,22 @@ class ReplayLog:
             self._round.append((record["agent"], str(record["input"].get("file_path", ""))))
         elif kind == "question" and record["kind"] == "existing_spec" and record.get("choice") in SPEC_CHOICES:
             self.spec = record["choice"]
+        elif kind == "tool_exec" and (ran := recorded_test(record)) is not None:
+            self.commands.append(ran)
+        elif kind == "note":
+            self.flagged += [(str(record.get("agent")), path) for path in record.get("paths", ())]
+        elif kind == "gate_decision" and record["decision"] != "abort":
+            self._decided(record)
         elif kind == "question" and record["kind"] == "cost_ceiling" and record.get("choice") == "continue":
             self.lifted += 1
         is_choice = kind == "question" and record["kind"] == "agent_halted" and record["state"] == "decided"
         if kind in _FOLLOWED or (is_choice and record["choice"] != "abort"):
             self._left.append(record)
+
+    def _decided(self, record: Mapping[str, Any]) -> None:
+        self.gate_snapshot, self.flagged = record.get("snapshot"), []
+        if record["gate"] == TASK_GATE and record["decision"] == "approve":
+            self.execution_snapshot = self.gate_snapshot
 
     def _without_unfinished_work(self) -> str | None:
         """Forget the beginnings of rounds; return whose the last one was, where it did not end."""

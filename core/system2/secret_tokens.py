@@ -18,7 +18,7 @@ UNKNOWN = (
     "to repeat and you need its outcome."
 )
 """The result of a tool use for the agent, where a resume has the token of a secret alone."""
-_NOT_USED = frozenset({"tool_exec", "notice", "workflow_end", "text"})
+_NOT_USED = frozenset({"tool_exec", "notice", "gate_asked", "question", "workflow_end", "text"})
 """Entries of which a resume uses no text."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,16 +66,25 @@ class _Halted(Exception):  # no error: the work ends here
 
 
 class AgentSession:
-    """One agent's conversation. `history` is what an earlier process had of it, from the transcript."""
+    """One agent's conversation. `history` is what an earlier process had of it, from the transcript.
+
+    `writes` are the files that it may change without a person's approval; None for all.
+    """
 
     def __init__(
-        self, agent: AgentDefinition, context: WorkflowContext, history: Iterable[Turn] = (), *, rounds: int = 0
+        self,
+        agent: AgentDefinition,
+        context: WorkflowContext,
+        history: Iterable[Turn] = (),
+        *,
+        rounds: int = 0,
+        writes: Collection[str] | None = None,
     ) -> None:
         self.agent = agent
         self.rounds = rounds
         """How often it was set to work."""
         self._context = context
-        self._toolbox = Toolbox(agent, context)
+        self._toolbox = Toolbox(agent, context, writes)
         self._conversation = Conversation(history)
         window = context.settings.context_window_tokens
         self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))

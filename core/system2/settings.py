@@ -82,6 +82,9 @@ class WorkflowSettings(BaseModel):
     """Regular expressions of one's own, merged with the built-in patterns (REQ-028a)."""
     bash_network: Annotated[bool, BeforeValidator(truth_value), Field(strict=True)] = False
     """Whether commands reach the network where the machine can isolate them; without isolation they always do."""
+    file_changes: Literal["allow", "ask"] = "allow"
+    """`ask` shows a person the diff before each Write and Edit; `allow` only where the file is not the agent's to
+    change."""
     prices: dict[str, PriceEntry] = Field(default_factory=dict)
     """US dollars per million tokens, `input` and `output`, by model; such a price goes before a known one."""
     transcript_dir: Text = DEFAULT_TRANSCRIPT_DIR

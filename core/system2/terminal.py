@@ -12,13 +12,16 @@ from typing import TextIO
 
 from aeon_core.escape import escape_controls
 from system2.bounded_reads import read_text_start
+from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
-from system2.policies import GateDecision, GateDecisionType, Question
+from system2.policies import GateDecision, GateDecisionType, GateReview, Question
 
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
 MAX_BYTES = 1_000_000
 """Of an artifact, that are looked at for those lines."""
+MAX_DIFF = 2_000
+"""Lines of all diffs that a gate shows; the app has all of them."""
 _APPROVE = frozenset({"a", "approve", "yes"})
 _REJECT = frozenset({"w", "reject", "refuse", "no"})
 _ABORT = frozenset({"abort", "quit"})
@@ -83,17 +86,26 @@ class Terminal:
 
 
 class InteractiveGates:
-    """Shows the artifact and asks: approve, reject with words, or abort."""
+    """Shows the artifact and what changed, and asks: approve, reject with words, or abort."""
 
     def __init__(self, terminal: Terminal, project_root: Path) -> None:
         self._terminal, self._root = terminal, project_root
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
         """Return what the person says; the end of the input aborts."""
+        return self.review(GateReview(gate, artifact_path, summary))
+
+    def review(self, review: GateReview) -> GateDecision:
+        """Return what the person says; the end of the input aborts."""
+        gate = review.gate
         self._terminal.drop_typed_ahead()
         # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
-        self._terminal.say(f"\n{self._excerpt(artifact_path)}")
-        self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{summary}\n")
+        self._terminal.say(f"\n{self._excerpt(review.artifact)}")
+        if lines := list(diffs_of(change for change in review.changes if not _is_shown(change, review))):
+            left = len(lines) - MAX_DIFF
+            tail = [f"--- and {left:,} more lines: decide in `aeon-tui workflow --resume last`"] if left > 0 else []
+            self._terminal.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
+        self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{review.summary}\n")
         while True:
             said = self._terminal.ask("approve, reject or abort? [a, w REASON, X] ")
             if said is None:
@@ -117,6 +129,11 @@ class InteractiveGates:
         head = f"--- {artifact_path}"
         tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
         return "\n".join([head, *lines[:MAX_LINES], tail])
+
+
+def _is_shown(change: FileChange, review: GateReview) -> bool:
+    """Return whether a change is a new artifact, of which the excerpt shows all that the diff would."""
+    return change.path == review.artifact and change.status == "created"
 
 
 class InteractiveBash:
@@ -152,7 +169,8 @@ class InteractiveQuestions:
     def choose(self, question: Question) -> str:
         """Return the choice that the person types, or its beginning."""
         self._terminal.drop_typed_ahead()
-        self._terminal.say("\n".join([f"\n{question.text}", *(f"  {detail}" for detail in question.details)]))
+        details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
+        self._terminal.say("\n".join([f"\n{question.text}", *details]))
         while True:
             said = self._terminal.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not said:

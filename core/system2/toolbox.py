@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from aeon_core.effects.outcomes import ToolOutcome, invoke_tool
-from aeon_core.errors import RunAborted
-from aeon_core.tools.base import Tool
+from aeon_core.errors import RunAborted, ToolError
+from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.files.edit import EditTool, whole_diff
+from aeon_core.tools.files.text_files import WriteTool
 from aeon_core.tools.shell.blocklist import judge
 from system2.agents.definition import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL, allow
@@ -21,9 +23,10 @@ from system2.context import WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest
 from system2.entries import Notice, ToolExec
-from system2.policies import Question
+from system2.policies import Question, QuestionKind
 from system2.prompt_injection import scan_for_injection
 from system2.protected_files import changed, is_own_work, is_protected, protected_state
+from system2.suite_runs import ran_test
 from system2.tool_text import quoted_lines, result_text, scanned_text, summary_of
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
@@ -36,10 +39,13 @@ _WARNING = (
 
 
 class Toolbox:
-    """What one agent may call, and `signal_completion`."""
+    """What one agent may call, and `signal_completion`.
 
-    def __init__(self, agent: AgentDefinition, context: WorkflowContext) -> None:
-        self._agent, self._context = agent.name, context
+    `writes` are the files that it may change without a person's approval, relative to the project root; None for all.
+    """
+
+    def __init__(self, agent: AgentDefinition, context: WorkflowContext, writes: Collection[str] | None = None) -> None:
+        self._agent, self._context, self._writes = agent.name, context, writes
         self._allowance = allow(agent.tools)
         self.files_changed: list[str] = []
         """What Write and Edit have changed, in order, each file once."""
@@ -75,7 +81,7 @@ class Toolbox:
         if outcome.error is not None:
             text = str(outcome.error["message"])[:_MAX_ERROR]
         else:
-            self._note_change(asked.name, outcome.result or {})
+            self._note_change(asked.name, asked.input, outcome.result or {})
             text = result_text(asked.name, outcome.result or {}, lambda whole: self._kept(asked, whole))
         failed = outcome.error is not None
         flags: list[str] = []
@@ -169,37 +175,56 @@ class Toolbox:
         return f"the command was not confirmed, so it was not run; {instead}"
 
     def _refused_file(self, tool: Tool, arguments: dict[str, Any]) -> str | None:
-        """Return why a file tool may not be used: it leads outside (REQ-110), or would change what steers the work."""
+        """Return why a file tool may not be used: it leads outside (REQ-110), or nobody allowed the change."""
         verdict = tool.verdict(arguments)
         if verdict is not None and verdict.answer == "deny":
             return verdict.reason
-        places = tool.parts(arguments) if tool.effect != "pure" else None
+        if not isinstance(tool, WriteTool | EditTool):
+            return None
+        places = tool.parts(arguments)
         path = str(places[0].get("file_path", "")) if places else ""
-        if is_own_work(self._agent, path):
+        kind, reason = self._reason_to_ask(path, verdict)
+        if not path or kind is None:
             return None
-        if not is_protected(path) and (verdict is None or verdict.answer == "allow"):
-            return None
-        reason = verdict.reason if verdict is not None else f"{path!r} controls the workflow or other tools"
+        try:
+            diff = tool.preview(dict(arguments)) or whole_diff(path, b"", str(arguments.get("content", "")).encode())
+        except ToolError as error:
+            if isinstance(tool, EditTool):
+                # The call fails for the same reason, and says it.
+                return None
+            diff = error.message
         question = Question(
-            "protected_file",
+            kind,
             self._agent,
             f"{tool.name} would change {path!r}",
             ("refuse", "allow"),
             "refuse",
-            (reason,),
+            tuple(filter(None, (reason, diff))),
         )
         if self._context.human_input.choose(question) == "allow":
             return None
-        return (
-            f"{path!r} was not changed: {reason}, and nobody allowed it; leave it as it is and say so in your summary"
-        )
+        why = f"{reason}, and nobody allowed it" if reason else "nobody allowed it"
+        return f"{path!r} was not changed: {why}; leave it as it is and say so in your summary"
+
+    def _reason_to_ask(self, path: str, verdict: Verdict | None) -> tuple[QuestionKind | None, str]:
+        """Return the question to ask before a file is changed, and the reason for a person; None for no question."""
+        is_own = is_own_work(self._agent, path)
+        if verdict is not None and verdict.answer == "ask" and not is_own:
+            return "protected_file", verdict.reason
+        if is_protected(path) and not is_own:
+            return "protected_file", f"{path!r} controls the workflow or other tools"
+        if self._writes is not None and path not in self._writes and not is_own:
+            return "file_change", f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
+        return ("file_change" if self._context.settings.file_changes == "ask" else None), ""
 
     def _tool(self, asked: ToolUseRequest) -> Tool:
         tool = self._context.registry.get(asked.name)
         assert tool is not None
         return tool
 
-    def _note_change(self, tool: str, result: Mapping[str, Any]) -> None:
+    def _note_change(self, tool: str, asked: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        if tool == "Bash" and (ran := ran_test(self._agent, str(asked["command"]), result["exit_code"])) is not None:
+            self._context.test_runs.append(ran)
         path = result.get("file_path")
         if tool in ("Write", "Edit") and isinstance(path, str) and path not in self.files_changed:
             self.files_changed.append(path)

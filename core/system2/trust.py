@@ -147,6 +147,7 @@ HARMLESS: Mapping[str, Callable[[Any, Path], bool]] = {
     "safety_mode": _is_default("safety_mode"),
     "bash_blocklist": lambda *_: True,
     "bash_network": _is_default("bash_network"),
+    "file_changes": lambda *_: True,
     "prices": _is_default("prices"),
     "transcript_dir": lambda value, root: is_inside(_place(value, root), root),
     "max_tool_turns": _at_most_default("max_tool_turns"),

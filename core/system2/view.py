@@ -53,6 +53,8 @@ class GateView:
     artifact: str
     state: Literal["ahead", "asked", "approved", "rejected", "aborted"] = "ahead"
     summary: str = ""
+    changes: list[Mapping[str, Any]] = field(default_factory=list)
+    """The files that changed before it was asked last, as its record has them."""
     decisions: list[GateDecision] = field(default_factory=list)
 
 
@@ -161,6 +163,7 @@ class WorkflowView:
     def _gate_asked(self, record: Entry) -> None:
         gate = self.gates[record["gate"]]
         gate.state, gate.summary, gate.artifact = "asked", record["summary"], record["artifact"]
+        gate.changes = list(record.get("changes", ()))
 
     def _gate_decided(self, record: Entry) -> None:
         gate = self.gates[record["gate"]]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from aeon_core.errors import RunAborted
+from aeon_core.errors import AeonError, RunAborted
 from system2.agent_contracts import DOCUMENTS, contract_for, repair_contract
 from system2.bounded_reads import read_text_start
-from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, Gate
+from system2.change_tracker import SPEC_FOLDER, ChangeTracker
+from system2.changes import FileChange, list_changes
+from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.contracts import DelegationContract
 from system2.delegation import Delegation
-from system2.documents import Documents, ProjectFiles, changed_files, project_files
+from system2.documents import Documents
 from system2.gates import (
     GATE_OF_AGENT,
     LAST_GATE,
@@ -20,6 +22,7 @@ from system2.gates import (
     agent_problems,
     artifact_summary,
     closing_summary,
+    listed,
     logged_results,
 )
 from system2.policies import GateDecision, GateDecisionType
@@ -29,13 +32,20 @@ from system2.session import AgentResult
 
 EXECUTOR = "executor"
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
-SPEC_FOLDER = "spec/"
 MAX_SCOPE_BYTES = 100_000
 CUT_OFF = "An earlier run of this work was cut off: some files may be there already. Look at them before you write."
 
 
+class WorkLeftOpen(AeonError):
+    """A person approved the last gate, and what the agents were to produce is not all there."""
+
+
 class Workflow:
-    """One task's way through the delegation map. `cost` tells what was spent so far, for the last gate."""
+    """One task's way through the delegation map.
+
+    `tracker` compares the project's files, `flag` tells a person of files that an agent changed though they were not
+    its to change, and `facts` gives what the last gate shows of tests and cost.
+    """
 
     def __init__(
         self,
@@ -43,21 +53,22 @@ class Workflow:
         project_root: Path,
         delegation: Delegation,
         gates: Gates,
-        cost: Callable[[], str],
+        tracker: ChangeTracker,
+        flag: Callable[[str, Sequence[str]], None],
+        facts: Callable[[], Sequence[str]],
         replay_log: ReplayLog | None = None,
     ) -> None:
         self._task, self._root = task, project_root
-        self._delegation, self._gates, self._cost = delegation, gates, cost
+        self._delegation, self._gates, self._tracker = delegation, gates, tracker
+        self._flag, self._facts = flag, facts
         self._replay_log = replay_log or ReplayLog()
-        self._changed: dict[str, None] = {}
-        """The files that were changed since the tasks were approved, in order, relative to the project root."""
         self._documents = Documents(project_root, self._replay_log.documents)
         self._written: set[str] = set()
         """The files that any agent wrote to by its tools."""
-        self._before: ProjectFiles | None = None
-        """The project as the executor found it; None where an earlier process had it work."""
-        self._produced: set[str] = set()
-        """What the project has since the executor worked, and had not before, but for `spec/`."""
+        self._tool_users: set[str] = set()
+        """The agents that did more than write text."""
+        self._specified: dict[str, AgentResult] = {}
+        """How the work of each agent before the executor ended last."""
         self._executed: AgentResult | None = None
         """How the executor's work ended; repairs are told by those who check them."""
         self._checks: dict[str, AgentResult] = {}
@@ -71,19 +82,21 @@ class Workflow:
         self._written.update(documents)
 
     def run(self) -> None:
-        """Do all of it. Returns when every gate is approved.
+        """Do all of it. Returns when every gate is approved and nothing is left open.
 
-        Raises RunAborted where a person ended it, and what a model's call raises.
+        Raises RunAborted where a person ended it, WorkLeftOpen where one approved what is not complete, and what a
+        model's call raises.
         """
         for agent in DELEGATION_MAP[: DELEGATION_MAP.index(EXECUTOR)]:
             self._specify(agent)
         self._execute()
         self._check()
         while (feedback := self._close()) is not None:
-            self._executed = self._delegation.go_on(EXECUTOR, contract_for(EXECUTOR, self._task), feedback)
-            self._note_changes(self._executed)
-            self._note_production()
+            contract = contract_for(EXECUTOR, self._task)
+            self._executed = self._worked(EXECUTOR, partial(self._delegation.go_on, EXECUTOR, contract, feedback))
             self._check()
+        if problems := self._open_problems():
+            raise WorkLeftOpen(f"approved, but left open: {listed(problems)}")
 
     def _specify(self, agent: str) -> None:
         """Have an agent write its document, again and again until its gate is approved (REQ-043, REQ-044)."""
@@ -96,10 +109,11 @@ class Workflow:
             self._keep(agent, gate, contract)
             return
         live = self._replay_log.over
-        result = self._worked(agent, contract)
+        work = partial(self._delegation.work, agent, contract)
+        result = self._worked(agent, work)
         if not live and self._replay_log.over and self._gates.automatic and self._problems(gate, result):
             # An earlier process ended on these, at this gate; what caused them may have been removed since.
-            result = self._worked(agent, contract)
+            result = self._worked(agent, work)
         self._settle(agent, gate, contract, result)
 
     def _keep(self, agent: str, gate: Gate, contract: DelegationContract) -> None:
@@ -108,13 +122,18 @@ class Workflow:
         self._delegation.skip(agent, kept)
         missing = self._documents.problem(gate.artifact, self._written)
         problems = [missing] if missing is not None else []
-        feedback = self._decided(gate, lambda: "\n".join([*problems, f"{kept}; approve to keep it as it is"]), problems)
+
+        def summary(changed: str) -> str:
+            return "\n".join([*problems, changed, f"{kept}; approve to keep it as it is"])
+
+        feedback = self._decided(gate, summary, problems)
         if feedback is not None:
             self._settle(agent, gate, contract, self._again(agent, contract, feedback))
 
     def _settle(self, agent: str, gate: Gate, contract: DelegationContract, result: AgentResult) -> None:
         """Have an agent go on until its gate is approved (REQ-043)."""
         while True:
+            self._specified[agent] = result
             problems = self._problems(gate, result)
             feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
             if feedback is None:
@@ -122,35 +141,34 @@ class Workflow:
             result = self._again(agent, contract, feedback)
 
     def _again(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
-        result = self._delegation.go_on(agent, contract, feedback)
-        self._written.update(map(self._relative, result.files_changed))
-        return result
+        return self._worked(agent, partial(self._delegation.go_on, agent, contract, feedback))
 
-    def _worked(self, agent: str, contract: DelegationContract) -> AgentResult:
-        result = self._delegation.work(agent, contract)
-        self._written.update(map(self._relative, result.files_changed))
+    def _worked(self, agent: str, work: Callable[[], AgentResult]) -> AgentResult:
+        """Have an agent work, and note what it has changed."""
+        rounds = self._delegation.rounds
+        result = work()
+        written = list(map(self._relative, result.files_changed))
+        self._written.update(written)
+        if result.cost.tool_turns:
+            self._tool_users.add(agent)
+        if self._delegation.rounds != rounds and (out_of_place := self._tracker.note(agent, written)):
+            self._flag(agent, out_of_place)
         return result
 
     def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
         """Return why the work behind a gate was not produced; nothing where it was."""
         missing = self._documents.problem(gate.artifact, self._written)
-        return [*agent_problems(result), *([missing] if missing is not None else [])]
+        return [*self._problems_of(result), *([missing] if missing is not None else [])]
+
+    def _problems_of(self, result: AgentResult) -> list[str]:
+        if result.completion is not None and result.agent not in self._tool_users:
+            return [*agent_problems(result), f"{result.agent} wrote only text, and used no tool"]
+        return agent_problems(result)
 
     def _execute(self) -> None:
         contract = contract_for(EXECUTOR, self._task, warnings=self._warnings(EXECUTOR))
-        half_done = list(self._half_done())
-        self._changed.update(dict.fromkeys(half_done))
-        self._written.update(half_done)
-        self._before = project_files(self._root) if self._replay_log.over else None
-        self._executed = self._delegation.work(EXECUTOR, contract)
-        self._note_changes(self._executed)
-        self._note_production(half_done)
-
-    def _note_production(self, half_done: Iterable[str] = ()) -> None:
-        if self._before is not None and self._executed is not None:
-            found = changed_files(self._before, project_files(self._root))
-            found.update(half_done, map(self._relative, self._executed.files_changed))
-            self._produced = {path for path in found if not path.startswith(SPEC_FOLDER)}
+        self._written.update(self._half_done())
+        self._executed = self._worked(EXECUTOR, partial(self._delegation.work, EXECUTOR, contract))
 
     def _check(self) -> None:
         """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
@@ -167,15 +185,14 @@ class Workflow:
         cycle = 1
         while True:
             contract = contract_for(
-                agent, self._task, changed=list(self._changed), cycle=cycle, warnings=self._warnings(agent)
+                agent, self._task, changed=self._changed(), cycle=cycle, warnings=self._warnings(agent)
             )
-            result = self._delegation.work(agent, contract)
-            self._note_changes(result)
+            result = self._worked(agent, partial(self._delegation.work, agent, contract))
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
                 return result
             repair = repair_contract(agent, self._task, blockers, cycle)
-            self._note_changes(self._delegation.work(EXECUTOR, repair))
+            self._worked(EXECUTOR, partial(self._delegation.work, EXECUTOR, repair))
             cycle += 1
 
     def _close(self) -> str | None:
@@ -183,21 +200,24 @@ class Workflow:
 
         problems = self._open_problems()
 
-        def summary() -> str:
+        def summary(changed: str) -> str:
             results = self._checks
             if self._executed is not None and not _is_settled(self._executed):
                 results = {EXECUTOR: self._executed, **self._checks}
-            skipped = self._skipped.items()
-            return closing_summary(self._root, results.items(), skipped, self._cost(), problems)
+            parts = [changed, *self._in_all(), *self._facts()]
+            return closing_summary(self._root, results.items(), self._skipped.items(), parts, problems)
 
         return self._decided(LAST_GATE, summary, problems)
 
     def _open_problems(self) -> list[str]:
-        """Return what of the executor's work and of the checks was not produced, or is left open (REQ-005, REQ-046)."""
-        problems = self._problems_of_execution()
+        """Return what was not produced, or is left open, of all agents' work (REQ-005, REQ-046)."""
+        problems = []
+        for agent, result in self._specified.items():
+            problems += self._problems(GATE_OF_AGENT[agent], result)
+        problems += self._problems_of_execution()
         logged = logged_results(self._root)
         for agent, result in self._checks.items():
-            found = agent_problems(result)
+            found = self._problems_of(result)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
                 found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
             if (missing := self._documents.problem(DOCUMENTS[agent], self._written)) is not None:
@@ -211,37 +231,73 @@ class Workflow:
     def _problems_of_execution(self) -> list[str]:
         if self._executed is None:
             return []
-        problems = agent_problems(self._executed)
-        if self._before is None:
+        problems = self._problems_of(self._executed)
+        produced = self._tracker.produced()
+        if produced is None:
             return problems
-        if not self._produced:
+        if not produced:
             problems.append("the executor changed no file in the project")
-        known = changed_files(self._before, project_files(self._root)) | self._written
+        known = {path for change in produced for path in (change.path, change.was)} | self._written
         signal = self._executed.completion
         for path in dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else [])):
             claimed = PurePosixPath(path).as_posix()
-            if not any(each == claimed or each.startswith(f"{claimed}/") for each in known):
+            is_ignored = not self._tracker.knows(claimed) and (self._root / claimed).exists()
+            inside = not Path(claimed).is_absolute()
+            if not any(each == claimed or each.startswith(f"{claimed}/") for each in known) and not (
+                inside and is_ignored
+            ):
                 problems.append(f"the executor says it changed {path!r}, but did not")
         return problems
 
-    def _decided(self, gate: Gate, summary: Callable[[], str], problems: Sequence[str]) -> str | None:
+    def _decided(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
         """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted.
 
-        Where nobody looks at it, a gate with `problems` is not approved.
+        Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
         decision = self._replay_log.decision(gate.number)
-        if decision is not None:
+        approved = decision is not None and decision.decision is GateDecisionType.APPROVE
+        if decision is not None and not (approved and problems and gate is LAST_GATE):
             self._gates.decisions.append(decision)
         else:
-            decision = self._gates.ask(gate, summary(), problems)
+            # The last gate is asked again where an earlier process ended on what is left open.
+            changes = self._tracker.since_gate(gate.agent)
+            decision = self._gates.ask(gate, summary(self._listed(changes)), problems, changes, self._snapshot(gate))
         if decision.decision is GateDecisionType.APPROVE:
             return None
         if decision.decision is GateDecisionType.ABORT:
             raise RunAborted(_aborted(gate, decision))
         return decision.feedback or ""
 
+    def _listed(self, changes: Sequence[FileChange]) -> str:
+        head = "Changed since the last decision:" if self._gates.decisions else "Changed since the start:"
+        notes = [f"⚠ {note}" for note in self._tracker.notes]
+        return "\n".join([head, list_changes(changes), *notes])
+
+    def _in_all(self) -> list[str]:
+        """Return the list of all that changed since the tasks were approved, where the last gate asks again."""
+        produced = self._tracker.produced()
+        if produced is None or not any(each.gate_number == LAST_GATE.number for each in self._gates.decisions):
+            return []
+        return [f"Changed since the tasks were approved:\n{list_changes(produced)}"]
+
+    def _snapshot(self, gate: Gate) -> Callable[[GateDecision], str | None]:
+        def taken(decision: GateDecision) -> str | None:
+            if decision.decision is GateDecisionType.ABORT:
+                return None
+            executes = gate.number == TASK_GATE and decision.decision is GateDecisionType.APPROVE
+            return self._tracker.decided(executes=executes)
+
+        return taken
+
+    def _changed(self) -> list[str]:
+        """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""
+        produced = self._tracker.produced()
+        if produced is None:
+            return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))
+        return [change.path for change in produced]
+
     def _reason_to_skip(self, agent: str) -> str | None:
-        return skip_reason(agent, self._task, self._scope(), Changes.of(self._changed))
+        return skip_reason(agent, self._task, self._scope(), Changes.of(self._changed()))
 
     def _scope(self) -> str:
         try:
@@ -251,11 +307,6 @@ class Workflow:
 
     def _warnings(self, agent: str) -> list[str]:
         return [CUT_OFF] if self._replay_log.over and self._replay_log.cut_off == agent else []
-
-    def _note_changes(self, result: AgentResult) -> None:
-        told = result.completion.files_changed if result.completion is not None else []
-        self._written.update(map(self._relative, result.files_changed))
-        self._changed.update(dict.fromkeys(map(self._relative, [*result.files_changed, *told])))
 
     def _half_done(self) -> Iterator[str]:
         """Yield what was changed behind the tasks' gate by work that was cut off, and may be found done."""

@@ -56,7 +56,8 @@ def test_an_approved_spec_is_continued_behind_its_gates(project: Path, said: boo
     assert result.status == "completed"
     assert agents_of(case.lines)[:3] == [*FIRST_FIVE[3:], "executor"]
     assert [gate for gate, _, _ in case.gates.asked] == [0, 1, 2, 3, 4, 5]
-    assert case.gates.asked[1][2] == "spec/context.md is from an earlier workflow; approve to keep it as it is"
+    shown = case.gates.asked[1][2].splitlines()
+    assert shown[-1] == "spec/context.md is from an earlier workflow; approve to keep it as it is"
     assert texts(project) == EARLIER
     assert (project / "spec/tasks.md").read_text() != "of a design that is gone"
     missing = "spec/design.md is missing: later documents are rewritten"

@@ -113,11 +113,12 @@ def test_a_window_too_small_for_the_contract_halts_the_agent_without_a_call(tmp_
 
 
 def test_the_ceiling_holds_in_the_middle_of_the_tool_loop(tmp_path: Path) -> None:
-    case = Case(dear_project(tmp_path), Dear(reply=lambda request: uses(WORKS)))
+    works = ("Write", {"file_path": "spec/scope.md", "content": "x"})
+    case = Case(dear_project(tmp_path), Dear(reply=lambda request: uses(works)))
     result = case.orchestrator.run(TASK)
     # At three dollars a call: the third is never made.
     assert (result.exit_code, len(case.model.requests)) == (4, 2)
-    assert (tmp_path / "notes.md").read_text() == "x"
+    assert (tmp_path / "spec/scope.md").read_text() == "x"
 
 
 def test_what_a_failing_tool_shows_of_a_file_is_looked_at_too(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_blockers_of_the_executor_itself_are_told_at_the_last_gate(tmp_path: Pat
         return None
 
     case = Case(tmp_path, Watched(reply=reply))
-    assert case.orchestrator.run(TASK).exit_code == 0
+    assert "executor reports a blocker: there is no database" in (case.orchestrator.run(TASK).error or "")
     summary = next(said for gate, _, said in case.gates.asked if gate == 5)
     assert "- executor: blockers" in summary
     assert "there is no database to migrate" in summary
@@ -180,7 +181,8 @@ def test_an_agent_of_a_whole_workflow_writes_neither_outside_nor_into_what_steer
     def reply(request: object) -> LLMResponse | None:
         if "Carry out all tasks of" in str(getattr(request, "messages", "")) and not tried:
             tried.append(1)
-            return uses(("Write", {"file_path": path, "content": "mine"}))
+            own = ("Write", {"file_path": "src/app.py", "content": "app = 1\n"})
+            return uses(("Write", {"file_path": path, "content": "mine"}), own)
         return None
 
     case = Case(root, Watched(reply=reply))
@@ -219,4 +221,7 @@ def test_an_agent_that_was_rewritten_during_a_command_is_not_used_without_a_pers
     assert [question.agent for question in questions.asked] == ["code-reviewer"]
     assert ("code-reviewer" in agents_of(case.lines)) is (status == "completed")
     flagged = [line["message"] for line in case.kinds("note") if line["kind"] == "flagged"]
-    assert [message.partition(" changed ")[2].partition(",")[0] for message in flagged] == ["'CLAUDE.md'"]
+    assert flagged[0].startswith("a command of 'executor' changed 'CLAUDE.md', which controls")
+    assert flagged[1:] == [
+        "'executor' changed what is not its to change: '.claude/agents/code-reviewer.md', 'CLAUDE.md'"
+    ]

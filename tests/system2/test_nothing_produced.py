@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from system2.documents import Documents, changed_files, digests, project_files
+from system2.documents import Documents, digests
 from system2.policies import AutoApproveGates
 from tests.system2.kit import Answers, Confirms, done, said, uses
 from tests.system2.test_main import SIMULATED, system2
-from tests.system2.workflows import TASK, Case, Watched, agents_of
+from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates, Watched, agents_of
 
 Reply = Callable[[LLMRequest], LLMResponse | None]
+TEXT_ALONE = "spec-coordinator wrote only text, and used no tool"
 CONTEXT, EXECUTES, REVIEWS = "## Outputs\n\n- spec/context.md", "Carry out all tasks of", "spec/code-review.md\n"
 
 
@@ -59,7 +60,7 @@ def test_a_workflow_that_produced_everything_is_approved(tmp_path: Path) -> None
 )
 def test_a_document_that_no_agent_wrote(reply: LLMResponse, tmp_path: Path) -> None:
     case = auto(tmp_path, of(CONTEXT, reply))
-    refused(case, "1 (context)", "spec/context.md was not written")
+    refused(case, "1 (context)", f"{TEXT_ALONE}; spec/context.md was not written")
     assert agents_of(case.lines) == ["repo-governor", "spec-coordinator"]
 
 
@@ -72,7 +73,7 @@ def test_a_document_that_is_empty(content: str, tmp_path: Path) -> None:
 def test_a_document_from_before_that_was_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "context.md").write_text("# Of another task\n")
-    why = "spec/context.md was not written: it is from before this workflow"
+    why = f"{TEXT_ALONE}; spec/context.md was not written: it is from before this workflow"
     refused(auto(tmp_path, of(CONTEXT, done())), "1 (context)", why)
 
 
@@ -89,7 +90,7 @@ def test_a_document_outside_the_project(tmp_path: Path) -> None:
     (root / "spec").mkdir(parents=True)
     outside.write_text("# Mine\n")
     (root / "spec" / "context.md").symlink_to(outside)
-    why = "spec/context.md is reached through a symbolic link; it must be a file in the project"
+    why = f"{TEXT_ALONE}; spec/context.md is reached through a symbolic link; it must be a file in the project"
     refused(auto(root, of(CONTEXT, done())), "1 (context)", why)
 
 
@@ -101,7 +102,8 @@ def test_blockers_of_an_agent_before_its_document(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reply", [said("I cannot do that."), done("done")], ids=["prose", "signal"])
 def test_an_executor_that_changed_nothing(reply: LLMResponse, tmp_path: Path) -> None:
-    refused(auto(tmp_path, of(EXECUTES, reply)), "5 (summary)", "the executor changed no file in the project")
+    why = "executor wrote only text, and used no tool; the executor changed no file in the project"
+    refused(auto(tmp_path, of(EXECUTES, reply)), "5 (summary)", why)
 
 
 def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
@@ -147,13 +149,31 @@ def test_a_check_whose_log_has_a_blocker_though_it_signals_success(tmp_path: Pat
 @pytest.mark.parametrize("reply", [said("Looks good to me."), done("looks good")], ids=["prose", "signal"])
 def test_a_check_without_a_report(reply: LLMResponse, tmp_path: Path) -> None:
     case = auto(tmp_path, of(REVIEWS, reply))
-    refused(case, "5 (summary)", "code-reviewer: spec/code-review.md was not written")
+    why = "code-reviewer wrote only text, and used no tool; code-reviewer: spec/code-review.md was not written"
+    refused(case, "5 (summary)", why)
 
 
-def test_a_person_sees_the_same_at_the_gate_and_may_approve_it_all_the_same(tmp_path: Path) -> None:
+def test_a_person_sees_it_at_both_gates_and_who_approves_it_all_the_same_gets_exit_1(tmp_path: Path) -> None:
     case = Case(tmp_path, Watched(reply=of(CONTEXT, done("all written"))))
-    assert case.orchestrator.run(TASK).exit_code == 0
-    assert case.gates.asked[1][2] == "spec/context.md was not written\nall written"
+    result = case.orchestrator.run(TASK)
+    why = f"{TEXT_ALONE}; spec/context.md was not written"
+    assert (result.status, result.exit_code) == ("failed", 1)
+    assert result.error == f"approved, but left open: {why}"
+    asked = case.gates.asked[1][2].splitlines()
+    assert asked[:2] == why.split("; ")
+    assert asked[-1] == "all written"
+    assert "- spec/context.md was not written" in case.gates.asked[-1][2]
+
+
+def test_what_was_approved_and_left_open_is_asked_about_again_on_resume_and_may_be_repaired(tmp_path: Path) -> None:
+    case = Case(tmp_path, Watched(reply=of(EXECUTES, done("nothing to do"))))
+    first = case.orchestrator.run(TASK)
+    assert (first.exit_code, first.transcript_path is not None) == (1, True)
+    assert "the executor changed no file in the project" in (first.error or "")
+    again = Case(tmp_path, gate_policy=SaidAtGates({5: [(REJECT, "do the work")]}))
+    assert first.transcript_path is not None
+    result = again.orchestrator.resume(first.transcript_path)
+    assert ([gate for gate, *_ in again.gates.asked], result.exit_code) == ([5, 5], 0)
 
 
 @pytest.mark.exhaustive
@@ -186,16 +206,3 @@ def test_what_lies_in_place_of_a_document_is_told(tmp_path: Path) -> None:
     assert documents.problem("folder", ()) == "folder is no regular file"
     assert documents.problem("pipe", ()) == "pipe is no regular file"
     assert digests(tmp_path, ["folder", "pipe", "none"]) == {}
-
-
-def test_changed_files_are_those_made_changed_and_removed(tmp_path: Path) -> None:
-    for name in ("kept", "changed", "removed"):
-        (tmp_path / name).write_text(name)
-    (tmp_path / ".git").mkdir()
-    before = project_files(tmp_path)
-    (tmp_path / "changed").write_text("CHANGED")
-    (tmp_path / "removed").unlink()
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "made").write_text("made")
-    (tmp_path / ".git" / "index").write_text("x")
-    assert changed_files(before, project_files(tmp_path)) == {"changed", "removed", "deep/made"}

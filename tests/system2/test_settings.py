@@ -27,6 +27,7 @@ providers:
       bash_network: true
       prices: {"bedrock:mine": {input: 1, output: 2}}
       transcript_dir: .runs
+      file_changes: ask
       max_tool_turns: 20
       context_window_tokens: 100000
       max_output_tokens: 4096
@@ -55,6 +56,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "safety_mode": "strict",
         "bash_blocklist": (),
         "bash_network": False,
+        "file_changes": "allow",
         "prices": {},
         "transcript_dir": ".system2/runs",
         "max_tool_turns": 200,
@@ -78,6 +80,7 @@ def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
         "safety_mode": "permissive",
         "bash_blocklist": ("custom-.*-cmd",),
         "bash_network": True,
+        "file_changes": "ask",
         "prices": {"bedrock:mine": {"input": 1.0, "output": 2.0}},
         "transcript_dir": ".runs",
         "max_tool_turns": 20,

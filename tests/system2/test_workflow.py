@@ -18,6 +18,7 @@ from tests.system2.kit import CONTRACT, Answers, Confirms, done, said, uses
 from tests.system2.workflows import (
     ABORT,
     ALL,
+    CHECKS,
     FIRST_FIVE,
     REJECT,
     TASK,
@@ -110,7 +111,11 @@ def test_an_agent_gets_at_most_three_repairs_and_gate_five_tells_what_is_left(tm
         return None
 
     case = Case(tmp_path, Watched(reply=never_content))
-    assert case.orchestrator.run(TASK).exit_code == 0
+    result = case.orchestrator.run(TASK)
+    assert (result.exit_code, "code-reviewer reports a blocker: the same as before" in (result.error or "")) == (
+        1,
+        True,
+    )
     worked = agents_of(case.lines)
     assert worked.count("code-reviewer") == MAX_CYCLES + 1
     assert worked.count("executor") == MAX_CYCLES + 1
@@ -118,19 +123,42 @@ def test_an_agent_gets_at_most_three_repairs_and_gate_five_tells_what_is_left(tm
     assert "- blocker: the same as before" in case.gates.asked[-1][2]
 
 
-def test_the_checks_are_left_out_where_the_executor_changed_nothing(tmp_path: Path) -> None:
+def test_tests_and_review_come_after_every_executor_the_other_checks_by_what_it_changed(tmp_path: Path) -> None:
     def idle(request: LLMRequest) -> LLMResponse | None:
-        return done("nothing to do") if "the files that" in request.messages[0]["content"] else None
+        if "Carry out all tasks of" not in request.messages[0]["content"]:
+            return None
+        return done("all done", files_changed=["src/app.py", "requirements.txt"])
 
     case = Case(tmp_path, Watched(reply=idle))
     result = case.orchestrator.run(TASK)
-    assert result.agents_invoked == [*FIRST_FIVE, "executor"]
-    assert "spec/post-execution-log.md has no entry." in case.gates.asked[-1][2]
+    assert result.agents_invoked == [*FIRST_FIVE, "executor", "test-engineer", "code-reviewer"]
+    assert (result.exit_code, "the executor says it changed 'src/app.py', but did not" in (result.error or "")) == (
+        1,
+        True,
+    )
+
+
+def test_what_a_command_of_the_executor_changed_calls_for_the_checks(tmp_path: Path) -> None:
+    command = "mkdir -p app/prompts && echo 'x = 1' > app/main.py && echo hello > app/prompts/plan.md"
+
+    def by_command(request: LLMRequest) -> LLMResponse | None:
+        if "Carry out all tasks of" not in request.messages[0]["content"]:
+            return None
+        return uses(("Bash", {"command": command})) if len(request.messages) == 1 else done("all done")
+
+    case = Case(tmp_path, Watched(reply=by_command), bash_policy=Confirms())
+    result = case.orchestrator.run(TASK)
+    assert (result.exit_code, result.agents_invoked[6:]) == (0, [*CHECKS[:2], "eval-engineer", *CHECKS[2:]])
+    contract = next(each for each in case.kinds("agent_start") if each["agent"] == "code-reviewer")["contract"]
+    assert [line for line in contract["inputs"] if line.startswith("changed: ")] == [
+        "changed: app/main.py",
+        "changed: app/prompts/plan.md",
+    ]
 
 
 @pytest.mark.parametrize(
     ("choices", "status", "calls"),
-    [("abort", "aborted", 1), (["retry", "abort"], "aborted", 2), ("skip", "completed", 1)],
+    [("abort", "aborted", 1), (["retry", "abort"], "aborted", 2), ("skip", "failed", 1)],
 )
 def test_an_agent_that_says_it_has_failed_is_asked_about(
     choices: str | list[str], status: str, calls: int, tmp_path: Path
@@ -138,7 +166,7 @@ def test_an_agent_that_says_it_has_failed_is_asked_about(
     failed: list[int] = []
 
     def fails(request: LLMRequest) -> LLMResponse | None:
-        if "the files that" not in request.messages[0]["content"]:
+        if "Carry out all tasks of" not in request.messages[0]["content"]:
             return None
         failed.append(1)
         return done("no compiler here", status="failure")

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from aeon_tui.screens.panel_controller import PanelController, Place
+from aeon_tui.screens.workflow.gate_changes import change_blocks, detail_blocks, summary_blocks
 from aeon_tui.sessions.workflow_broker import PendingQuestion, QuestionAnswer, WorkflowBroker
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
@@ -29,6 +30,7 @@ TITLES = {
     "context_overflow": "The context window is full",
     "api_error": "The model cannot be reached",
     "protected_file": "A protected file would be changed",
+    "file_change": "A file would be changed",
     "agent_halted": "An agent stopped before it finished",
     "existing_spec": "An earlier workflow left documents",
 }
@@ -46,6 +48,8 @@ CHOICES = {
     ("existing_spec", "stop"): "end the workflow here; nothing is changed",
     ("existing_spec", "continue"): "build on them: you approve or correct each at its gate",
     ("existing_spec", "replace"): "let the agents rewrite them",
+    ("file_change", "refuse"): "tell the agent that it may not",
+    ("file_change", "allow"): "change the file",
     ("agent_halted", "abort"): "end the workflow here; it can be resumed",
     ("agent_halted", "retry"): "let it start over",
     ("agent_halted", "skip"): "continue without the rest of its work",
@@ -68,8 +72,9 @@ def question_of(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
 
 def _gate(asked: PendingQuestion) -> ApprovalQuestion:
     blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), ("markdown", asked.content)]
+    blocks = [*change_blocks(asked.changes, asked.artifact), *blocks]
     if asked.text.strip():
-        blocks = [("bold", asked.text), ("", ""), *blocks]
+        blocks = [*summary_blocks(asked.text), ("", ""), *blocks]
     blocks.append(("muted", f"── end of {asked.artifact} ──"))
     headline = f"Gate {asked.gate} · {GATES[asked.gate].title}: approve {asked.artifact}?"
     send_back = Choice("w", "Send it back, and say what to change", "reject", REASON)
@@ -88,7 +93,8 @@ def _command(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
 
 
 def _option(question: Question) -> ApprovalQuestion:
-    blocks: list[Block] = [("", question.text), *(("muted", detail) for detail in question.details), ("", "")]
+    details = [block for detail in question.details for block in detail_blocks(detail)]
+    blocks: list[Block] = [("", question.text), *details, ("", "")]
     for choice in question.choices:
         if meaning := CHOICES.get((question.kind, choice)):
             blocks.append(("muted", f"{choice}: {meaning}"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from aeon_core.money import money
 from aeon_core.timing import span
+from aeon_tui.screens.workflow.gate_changes import change_item, detail_blocks, summary_blocks
 from aeon_tui.sources.workflow import WorkflowState
 from aeon_widgets.text import count, duration, one_line, pretty
 from aeon_widgets.text_view import Block
@@ -89,7 +90,7 @@ def _input(given: Mapping[str, Any]) -> Iterator[Block]:
 
 def _question(entry: Entry) -> Iterator[ConversationItem]:
     what = "command" if entry.get("kind") == "bash" else str(entry.get("kind", "")).replace("_", " ")
-    details = tuple(("muted", str(detail)) for detail in entry.get("details") or ())
+    details = tuple(block for detail in entry.get("details") or () for block in detail_blocks(str(detail)))
     if entry.get("state") == "asked":
         yield ConversationItem("?", "medium", f"asked · {what}", (("", str(entry.get("text", ""))), *details), True)
     else:
@@ -149,7 +150,10 @@ def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
     gate = state.view.gates[number]
     if gate.state == "ahead" and not gate.decisions:
         return [ConversationItem("◇", "pending", f"{gate.artifact} is decided here; there is no question yet")]
-    items = [ConversationItem("◇", "accent", f"summary · {gate.artifact}", (("", gate.summary),), True)]
+    items = [
+        ConversationItem("◇", "accent", f"summary · {gate.artifact}", tuple(summary_blocks(gate.summary, "")), True)
+    ]
+    items += [change_item(change) for change in gate.changes]
     for said in gate.decisions:
         icon, style, word = DECIDED.get(said.decision.value, DECIDED_ABORT)
         body: tuple[Block, ...] = (("", said.feedback),) if said.feedback else ()

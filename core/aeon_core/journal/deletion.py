@@ -11,8 +11,11 @@ from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.summary import SUFFIX
 from aeon_core.regular_file import open_regular
 
-_BESIDE = re.compile(r"\.(?:inbox|torn-\d+)")
-"""What follows the run's id in the names of those files: decisions from another terminal, and what a crash left."""
+_BESIDE = re.compile(r"\.(?:inbox|files|torn-\d+)")
+"""What follows the run's id in the names of those files.
+
+Decisions from another terminal, the snapshots of a workflow, and what a crash left.
+"""
 
 
 def belongings(journal: Path) -> list[Path]:

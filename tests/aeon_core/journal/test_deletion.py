@@ -18,15 +18,15 @@ OTHERS = ("a.inbox.bak", "a.torn-x", "a.md", "ab.inbox", "a", "a.torn-1.jsonl")
 def folder(tmp_path: Path) -> Path:
     write(tmp_path, started(), ttl(1), finished(), run="a")
     write(tmp_path, started(parent={"run_id": "a", "pass": 1}), ttl(1), finished(), run="ab")
-    for name in ("a.inbox", "a.torn-1", "a.torn-12", *OTHERS):
+    for name in ("a.files", "a.inbox", "a.torn-1", "a.torn-12", *OTHERS):
         (tmp_path / name).write_bytes(b"12345")
     return tmp_path
 
 
 def test_a_run_is_deleted_with_what_belongs_to_it_and_nothing_else(folder: Path) -> None:
     journal = folder / "a.jsonl"
-    assert belongings(journal) == [folder / name for name in ("a.jsonl", "a.inbox", "a.torn-1", "a.torn-12")]
-    assert size_of(journal) == journal.stat().st_size + 15
+    assert belongings(journal) == [folder / name for name in ("a.jsonl", "a.files", "a.inbox", "a.torn-1", "a.torn-12")]
+    assert size_of(journal) == journal.stat().st_size + 20
     remove_run(journal)
     assert sorted(path.name for path in folder.iterdir()) == sorted([*OTHERS, "ab.jsonl"])
     assert [(run.run_id, run.parent) for run in list_runs(folder)] == [("ab", "a")]

@@ -22,6 +22,7 @@ from tests.aeon_tui.workflows import (
     BLOCKLISTED,
     COMMAND,
     GATE,
+    TASK,
     app_on,
     asked,
     at_a_gate,
@@ -64,6 +65,7 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
         assert panel.question.body[-1][1].startswith("python3 tests/")
         await pilot.press("w", *"not now", "enter")
         panel = await asked(pilot, "gate", panel)
+        assert ("complete", f"+TASK = {TASK!r}") in panel.question.body
         await pilot.press("a")
         await until(pilot, lambda: not runner.running and app.screen.status == "completed")  # type: ignore[attr-defined]
         await until(pilot, lambda: not runner.source.live)

@@ -1,0 +1,49 @@
+"""The changed files of a gate, in its panel and in its row of the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aeon_tui.screens.workflow.approval_controller import question_of
+from aeon_tui.screens.workflow.transcript import gate_items
+from aeon_tui.sessions.workflow_broker import PendingQuestion
+from aeon_tui.sources.workflow import WorkflowState
+from system2.changes import FileChange
+from system2.policies import Question
+from tests.aeon_tui.workflows import GATE, at_a_gate
+
+DIFF = "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-# Mine\n+# Ours"
+README = FileChange("README.md", "changed", DIFF, 1, 1, flag="spec-coordinator changed it, outside its document")
+CONTEXT = FileChange("spec/context.md", "created", "--- /dev/null\n+++ b/spec/context.md\n@@ -0,0 +1 @@\n+# New", 1, 0)
+SHOWN = [("muted", "@@ -1 +1 @@"), ("failed", "-# Mine"), ("complete", "+# Ours")]
+
+
+def test_a_panel_shows_the_diffs_before_the_artifact_and_a_new_artifact_once() -> None:
+    asked = replace(GATE, text="⚠ changed  README.md\nspec-coordinator is done.", changes=(README, CONTEXT))
+    blocks = list(question_of(asked, "").body)
+    assert blocks[:2] == [("high", "⚠ changed  README.md"), ("bold", "spec-coordinator is done.")]
+    start = blocks.index(("muted", "── changed README.md ──"))
+    assert blocks[start + 1 : start + 4] == SHOWN
+    assert start < blocks.index(("muted", "── spec/context.md ──"))
+    assert ("complete", "+# New") not in blocks
+
+
+def test_a_question_about_a_file_shows_its_diff_in_colours() -> None:
+    text = "Edit would change 'README.md'"
+    question = Question("file_change", "x", text, ("refuse", "allow"), "refuse", ("not its document", DIFF))
+    blocks = question_of(PendingQuestion(1, "question", text, question=question), "x").body
+    assert list(blocks[1:5]) == [("muted", "not its document"), *SHOWN]
+
+
+def test_a_gates_row_opens_to_each_changed_file() -> None:
+    written = at_a_gate()
+    written.records[-1]["changes"] = [README.as_dict(), CONTEXT.as_dict()]
+    state = WorkflowState()
+    for record in written.records:
+        state.apply(record)
+    items = gate_items(state, 1)
+    assert [(item.icon, item.head) for item in items[1:3]] == [
+        ("⚠", "changed README.md +1 −1 · spec-coordinator changed it, outside its document"),
+        ("✎", "created spec/context.md +1 −0"),
+    ]
+    assert list(items[1].body) == SHOWN

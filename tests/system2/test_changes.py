@@ -1,0 +1,355 @@
+"""What changed between two looks at a project: in git and out of it, whatever is in the project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aeon_core.tools.files.patch import apply_diff
+from system2 import snapshots
+from system2.change_tracker import ChangeTracker
+from system2.changes import FileChange, compare, list_changes
+from system2.content_file import ContentFile
+from system2.git_files import GitFiles
+from system2.snapshots import MAX_CONTENT, Snapshot, SnapshotStore
+from system2.write_limits import flag_of
+
+Change = Callable[[Path], object]
+
+
+def git(root: Path, *words: str) -> str:
+    names = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+    return subprocess.run(["git", *names, *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(params=["git", "no git"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A project with a few files, committed where it is in git."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for path, text in {"a.py": "one\ntwo\nthree\n", "b.txt": "kept\n", ".gitignore": "build/\n*.log\n"}.items():
+        (root / path).write_text(text)
+    (root / "image.png").write_bytes(b"\x89PNG\0\0")
+    if request.param == "git":
+        git(root, "init", "-q")
+        git(root, "add", ".")
+        git(root, "commit", "-qm", "first")
+    return root
+
+
+def changed(root: Path, change: Change, folder: Path | None = None) -> list[FileChange]:
+    """What a change makes of a project, as the next process would find it, too."""
+    store = SnapshotStore(root, folder or root.parent / "kept")
+    before = store.take()
+    name = store.save(before)
+    again = SnapshotStore(root, folder or root.parent / "kept")
+    known = again.load(name)
+    assert known == before
+    change(root)
+    return compare(known, again.take(known), again.content)
+
+
+def summary(changes: list[FileChange]) -> list[tuple[str, ...]]:
+    return [tuple(filter(None, (change.status, change.path, change.was, change.note))) for change in changes]
+
+
+def edits(root: Path) -> None:
+    (root / "a.py").write_text("one\n2\nthree\n")
+    (root / "new").mkdir()
+    (root / "new" / "file.md").write_text("# New\n")
+    (root / "b.txt").unlink()
+
+
+def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(project: Path) -> None:
+    changes = changed(project, edits)
+    assert summary(changes) == [("changed", "a.py"), ("deleted", "b.txt"), ("created", "new/file.md")]
+    assert changes[0].diff == "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"
+    assert changes[1].diff == "--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-kept"
+    assert changes[2].diff == "--- /dev/null\n+++ b/new/file.md\n@@ -0,0 +1 @@\n+# New"
+    assert [(change.added, change.removed) for change in changes] == [(1, 1), (0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda root: (root / "a.py").rename(root / "c.py"), [("renamed", "c.py", "a.py")]),
+        (lambda root: (root / "image.png").write_bytes(b"\0other"), [("changed", "image.png", "binary")]),
+        (lambda root: (root / "big").write_bytes(b"x" * (MAX_CONTENT + 1)), [("created", "big", "larger than 1 MB")]),
+        (lambda root: (root / "link").symlink_to("/etc/passwd"), [("created", "link", "symbolic link")]),
+        (lambda root: (root / "a.py").chmod(0o755), [("changed", "a.py", "executable now")]),
+        (lambda root: (root / "empty").touch(), [("created", "empty", "empty")]),
+        (lambda root: (root / "a.py").touch(), []),
+        (lambda root: os.mkfifo(root / "pipe"), []),
+        (lambda root: (root / "debug.log").write_text("ignored"), []),
+        (lambda root: ((root / "build").mkdir(), (root / "build/x").touch()), []),
+        (lambda root: ((root / "__pycache__").mkdir(), (root / "__pycache__/x.pyc").touch()), []),
+    ],
+    ids=["rename", "binary", "huge", "link", "mode", "empty", "touch", "pipe", "ignored", "build", "cache"],
+)
+def test_what_is_no_plain_edit(change: Change, found: list[tuple[str, ...]], project: Path) -> None:
+    changes = changed(project, change)
+    assert summary(changes) == found
+    assert not any(each.diff for each in changes)
+
+
+def test_a_file_that_gets_ignored_stays_in_sight(project: Path) -> None:
+    def hides(root: Path) -> None:
+        (root / ".gitignore").write_text("*\n")
+        (root / "a.py").write_text("changed\n")
+
+    assert summary(changed(project, hides)) == [("changed", ".gitignore"), ("changed", "a.py")]
+
+
+def test_the_files_of_other_repositories_in_a_project_are_seen(project: Path) -> None:
+    other = project.parent / "other"
+    for place in (other, project / "nested"):
+        place.mkdir()
+        git(place, "init", "-q")
+        (place / "inner.py").write_text("inner\n")
+        git(place, "add", ".")
+        git(place, "commit", "-qm", "inner")
+    if (project / ".git").exists():
+        git(project, "submodule", "--quiet", "add", str(other), "sub")
+    else:
+        (project / "sub").mkdir()
+        (project / "sub" / "inner.py").write_text("inner\n")
+
+    def change(root: Path) -> None:
+        for place in ("nested", "sub"):
+            (root / place / "inner.py").write_text("changed\n")
+
+    assert summary(changed(project, change)) == [("changed", "nested/inner.py"), ("changed", "sub/inner.py")]
+
+
+def test_a_commit_of_an_agent_hides_nothing(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a.py").write_text("one\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+
+    def commits(root: Path) -> None:
+        (root / "a.py").write_text("two\n")
+        git(root, "commit", "-qam", "second")
+        git(root, "update-index", "--assume-unchanged", "a.py")
+
+    (change,) = changed(tmp_path, commits, tmp_path.parent / "kept")
+    assert change.diff.endswith("-one\n+two")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[Path, Path]:
+    """A repository whose configuration runs a command wherever git lets it, and the file that the command makes."""
+    root, made = tmp_path / "project", tmp_path / "pwned"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "a.py").write_text("one\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    command = tmp_path / "command"
+    command.write_text(f"#!/bin/sh\ntouch {made}\ncat\n")
+    command.chmod(0o755)
+    for key in (
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "diff.external",
+        "filter.x.clean",
+        "filter.x.smudge",
+    ):
+        git(root, "config", key, str(command))
+    for key in ("filter.x.process", "diff.x.textconv", "diff.x.command", "alias.ls-files", "gpg.program"):
+        git(root, "config", key, f"!{command}" if key.startswith("alias") else str(command))
+    (root / ".gitattributes").write_text("* filter=x diff=x\n")
+    hooks = root / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("post-index-change", "fsmonitor-watchman", "pre-commit", "post-checkout"):
+        (hooks / name).write_bytes(command.read_bytes())
+        (hooks / name).chmod(0o755)
+    made.unlink(missing_ok=True)
+    git(root, "status")
+    assert made.exists()
+    made.unlink()
+    return root, made
+
+
+def test_a_hostile_repository_runs_nothing_and_stays_as_it_is(hostile: tuple[Path, Path]) -> None:
+    root, made = hostile
+    inside = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
+    changes = changed(root, lambda root: (root / "a.py").write_text("two\n"))
+    assert summary(changes) == [("changed", "a.py")]
+    assert changes[0].diff.endswith("-one\n+two")
+    assert not made.exists()
+    assert {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()} == inside
+
+
+def test_what_git_has_is_not_kept_a_second_time(tmp_path: Path) -> None:
+    root, kept = tmp_path / "project", tmp_path / "kept"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "tracked").write_text("tracked\n")
+    git(root, "add", ".")
+    (root / "new").write_text("new\n")
+    store = SnapshotStore(root, kept)
+    snapshot = store.take()
+    store.save(snapshot)
+    assert store.content(snapshot.files["tracked"]) == b"tracked\n"
+    digests = [snapshot.files[name].digest for name in ("tracked", "new")]
+    assert [ContentFile(kept).load(digest) for digest in digests] == [None, b"new\n"]
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("broken", ["index", "pointer", "program"])
+def test_without_a_git_that_works_the_project_is_walked(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if broken == "pointer":
+        (tmp_path / ".git").write_text("gitdir: /nowhere\n")
+    else:
+        git(tmp_path, "init", "-q")
+    if broken == "index":
+        (tmp_path / ".git" / "index").write_text("no index")
+    if broken == "program":
+        # A git that the project brings is none.
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "git").write_text("#!/bin/sh\ntouch pwned\n")
+        (tmp_path / "bin" / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    if broken != "pointer":
+        assert GitFiles(tmp_path).listing() is None
+    changes = changed(tmp_path, lambda root: (root / "a").write_text("a\n"), tmp_path.parent / "kept")
+    assert summary(changes) == [("created", "a")]
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("*\n")
+    root = tmp_path / "project"
+    root.mkdir()
+    assert summary(changed(root, lambda root: (root / "a").write_text("a\n"))) == [("created", "a")]
+
+
+def test_what_was_kept_and_is_damaged_or_gone_is_told(tmp_path: Path) -> None:
+    root, kept = tmp_path / "project", tmp_path / "kept"
+    root.mkdir()
+    (root / "a").write_text("a\n")
+    store = SnapshotStore(root, kept)
+    before = store.take()
+    name = store.save(before)
+    kept.write_bytes(kept.read_bytes()[:41] + b"forged" + kept.read_bytes()[47:])
+    (root / "a").write_text("b\n")
+    (change,) = compare(before, store.take(before), store.content)
+    assert (change.note, change.diff) == ("what was in it before is not known", "")
+    assert (store.load(name), store.load("nothing")) == (before, None)
+    store.remove()
+    assert not kept.exists()
+
+
+def test_what_a_kill_leaves_half_written_is_written_over(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    first = ContentFile(kept)
+    names = [first.keep(b"one" * 100), first.keep(b"two" * 100)]
+    first.flush()
+    kept.write_bytes(kept.read_bytes()[:-3])
+    second = ContentFile(kept)
+    assert second.load(names[1]) is None
+    names.append(second.keep(b"three"))
+    second.flush()
+    third = ContentFile(kept)
+    assert [third.load(name) for name in names] == [b"one" * 100, None, b"three"]
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    changes = changed_in_memory(tmp_path)
+    assert changes[0].diff.endswith("-one\n+two")
+
+
+def changed_in_memory(root: Path) -> list[FileChange]:
+    (root / "a").write_text("one\n")
+    store = SnapshotStore(root, root / "file" / "below")
+    before = store.take()
+    (root / "a").write_text("two\n")
+    return compare(before, store.take(before), store.content)
+
+
+def test_more_files_than_are_compared_is_told_and_none_looks_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MAX_FILES", 3)
+    for name in "bcdef":
+        (tmp_path / name).write_text(name)
+    store = SnapshotStore(tmp_path)
+    before = store.take()
+    assert before.notes == ("the project has 5 files; only 3 are compared",)
+    (tmp_path / "a").write_text("a")
+    changes = compare(before, store.take(before), store.content)
+    assert [change for change in changes if change.status == "deleted"] == []
+
+
+LINES = st.lists(st.text(alphabet="ab\r ", max_size=3), max_size=12).map(lambda lines: "".join(f"{x}\n" for x in lines))
+
+
+@settings(max_examples=50)
+@given(LINES.filter(bool), LINES.filter(bool))
+def test_a_diff_turns_the_old_text_into_the_new_one(old: str, new: str) -> None:
+    texts = {"old": old.encode(), "new": new.encode()}
+    states = {
+        name: snapshots.FileState("text", name, len(text), executable=False, blob="") for name, text in texts.items()
+    }
+    before, after = (Snapshot({"f": states[name]}) for name in ("old", "new"))
+    (change,) = compare(before, after, lambda state: texts[state.digest])
+    if old != new:
+        assert apply_diff(texts["old"], change.diff, "f", "f")[0] == texts["new"]
+
+
+def test_a_list_names_flagged_files_first() -> None:
+    changes = [
+        FileChange("a.py", "changed", "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b", 1, 1),
+        FileChange("b.py", "renamed", was="c.py", flag="it was approved before"),
+    ]
+    assert list_changes(changes) == ("⚠ renamed  b.py (was c.py)  it was approved before\n  changed  a.py  +1 −1")
+    assert list_changes([]) == "No file changed."
+
+
+@pytest.mark.parametrize(
+    ("path", "agents", "flagged"),
+    [
+        ("spec/scope.md", ["repo-governor"], False),
+        ("CLAUDE.md", ["repo-governor"], False),
+        ("sub/CLAUDE.md", ["repo-governor"], True),
+        ("CLAUDE.md", ["executor"], True),
+        ("src/a.py", ["spec-coordinator"], True),
+        ("src/a.py", ["executor"], False),
+        ("src/a.py", ["executor", "code-reviewer"], True),
+        ("spec/code-review.md", ["code-reviewer"], False),
+        ("spec/post-execution-log.md", ["security-sentinel"], False),
+        ("spec/design.md", ["executor"], True),
+        ("spec/design.md", [], True),
+        ("tests/test_a.py", ["test-engineer"], False),
+        (".git/hooks/pre-commit", [], True),
+    ],
+)
+def test_what_is_not_an_agents_to_change_is_flagged(path: str, agents: list[str], flagged: bool) -> None:
+    assert bool(flag_of(path, agents)) is flagged
+
+
+def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -> None:
+    tracker = ChangeTracker(SnapshotStore(tmp_path), [])
+    tracker.begin()
+    (tmp_path / "by-agent").write_text("a\n")
+    assert tracker.note("spec-coordinator") == ["by-agent"]
+    assert [change.flag for change in tracker.since_gate("spec-coordinator")] == [
+        "spec-coordinator changed it, outside its document"
+    ]
+    (tmp_path / "by-person").write_text("p\n")
+    tracker.decided(executes=True)
+    (tmp_path / "src.py").write_text("x\n")
+    assert tracker.note("executor") == []
+    assert [change.path for change in tracker.since_gate(None)] == ["src.py"]
