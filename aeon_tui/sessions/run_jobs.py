@@ -56,7 +56,8 @@ class Kernel(Protocol):
 
 
 OnLine = Callable[[bytes], None]
-OnDelta = Callable[[str | None, str], None]
+OnDelta = Callable[[str, str | None, str], None]
+"""Gets the purpose of a call, its step's id and the next piece of its reply."""
 
 
 class RunJob(Protocol):

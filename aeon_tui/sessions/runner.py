@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("aeon")
 
+CHARACTERS_PER_TOKEN = 4
+MEASURED_SECONDS = 0.3
+"""From this long after its first piece on it is said how fast a reply comes."""
 STREAM_LIMIT = 20_000
 """Characters of a reply in progress that are kept for the screen."""
 
@@ -24,26 +28,39 @@ STREAM_LIMIT = 20_000
 class Stream:
     """The reply that is being written. Filled on the call's thread, read by the screen."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.purpose = ""
         self.step_id: str | None = None
         self.version = 0
+        self._now = now
         self._parts: list[str] = []
-        self._length = 0
+        self._kept = 0
+        self._arrived = 0
+        self._since = 0.0
 
-    def add(self, step_id: str | None, text: str) -> None:
+    def add(self, purpose: str, step_id: str | None, text: str) -> None:
         """Append what has arrived."""
-        self.step_id = step_id
-        if self._length < STREAM_LIMIT:
+        if not self._arrived:
+            self._since = self._now()
+        self.purpose, self.step_id = purpose, step_id
+        self._arrived += len(text)
+        if self._kept < STREAM_LIMIT:
             self._parts.append(text)
-            self._length += len(text)
+            self._kept += len(text)
             self.version += 1
 
     def clear(self) -> None:
         """Forget it: the call has ended, or another begins."""
-        if self._parts:
+        if self._arrived:
             self._parts = []
-            self._length = 0
+            self._kept = self._arrived = 0
             self.version += 1
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """How fast it comes, by the usual four characters a token; None until that can be told."""
+        seconds = self._now() - self._since
+        return self._arrived / CHARACTERS_PER_TOKEN / seconds if self._arrived and seconds >= MEASURED_SECONDS else None
 
     @property
     def text(self) -> str:

@@ -173,9 +173,9 @@ async def test_the_key_help_says_what_ctrl_c_does() -> None:
 
 async def test_a_reply_is_shown_while_it_streams_in() -> None:
     async with running() as (live, pilot):
-        live.kernels[0].on_delta("s3", "Five and [bold]ten")
+        live.kernels[0].on_delta("reason", "s3", "Five and [bold]ten")
         await until(pilot, lambda: "Five and [bold]ten▌" in live.screen.query_one(StepText).text)
-        live.kernels[0].on_delta("s3", " make\x1b fifteen")
+        live.kernels[0].on_delta("reason", "s3", " make\x1b fifteen")
         await until(pilot, lambda: "ten make\\x1b fifteen▌" in live.screen.query_one(StepText).text)
         live.runner.stream.clear()
         await until(pilot, lambda: "▌" not in live.screen.query_one(StepText).text)

@@ -42,7 +42,7 @@ async def test_one_key_copies_the_answer_of_a_run_that_has_ended_and_else_what_i
         run.source.journal = Path("runs/r1.jsonl")
         await run.press("Y")
         assert (copied.pop(), said(run.app)) == ("r1", "Copied the run id: r1")
-        await run.press("g", "j", "2", "y")
+        await run.press("g", "2", "y")
         assert (copied.pop(), said(run.app)) == ('{\n  "result": 15\n}', "Copied the output of s1 (18 characters)")
         await run.press("p", "1", "j", "j", "2", "y")
         assert "Say that 5 and 10 make 15." in copied.pop()

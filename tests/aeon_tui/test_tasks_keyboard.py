@@ -77,7 +77,7 @@ async def test_a_past_run_is_opened_and_a_step_looked_into(tmp_path: Path) -> No
         await until(pilot, lambda: browser.selected_run is not None)
         await keys.press("enter")
         await until(pilot, lambda: shows_result(app))
-        await keys.press("1", "g", "j")
+        await keys.press("1", "g")
         assert keys.selected == RowKey("step", "s1")
         await keys.press("enter")
         assert isinstance(keys.screen.focused, StepText)

@@ -75,7 +75,7 @@ SAID = {
     "failed": ["✖", "failed"],
     "changes": ["✔", "⊘", "converged", "complete", "coherent"],
     "runs": ["▶ running", "✔ converged", "✖ failed", "◼ aborted", "… interrupted", "✖ cost ceiling"],
-    "issues": ["✖", "⚠"],
+    "issues": ["✖", "◐"],
     "fork-problem": ["✖ the pass is '0'"],
     "repair": ["✎"],
 }

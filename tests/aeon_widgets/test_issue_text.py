@@ -10,12 +10,12 @@ from textual.widget import Widget
 from aeon_core.convergence.criteria import REASON_CODES
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view.formatting import reasons
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import IssueView, RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
 from aeon_widgets.convergence import ConvergencePane, change, convergence_parts, score_level, trend
 from aeon_widgets.icons import SCORE_ICONS, VARIABLES
-from aeon_widgets.issues import IssuesPane
+from aeon_widgets.issues import IssuesPane, described
 from aeon_widgets.virtual_list import LinesView
 from tests.aeon_core.journal.build import finished, parsed
 from tests.aeon_core.journal.view.adaptive import (
@@ -251,3 +251,13 @@ def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
 def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
     assert {"validation", "refinement"} == IssuesPane.RECORDS
     assert {"convergence", "run_started", "run_finished", "run_resumed", "profile"} == ConvergencePane.RECORDS
+
+
+def test_a_row_does_not_repeat_the_step_that_stands_before_it() -> None:
+    def row(step_id: str | None, description: str) -> str:
+        return described(IssueView("i", "specificity", "high", description, "plan", step_id, ""))
+
+    assert row("s5", "step 's5' gives no result of its own") == "gives no result of its own"
+    assert row("s5", "s5: too vague") == "too vague"
+    assert row("s5", "step 's51' is fine, 's5' is not") == "step 's51' is fine, 's5' is not"
+    assert row(None, "step 's5' is vague") == "step 's5' is vague"

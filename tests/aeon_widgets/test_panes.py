@@ -101,7 +101,7 @@ def test_the_ttl_pane_has_the_cost(config: dict[str, Any], cost: float | None, s
 def test_the_header_has_the_cost_once() -> None:
     header = RunHeader()
     header._view = RunView(model="m", usage={"input_tokens": 3_000}, cost_usd=0.0123)
-    assert [text for text, _, _ in header._facts() if text] == ["m", "3,000 tokens · $0.0123"]
+    assert [text for text, _, _ in header._facts() if text] == ["m", "$0.0123", "3,000 tokens"]
     header._view.config = {"budget": 0.5}
     assert [text for text, _, _ in header._facts() if text] == ["m", "$0.0123 of $0.50", "3,000 tokens"]
 

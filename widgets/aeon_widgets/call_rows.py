@@ -1,4 +1,4 @@
-"""The model calls that belong to no step: which pass they are for, and the row of the plan that shows them."""
+"""The model calls that belong to no step: the pass they are part of, and the row of the plan that shows them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,23 @@ CALL_LABELS = {
 
 
 class RowKey(NamedTuple):
-    """What a row stands for: a step by its id, or the calls of one purpose that belong to no step."""
+    """What a row stands for: a step by its id, the calls of one purpose that belong to no step, or those of a pass."""
 
-    kind: Literal["step", "calls"]
+    kind: Literal["step", "calls", "pass", "draft"]
     name: str
     pass_number: int = 0
     """Of calls, the pass whose result they judge, answer from or refine; 0 for all that comes before a step runs."""
 
 
+def pass_row(key: RowKey) -> RowKey:
+    """Return the row that calls are folded into: that of their pass, of the first pass before a step runs."""
+    return RowKey("pass", "", max(1, key.pass_number))
+
+
 def call_label(key: RowKey, *, with_pass: bool) -> str:
     """Return what the calls of a row are for, in words."""
+    if key.kind == "pass":
+        return f"pass {key.pass_number}" if with_pass else "plan and answer"
     label = CALL_LABELS.get(key.name, one_line(key.name, 40))
     return f"pass {key.pass_number} · {label}" if with_pass and key.pass_number else label
 
@@ -56,6 +63,14 @@ class CallRows:
         """The rows below the plan, pass by pass."""
         return [key for key in self._groups if key.pass_number]
 
+    @property
+    def passes(self) -> dict[RowKey, list[RowKey]]:
+        """The rows of each pass, by the row that they are folded into."""
+        found: dict[RowKey, list[RowKey]] = {}
+        for key in [*self.before, *self.after]:
+            found.setdefault(pass_row(key), []).append(key)
+        return found
+
     def update(self) -> None:
         """Take in the calls that have come since."""
         new = self.view.loose_calls[self._seen :]
@@ -79,7 +94,9 @@ class CallRows:
 
     def calls_of(self, key: RowKey) -> list[CallView]:
         """Return every attempt of the calls of a row, and of the repairs that they needed."""
-        return [call for call_id in self._groups.get(key, []) for call in self.view.calls.get(call_id, [])]
+        keys = self.passes.get(key, []) if key.kind == "pass" else [key]
+        ids = [call_id for each in keys for call_id in self._groups.get(each, [])]
+        return [call for call_id in ids for call in self.view.calls.get(call_id, [])]
 
     def last_of(self, key: RowKey) -> CallView:
         """Return the attempt of a row's calls that was made last."""

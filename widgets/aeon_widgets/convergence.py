@@ -14,13 +14,16 @@ from textual.reactive import reactive
 from typing_extensions import override
 
 from aeon_core.journal.values import number_of
-from aeon_core.journal.view.formatting import score, scored_reasons, told_by_verdicts, verdict, words
+from aeon_core.journal.view.draft import Draft
+from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
+from aeon_widgets.draft_text import parts_of
 from aeon_widgets.icons import SCORE_ICONS
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.verdict_text import (
+    MET_STYLES,
     Verdict,
     checks,
     requirement_blocks,
@@ -29,6 +32,7 @@ from aeon_widgets.verdict_text import (
 )
 from aeon_widgets.virtual_list import Piece
 
+GAP: Block = ("", "")
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
@@ -72,6 +76,9 @@ class ConvergencePane(TextView, Pane):
         super().__init__()
         self._verdicts: list[tuple[int, Verdict]] = []
         """Each verdict, and the place of its first block."""
+        self._drafted = RunView()
+        self._draft: Draft | None = None
+        """The judge's reply in progress, and the run that it is of."""
         self.pane_title = "Convergence"
 
     def update_view(self, view: RunView) -> None:
@@ -79,6 +86,11 @@ class ConvergencePane(TextView, Pane):
         self.pane_title = f"Convergence{_title(view)}"
         shown: list[Block] = []
         found: list[tuple[int, Verdict]] = []
+        if view is not self._drafted:
+            self._draft, self._drafted = None, view
+        if self._draft is not None:
+            self.pane_title = f"Convergence · {'judging' if self._draft.purpose == 'judge' else 'requirements'}"
+            shown += [*drafted_blocks(self._draft, view), GAP]
         for part in convergence_parts(view):
             if isinstance(part, Verdict):
                 found.append((len(shown), part))
@@ -90,6 +102,13 @@ class ConvergencePane(TextView, Pane):
         self._verdicts = found
         self.selected = min(self.selected, max(0, len(found) - 1))
         self.show(shown)
+
+    def update_draft(self, draft: Draft | None) -> None:
+        """Show requirements and verdicts as they are written; None where none are."""
+        shown = draft if draft is not None and draft.purpose in ("judge", "profile") else None
+        if shown != self._draft:
+            self._draft = shown
+            self.update_view(self._drafted)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
@@ -143,6 +162,18 @@ class ConvergencePane(TextView, Pane):
             self.selected = number
             if again:
                 self.action_quote()
+
+
+def drafted_blocks(draft: Draft, view: RunView) -> list[Block]:
+    """Return every requirement, ticked where the judge has written a verdict on it."""
+    if draft.purpose == "profile":
+        return parts_of(draft)
+    written = {each.n: each for each in draft.verdicts if each.met}
+    blocks: list[Block] = []
+    for number, text in enumerate(view.requirements or [view.task], 1):
+        met = written[number].met if number in written else ""
+        blocks.append((MET_STYLES.get(met, "muted"), f"{MET_ICONS.get(met, '□')} {one_line(text)}"))
+    return blocks
 
 
 def _title(view: RunView) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -281,9 +282,9 @@ class IssuesPane(RowsView, Pane):
         number, issue = self._shown[index // _ROWS]
         first = not index % _ROWS
         if width < _ROOMY:
-            return self._head(number, issue) if first else [("     ", ""), (one_line(issue.description), "")]
+            return self._head(number, issue) if first else [("   ", ""), (described(issue), "")]
         if first:
-            return [*self._head(number, issue), (": ", "muted"), (one_line(issue.description), "")]
+            return [*self._head(number, issue), (": ", "muted"), (described(issue), "")]
         return [("     → ", "muted"), (one_line(issue.repair) or "no repair is proposed", "muted")]
 
     def _head(self, number: int, issue: IssueView) -> Sequence[Piece]:
@@ -308,6 +309,15 @@ class IssuesPane(RowsView, Pane):
         issue = self._shown[event.index // _ROWS][1]
         if issue.step_id is not None:
             self.post_message(self.Opened(self, issue))
+
+
+def described(issue: IssueView) -> str:
+    """Return an issue's description without the step that it begins with, which is said before it."""
+    text = one_line(issue.description)
+    if issue.step_id is None:
+        return text
+    name = re.escape(one_line(issue.step_id, 30))
+    return re.sub(rf"\A(the )?(step )?['\"“`]?{name}['\"”`]?:? +", "", text, flags=re.IGNORECASE)
 
 
 def summary(view: RunView) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""The plan as a tree with the status of every step, and the calls that belong to no step above and below it."""
+"""The plan as a tree with the status of every step; below it a row for each pass, with the calls of no step in it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,45 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
+from aeon_core.journal.view.draft import Draft, DraftStep
+from aeon_core.journal.view.formatting import score
 from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
-from aeon_core.journal.view.step_issues import open_issues, replacements, times_refined
-from aeon_widgets.call_rows import CallRows, RowKey, call_label
+from aeon_core.journal.view.step_issues import open_issues, replacements, superseded, times_refined
+from aeon_widgets.activity import Activity
+from aeon_widgets.call_rows import CALL_LABELS, CallRows, RowKey, call_label
+from aeon_widgets.draft_text import SIGN_STYLES
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece, RowsView
 
+FOLD_WIDTH = 2
+"""Cells at the beginning of a pass's row; a click on them unfolds it."""
 STATUS_WIDTH = 9
 STATUS_FROM = 44
 """From this width on, the status stands beside the step as a word too."""
 
 
 class PlanTree(RowsView, Pane):
-    """Every step with icon, status and marks. The selection follows the run until the person moves it."""
+    """Every step with icon, status and marks. The selection follows the run until the person moves it.
+
+    What a step replaces is folded under it, and what a pass does beside its steps into the row of the pass.
+    """
 
     HELP_TITLE = "Plan"
     RECORDS: ClassVar[frozenset[str]] = frozenset(
-        {"plan", "step", "llm", "supervisor", "validation", "refinement", "run_finished"}
+        {"plan", "step", "llm", "supervisor", "validation", "convergence", "refinement", "phase", "run_finished"}
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "unfold", "Unfold", show=False, id="plan.unfold"),
+        Binding("left,h", "fold", "Fold", show=False, id="plan.fold"),
+    ]
 
     item = None
     """A step is copied as what the screen has of it: the answer at the end, else the selected step's output."""
@@ -55,12 +70,20 @@ class PlanTree(RowsView, Pane):
         super().__init__()
         self._view = RunView()
         self._rows: list[RowKey] = []
+        self._open: set[RowKey] = set()
+        """The rows that are unfolded."""
+        self._folds: dict[RowKey, list[RowKey]] = {}
+        """What is folded into each row."""
+        self._holder: dict[RowKey, RowKey] = {}
+        """The row that each of those is folded into."""
         self._calls = CallRows(self._view)
         self._issues: dict[str, list[IssueView]] = {}
         self._refined: dict[str, int] = {}
         self._replaced: dict[str, str] = {}
         self._unreadable: frozenset[RowKey | None] = frozenset()
         self._key: RowKey | None = None
+        self._draft: tuple[DraftStep, ...] = ()
+        self._activity: Activity | None = None
         self.pane_title = "Plan"
 
     @property
@@ -84,23 +107,76 @@ class PlanTree(RowsView, Pane):
     def update_view(self, view: RunView) -> None:
         """Show the run as it is now."""
         if view is not self._calls.view:
+            self._draft = ()
             self._view, self._calls = view, CallRows(view)
         self._calls.update()
         self._issues, self._refined, self._replaced = open_issues(view), times_refined(view), replacements(view)
         last = {self._calls.row_at(repair.seq): repair for repair in view.repairs if repair.step_id is None}
         self._unreadable = frozenset(key for key, repair in last.items() if repair.error is not None)
-        steps = (RowKey("step", step_id) for step_id in view.steps)
-        self._rows = [*self._calls.before, *steps, *self._calls.after]
-        self.set_line_count(len(self._rows))
+        self._fold_rows(view)
+        self._lay_out()
         self._settle_selection()
         wanted = [step for step in view.steps.values() if step.status != "invalid"]
         done = sum(step.status == "complete" for step in wanted)
         self.pane_title = f"Plan {done}/{len(wanted)} done" if view.steps else "Plan"
 
+    def update_draft(self, draft: Draft | None) -> None:
+        """Show what a reply in progress does to the plan as rows of its own; None where none is written."""
+        shown = draft.steps if draft is not None else ()
+        if shown != self._draft:
+            self._draft = shown
+            self._lay_out()
+            self._stay()
+
+    def update_activity(self, activity: Activity | None) -> None:
+        """Show beside its row which call the run waits for."""
+        if activity != self._activity:
+            self._activity = activity
+            self._draw_changed()
+
+    def _fold_rows(self, view: RunView) -> None:
+        self._folds = {RowKey("step", last): [] for last in superseded(view).values()}
+        for step_id, last in superseded(view).items():
+            self._folds[RowKey("step", last)].append(RowKey("step", step_id))
+        self._folds |= self._calls.passes
+        self._holder = {key: holder for holder, keys in self._folds.items() for key in keys}
+
+    def _lay_out(self) -> None:
+        """Put the steps that count under each other, then the passes; below each what is unfolded of it."""
+        steps = (RowKey("step", step_id) for step_id in self._view.steps)
+        top = [*(key for key in steps if key not in self._holder), *self._calls.passes]
+        rows = [row for key in top for row in (key, *(self._folds[key] if self._is_open(key) else ()))]
+        drafted = self._drafted_rows(rows)
+        end = next((place for place, key in enumerate(rows) if key.kind == "pass"), len(rows))
+        rows[end:end] = drafted.pop(None, [])
+        self._rows = [row for key in rows for row in (key, *drafted.get(key, ()))]
+        self.set_line_count(len(self._rows))
+
+    def _drafted_rows(self, rows: Sequence[RowKey]) -> dict[RowKey | None, list[RowKey]]:
+        """Return the rows of the reply in progress by the row that they stand below; None is the end of the plan."""
+        drafted: dict[RowKey | None, list[RowKey]] = {}
+        for place, step in enumerate(self._draft):
+            after = self._holder.get(RowKey("step", step.after), RowKey("step", step.after))
+            drafted.setdefault(after if after in rows else None, []).append(RowKey("draft", str(place)))
+        return drafted
+
+    def _stay(self) -> None:
+        """Keep the selected row, or what it was folded into."""
+        self._key = self._in_sight(self._key)
+        if self._key in self._rows:
+            self.cursor = self._rows.index(self._key)
+
+    def _is_open(self, key: RowKey) -> bool:
+        return key in self._open and key in self._folds
+
+    def _in_sight(self, key: RowKey | None) -> RowKey | None:
+        """Return the row itself, or the one that it is folded into."""
+        return key if key is None or key in self._rows else self._holder.get(key, key)
+
     def _settle_selection(self) -> None:
         wanted = self._key
         if self.following_run or wanted not in self._rows:
-            wanted = self._where_the_run_is()
+            wanted = self._in_sight(self._where_the_run_is())
         if wanted is not None:
             self.cursor = self._rows.index(wanted)
         if wanted != self._key:
@@ -133,15 +209,65 @@ class PlanTree(RowsView, Pane):
     def _waiting_calls(self) -> RowKey | None:
         """Return the row that was added last, where it is of calls; where none has come back, the one that waits."""
         rows = [*self._calls.before, *self._calls.after]
-        unfinished = [key for key in rows if not self._calls.last_of(key).finished]
+        unfinished = [key for key in rows if self._waits(key)]
         if unfinished:
             return unfinished[-1]
-        return self._rows[-1] if self._rows and self._rows[-1].kind == "calls" else None
+        return rows[-1] if rows and (self._calls.after or not self._view.steps) else None
+
+    def _waits(self, key: RowKey) -> bool:
+        return not self._calls.last_of(key).finished
+
+    @property
+    def subject(self) -> RowKey | None:
+        """What to show of the selected row: of a pass, the calls that have not come back yet, if there are any."""
+        key = self._key
+        if key is not None and key.kind == "draft":
+            return self._waiting_calls()
+        folded = self._folds.get(key, []) if key is not None and key.kind == "pass" else []
+        return next((each for each in reversed(folded) if self._waits(each)), key)
 
     def select(self, key: RowKey) -> None:
-        """Select a row as the person does."""
+        """Select a row as the person does; unfold what it is folded into."""
+        if key not in self._rows and key in self._holder:
+            self._unfold(self._holder[key])
         if key in self._rows:
             self.move_to(self._rows.index(key))
+
+    def _unfold(self, key: RowKey, *, unfold: bool = True) -> None:
+        """Show what is folded into a row, or fold it again; the selection stays in sight."""
+        self._open = self._open | {key} if unfold else self._open - {key}
+        self._lay_out()
+        self._stay()
+
+    def action_unfold(self) -> None:
+        """Show what is folded into the selected row; where nothing is, open it."""
+        if self._key is not None and self._key in self._folds and not self._is_open(self._key):
+            self._unfold(self._key)
+        else:
+            super().action_choose()
+
+    def action_fold(self) -> None:
+        """Fold the selected row, or the one that it is part of."""
+        if self._key is not None and (self._is_open(self._key) or self._key in self._holder):
+            key = self._key if self._is_open(self._key) else self._holder[self._key]
+            self._unfold(key, unfold=False)
+            self.move_to(self._rows.index(key))
+
+    @override
+    def action_choose(self) -> None:
+        """Open the selected step or call; unfold a pass, or fold it again."""
+        if self._key is not None and self._key.kind == "pass":
+            self._unfold(self._key, unfold=not self._is_open(self._key))
+        else:
+            super().action_choose()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        index = self.scroll_offset.y + offset.y if offset is not None else len(self._rows)
+        if offset is not None and offset.x <= FOLD_WIDTH and index < len(self._rows) and event.chain == 1:
+            key = self._rows[index]
+            if key.kind == "pass":
+                self._unfold(key, unfold=not self._is_open(key))
 
     def follow_run(self) -> None:
         """Let the selection follow the running step again."""
@@ -164,8 +290,48 @@ class PlanTree(RowsView, Pane):
         key = self._rows[index]
         if key.kind == "calls":
             return self._call_pieces(key, width)
+        if key.kind == "pass":
+            return self._pass_pieces(key, width)
+        if key.kind == "draft":
+            return self._draft_pieces(self._draft[int(key.name)], width)
         step = self._view.steps.get(key.name)
         return self._step_pieces(step, width) if step is not None else []
+
+    def _draft_pieces(self, step: DraftStep, width: int) -> list[Piece]:
+        """Return a step that is not part of the plan yet."""
+        adds_plan = not step.after and step.sign == "+"
+        indent = "  " * (min(step.depth, 5) + (not adds_plan))
+        sign = ROW_ICONS["pending"] if adds_plan else step.sign
+        label = " ".join(part for part in (one_line(step.step_id, 40), one_line(step.text, 300)) if part)
+        return [
+            (f" {indent}{sign} ", "muted" if adds_plan else SIGN_STYLES[step.sign]),
+            (fit(label, width - len(indent) - 4), "muted italic"),
+        ]
+
+    def _pass_pieces(self, key: RowKey, width: int) -> list[Piece]:
+        """Return the row of a pass: what it does beside its steps now, or else how far it came."""
+        label = f"{call_label(key, with_pass=self._view.adaptive)} "
+        keys = self._folds[key]
+        waiting = next((each for each in reversed(keys) if self._waits(each)), None)
+        assessed = next((each for each in self._view.assessments if each.pass_number == key.pass_number), None)
+        told: Piece = ("", "")
+        if waiting is not None:
+            status = shown_status("running", self.live)
+            told = (f"{ROW_ICONS[status]} {CALL_LABELS.get(waiting.name, one_line(waiting.name, 40))}", status)
+        elif assessed is not None:
+            icon, style = ("✔", "complete") if assessed.converged else ("✖", "medium")
+            scores = f"{score(assessed.completeness_score)} {score(assessed.coherence_score)}"
+            told = (f"{icon} {'not judged' if assessed.not_judged else scores}", style)
+        elif self._calls.last_of(keys[-1]).error:
+            told = (f"{ROW_ICONS['failed']} {call_label(keys[-1], with_pass=False)} failed", "failed")
+        mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
+        fold = "▾" if self._is_open(key) else "▸"
+        room = width - cell_len(label) - len(mark) - 4
+        shown = fit(told[0], room)
+        return [
+            (f" {fold} ", "muted"), (label, ""), (shown, told[1]),
+            (" " * max(0, room - cell_len(shown)), ""), (mark, "medium" if WARNED in mark else "running"), (" ", ""),
+        ]  # fmt: skip
 
     def _call_pieces(self, key: RowKey, width: int) -> list[Piece]:
         last = self._calls.last_of(key)
@@ -174,23 +340,36 @@ class PlanTree(RowsView, Pane):
         if waits:
             status = shown_status("running", self.live)
         marks: list[Piece] = [(f" {WARNED}", "medium")] if key in self._unreadable else []
-        return _row(status, "", call_label(key, with_pass=self._view.adaptive), marks, width, "muted")
+        marks.append((self._clock(key, width), "running"))
+        return _row(status, "  ", call_label(key, with_pass=False), marks, width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
-        indent = "  " * min(step.depth, 5)
+        indent = "  " * (min(step.depth, 5) + (RowKey("step", step.step_id) in self._holder))
         place = self._place(step, short=width < STATUS_FROM)
         label = f"{one_line(step.step_id, 40)}{place} {one_line(step.description, 300)}"
         status = shown_status(step.status, self.live)
-        return _row(status, indent, label, self._marks(step), width, "muted" if status == "invalid" else "")
+        return _row(status, indent, label, self._marks(step, width), width, "muted" if status == "invalid" else "")
+
+    def _clock(self, key: RowKey | None, width: int) -> str:
+        """Return how long the call of a row is waited for, where it is the one; its speed, too, where there is room."""
+        activity = self._activity
+        if key is None or activity is None or activity.step_id != (key.name if key.kind == "step" else None):
+            return ""
+        if key.kind == "calls" and not self._waits(key):
+            return ""
+        rate = f" {activity.rate}" if activity.rate and width >= STATUS_FROM else ""
+        return f" {activity.spinner} {activity.time}{rate}"
 
     def _place(self, step: StepView, *, short: bool) -> str:
         """Return what the step replaces, or what replaces it; one of both is enough in a narrow pane."""
-        if step.step_id in self._replaced:
+        if step.step_id in self._replaced and RowKey("step", step.step_id) not in self._holder:
             return f" → {'' if short else 'replaced by '}{one_line(self._replaced[step.step_id], 40)} ·"
         return f" replaces {one_line(step.replaces, 40)} ·" if step.replaces and not short else ""
 
-    def _marks(self, step: StepView) -> list[Piece]:
-        marks: list[Piece] = []
+    def _marks(self, step: StepView, width: int) -> list[Piece]:
+        marks: list[Piece] = [(self._clock(RowKey("step", step.step_id), width), "running")]
+        if folded := len(self._folds.get(RowKey("step", step.step_id), ())):
+            marks.append((f" {ROW_ICONS['invalid']}{folded}", "muted"))
         if step.repaired:
             marks.append((f" {REPAIRED}", "medium"))
         if step.mode == "fallback":

@@ -119,6 +119,7 @@ class RunHeader(TallyHeader):
             (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
             (*spent(self._view), False),
             (self._phase(), "$aeon-muted", False),
+            (self._cost(), "$aeon-text", False),
             (self._tokens(), "$aeon-muted", False),
         ]
 
@@ -144,9 +145,12 @@ class RunHeader(TallyHeader):
     def _tokens(self) -> str:
         usage = self._view.usage
         total = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        return count(total, "token") if total else ""
+
+    def _cost(self) -> str:
+        """Return what the run has cost, where no budget says it and it is known."""
         cost = self._view.cost_usd
-        price = f" · {money(cost)}" if cost and budget_usd(self._view) is None else ""
-        return f"{count(total, 'token')}{price}" if total else ""
+        return money(cost) if cost and budget_usd(self._view) is None else ""
 
     def _gauge(self) -> list[Part]:
         width = self.outer_size.width

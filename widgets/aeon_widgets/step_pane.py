@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from aeon_core.journal.view.model import CallView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
+from aeon_widgets.activity import Activity
 from aeon_widgets.call_rows import RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
@@ -27,6 +28,7 @@ from aeon_widgets.step_text import (
     StepDetail,
     calls_output_blocks,
     output_blocks,
+    pass_blocks,
     prompt_blocks,
     repair_blocks,
     step_detail,
@@ -139,12 +141,13 @@ class StepPane(Vertical, Pane):
         self._view = RunView()
         self._key: RowKey | None = None
         self._opened = StepDetail()
-        self._streamed = ""
+        self._streamed: Sequence[Block] = ()
+        self._activity: Activity | None = None
         self._live = True
         self._instead: Sequence[Block] | None = None
         self._shown: tuple[object, ...] | None = None
         self._quote: tuple[RowKey, str] | None = None
-        self.pane_title = "Step"
+        self._title = self.pane_title = "Step"
 
     @property
     def item(self) -> Item | None:
@@ -169,13 +172,13 @@ class StepPane(Vertical, Pane):
         view: RunView,
         key: RowKey | None,
         calls: Sequence[CallView],
-        streamed: str = "",
+        streamed: Sequence[Block] = (),
         live: bool = True,
         *,
         filled: StepDetail | None = None,
         instead: Sequence[Block] | None = None,
     ) -> None:
-        """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` a reply so far.
+        """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` its reply so far.
 
         `live` says whether the run goes on; `filled` holds what the view left in the journal. `instead` stands in the
         tab of changes in the place of the step's own.
@@ -224,7 +227,22 @@ class StepPane(Vertical, Pane):
             title = label[:1].upper() + label[1:]
         else:
             title = "Step"
-        self.pane_title = title
+        self._title = title
+        self._show_title()
+
+    def update_activity(self, activity: Activity | None) -> None:
+        """Show in the title which call is waited for, where it is one of those that are shown."""
+        if activity != self._activity:
+            self._activity = activity
+            self._show_title()
+
+    def _show_title(self) -> None:
+        activity, step, calls = self._activity, self._opened.step, self._opened.calls
+        ours = (step is not None and step.status == "running") or (bool(calls) and not calls[-1].finished)
+        if activity is not None and ours and activity.step_id == (step.step_id if step is not None else None):
+            self.pane_title = f"{self._title} · {activity.words}"
+        else:
+            self.pane_title = self._title
 
     def _tabs(self, step: StepView | None) -> tuple[str, ...]:
         repairs = f"{TABS[3]} {len(step.repairs)}" if step is not None and step.repairs else TABS[3]
@@ -250,8 +268,11 @@ class StepPane(Vertical, Pane):
     def _calls_blocks(self, key: RowKey) -> list[Block]:
         if self.tab == 0:
             label = call_label(key, with_pass=False)
-            output = calls_output_blocks(label.capitalize(), self._opened.calls, self._streamed, self._live)
-            told = self._told(key)
+            if key.kind == "pass":
+                return pass_blocks(self._view, key.pass_number, self._opened.calls)
+            wanted = self._view.requirements or [self._view.task]
+            output = calls_output_blocks(label.capitalize(), self._opened.calls, self._streamed, self._live, wanted)
+            told = self._told(key) if self._came_back() else []
             return [*told, GAP, *output] if told else output
         if self.tab == 1:
             return prompt_blocks(self._opened.calls, self._live)
@@ -263,8 +284,9 @@ class StepPane(Vertical, Pane):
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""
-        named = self._key is not None and self._key.kind == "calls" and self._key.name in _READ_BY_THE_RUN
-        return named and bool(self._opened.calls) and self._opened.calls[-1].finished
+        key, calls = self._key, self._opened.calls
+        told = key is not None and key.kind != "step" and (key.kind == "pass" or key.name in _READ_BY_THE_RUN)
+        return told and bool(calls) and calls[-1].finished
 
     def _told(self, key: RowKey) -> list[Block]:
         """Return what the calls came to, for replies that are read by the run rather than by a person."""

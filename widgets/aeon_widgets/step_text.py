@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aeon_core.journal.view import formatting
+from aeon_core.journal.view.draft import STRUCTURED, read_draft
 from aeon_core.journal.view.elided import RecordOf, filled_calls, filled_repairs, filled_step, is_lean
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_core.money import money
 from aeon_core.timing import span
-from aeon_widgets.call_rows import RowKey
+from aeon_widgets.call_rows import CALL_LABELS, RowKey
+from aeon_widgets.draft_text import parts_of
+from aeon_widgets.icons import ROW_ICONS
 from aeon_widgets.issues import repairs_of_calls
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.text import count, one_line, pretty, readable
@@ -62,10 +66,11 @@ def _step(step: StepView) -> StepDetail:
 
 GAP: Block = ("", "")
 CUT_OFF = "The run ended before this was done."
+UNREADABLE = "This reply cannot be read; the prompt's tab has it."
 UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 
-def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list[Block]:
+def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = True) -> list[Block]:
     """Return what the step is, how it went, and what it gave."""
     blocks: list[Block] = [("high", f"✖ {message}") for message in step.errors]
     blocks.append(("bold", step.description))
@@ -78,7 +83,7 @@ def output_blocks(step: StepView, streamed: str = "", live: bool = True) -> list
         form = "json" if not is_text else "" if step.mode == "tool" else "markdown"
         blocks.append((form, readable(step.output)))
     elif streamed:
-        blocks.append(("", f"{streamed}▌"))
+        blocks += streamed
     else:
         blocks.append(("muted", _nothing_yet(step, live)))
     return blocks
@@ -144,20 +149,59 @@ def waiting(calls: Sequence[CallView]) -> str:
     return f"Waiting for the model ({one_line(last.purpose, 30)}{again}) …"
 
 
-def calls_output_blocks(label: str, calls: Sequence[CallView], streamed: str = "", live: bool = True) -> list[Block]:
-    """Return the last reply of calls that belong to no step."""
+def calls_output_blocks(
+    label: str,
+    calls: Sequence[CallView],
+    streamed: Sequence[Block] = (),
+    live: bool = True,
+    requirements: Sequence[str] = (),
+) -> list[Block]:
+    """Return the last reply of calls that belong to no step; `requirements` are those that a judge writes about."""
     blocks: list[Block] = [("bold", label), GAP]
     done = [call for call in calls if call.response is not None]
     unfinished = not calls or not calls[-1].finished or calls[-1].retry_in_s is not None
     if streamed and unfinished:
-        return [*blocks, ("", f"{streamed}▌")]
+        return [*blocks, *streamed]
     if unfinished:
         return [*blocks, ("muted", waiting(calls) if live else CUT_OFF)]
     if calls[-1].error is not None:
         blocks += [*_error_blocks(calls[-1].error), GAP]
     if done:
-        blocks += _reply_blocks(done[-1])
+        blocks += _read_reply(done[-1], requirements)
     return blocks
+
+
+def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[Block]:
+    """Return what a pass came to: its verdict, what was changed after it, and the calls that belong to no step."""
+    blocks: list[Block] = []
+    for each in view.assessments:
+        if each.pass_number == number:
+            style = "complete" if each.converged else "medium"
+            blocks.append((f"{style} bold", formatting.verdict(each)))
+            blocks += [("", reason) for reason in ([formatting.scores(each)] if not each.not_judged else [])]
+            blocks += [("medium", f"✖ {reason}") for reason in formatting.scored_reasons(each) if not each.converged]
+    changes = [each for each in view.refinements if each.pass_number == number]
+    for change in changes:
+        icon, style = ("✔", "complete") if change.accepted else ("✖", "failed")
+        what = f"{icon} {formatting.words(change.kind)} of {one_line(change.target, 40)}"
+        blocks.append((style, f"{what}: {one_line(change.reason, 300)}"))
+    by_purpose: dict[str, list[CallView]] = {}
+    for call in calls:
+        by_purpose.setdefault(call.purpose, []).append(call)
+    blocks += [GAP] if blocks else []
+    for purpose, made in by_purpose.items():
+        icon = ROW_ICONS["failed" if made[-1].error else "complete" if made[-1].finished else "running"]
+        blocks.append(("muted", f"{icon} {CALL_LABELS.get(purpose, one_line(purpose, 30))} · {spent_on(made)}"))
+    return [*blocks, ("muted", "Enter on the pass shows its calls.")]
+
+
+def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:
+    """Return a reply for a person: data that the run reads as a list of what is in it."""
+    text = (call.response or {}).get("text")
+    if call.purpose not in STRUCTURED or not isinstance(text, str) or not text:
+        return _reply_blocks(call)
+    draft = read_draft(call.purpose, text)
+    return parts_of(draft, requirements) if draft is not None else [("muted", UNREADABLE)]
 
 
 def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:

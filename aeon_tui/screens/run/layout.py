@@ -132,6 +132,7 @@ CSS = """
         &.-wide.-very-tall ApprovalPanel { max-height: 40%; }
         &.-tiny ApprovalPanel { max-height: 65%; }
     }
+    RunScreen.-ended #guide { display: none; }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
 
@@ -191,7 +192,17 @@ class Layout:
         size = self._screen.size
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
-        seen = (size, rows, guided, self.turn, view.adaptive, bool(view.repairs), len(shown.issues), len(shown.repairs))
+        seen = (
+            size,
+            rows,
+            guided,
+            self.turn,
+            view.adaptive,
+            view.result is None,
+            bool(view.repairs),
+            len(shown.issues),
+            len(shown.repairs),
+        )
         if seen != self._seen:
             self._seen = seen
             self._arrange(view, shown, size, rows, guided=guided)
@@ -219,6 +230,7 @@ class Layout:
                 "-tiny": size.height < _TINY + _GUIDE * guided,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,
+                "-ended": view.result is not None,
             }
         )
         self._tell(shown, [] if column else having, there)

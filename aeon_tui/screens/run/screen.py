@@ -18,6 +18,7 @@ from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
 from aeon_tui.screens.run.notices import Notices
 from aeon_tui.screens.run.record_readers import QuoteFinder, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
+from aeon_tui.screens.run.reply_stream import ReplyStream
 from aeon_tui.screens.run.status import (
     WAITING,
     WAITING_HERE,
@@ -34,6 +35,7 @@ from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.snapshots import SnapshotStore
+from aeon_widgets.activity import running_call
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
@@ -77,7 +79,7 @@ class RunScreen(TimeTravel):
         self._clock = clock
         self.guide = runner.job.guide if runner is not None else ""
         self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
-        self._stream_version = 0
+        self._reply = ReplyStream(runner.stream if runner is not None else None)
         self._notices = Notices(self, source)
         self._damage_told = 0
         self._shown_status = ""
@@ -174,6 +176,7 @@ class RunScreen(TimeTravel):
         if self._runner is not None and self._source.ended and self.view.result is None:
             # Its end could not be journaled, or it had not begun.
             self.view.result = self._runner.ending()
+        changed = bool(records) or replaced or self.status != self._shown_status
         if self.status != self._shown_status:
             self._shown_status = self.status
             self.refresh_bindings()
@@ -183,11 +186,17 @@ class RunScreen(TimeTravel):
             self._show(frozenset())
         elif records:
             self._show(frozenset(str(record.get("type")) for record in records))
-        elif self._runner is not None and self._runner.stream.version != self._stream_version and not self.travel.away:
-            self.show_step()
-        else:
-            return False
-        return True
+        streamed = self._reply.is_new and not self.travel.away
+        if streamed:
+            self._show_reply()
+        return changed or streamed
+
+    def _show_reply(self) -> None:
+        """Show what a reply in progress becomes, in the tree, beside the requirements, and as a step."""
+        self._reply.read()
+        self.query_one(PlanTree).update_draft(self._reply.draft)
+        self.query_one(ConvergencePane).update_draft(self._reply.draft)
+        self.show_step()
 
     def show_rest(self) -> None:
         """Show what goes on without records: the time, what is told and what is asked."""
@@ -199,6 +208,15 @@ class RunScreen(TimeTravel):
             self._notices.tell()
             self._ask()
             self.show_time()
+            self._show_activity()
+
+    def _show_activity(self) -> None:
+        """Show which call the run waits for, and for how long."""
+        activity = None
+        if self.travel.snapshot is None and is_live(self.view, self._source):
+            activity = running_call(self.view, self._clock().isoformat(), self._reply.tokens_per_second)
+        self.query_one(PlanTree).update_activity(activity)
+        self.query_one(StepPane).update_activity(activity)
 
     def _take_view(self) -> bool:
         """Show a view that was folded elsewhere, where there is one; return whether there is."""
@@ -281,22 +299,14 @@ class RunScreen(TimeTravel):
         if not self.made:
             return
         tree, view = self.query_one(PlanTree), self.shown_view
-        key = tree.selected
-        calls = tree.calls_of(key) if key is not None and key.kind == "calls" else []
+        key = tree.subject
+        calls = tree.calls_of(key) if key is not None and key.kind != "step" else []
         past = self.travel.snapshot is not None
         filled = self._opened.filled(view, key, calls, self.travel.record if past else self._source.record)
         live = (past or self.goes_on) and view.asked != "unknown"
-        streamed = "" if past else self._streamed(key)
+        streamed = [] if past else self._reply.blocks(key, view)
         pane = self.query_one(StepPane)
         pane.update_view(view, key, calls, streamed, live, filled=filled, instead=self.changes.blocks)
-
-    def _streamed(self, key: RowKey | None) -> str:
-        if self._runner is None or key is None:
-            return ""
-        stream = self._runner.stream
-        self._stream_version = stream.version
-        belongs = stream.step_id == key.name if key.kind == "step" else stream.step_id is None
-        return stream.text if belongs else ""
 
     @property
     def note(self) -> str:

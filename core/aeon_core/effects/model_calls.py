@@ -84,7 +84,8 @@ def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
 
 logger = logging.getLogger("aeon")
 
-Deltas = Callable[[str | None, str], None]
+Deltas = Callable[[str, str | None, str], None]
+"""Gets the purpose of a call, its step's id and the next piece of its reply."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
 """Asks a person at the ceiling; returns the new limit in US dollars, None where it stands."""
 
@@ -492,7 +493,7 @@ def _guarded(listener: Deltas, call: ModelCall) -> Callable[[str], None]:
     def listen(text: str) -> None:
         call.begun = True
         try:
-            listener(call.step_id, text)
+            listener(call.request.purpose, call.step_id, text)
         except Exception:
             logger.exception("a reply listener failed; the run continues")
 

@@ -88,7 +88,7 @@ class Fork:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
         on_line: LineListener | None = None,
-        on_delta: Callable[[str | None, str], None] | None = None,
+        on_delta: Callable[[str, str | None, str], None] | None = None,
     ) -> None:
         begun = _begun(path, pass_number)
         own = forked_config(path)

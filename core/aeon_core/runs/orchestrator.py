@@ -67,7 +67,7 @@ class Orchestrator:
     `tools` defaults to echo and calculator, `memory` to a store of the run's own, `journal` to a new file in the runs
     directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
-    the same as one line of JSON; `on_delta` gets (step_id, text) while a reply streams in, on the thread of the call.
+    the same as one line of JSON; `on_delta` gets (purpose, step_id, text) as a reply streams in, on the call's thread.
     `criteria` of convergence and `requirements` come before the files that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
     `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins;
@@ -85,7 +85,7 @@ class Orchestrator:
         on_record: Callable[[dict[str, Any]], None] | None = None,
         *,
         on_line: LineListener | None = None,
-        on_delta: Callable[[str | None, str], None] | None = None,
+        on_delta: Callable[[str, str | None, str], None] | None = None,
         recorded: ReplayCursor | None = None,
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,

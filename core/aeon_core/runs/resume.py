@@ -80,7 +80,7 @@ class Resumption:
         on_record: Callable[[dict[str, Any]], None] | None = None,
         *,
         on_line: LineListener | None = None,
-        on_delta: Callable[[str | None, str], None] | None = None,
+        on_delta: Callable[[str, str | None, str], None] | None = None,
     ) -> None:
         self._lines: list[dict[str, Any]] = []
         self._journal = reopen(path, fan_out([on_line, as_dicts(on_record)]), self._lines.append)

@@ -148,7 +148,7 @@ def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than
         config=RunConfig(**given),
         journal=False,
         on_record=records.append,
-        on_delta=lambda step_id, delta: None,
+        on_delta=lambda purpose, step_id, delta: None,
     ).run("a task", steps({"agent": "llm"}, {"agent": "llm"}))
     assert model.calls == calls
     assert result.status == ("cost_ceiling" if calls == 2 else "failed")

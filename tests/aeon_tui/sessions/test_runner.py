@@ -93,7 +93,7 @@ def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
 
 def test_a_model_record_clears_the_stream_of_the_call_before() -> None:
     runner = Runner(START, JOURNAL, build_scripted([]))
-    runner.stream.add("s1", "half a rep")
+    runner.stream.add("reason", "s1", "half a rep")
     runner._on_line(b'{"v":1,"seq":1,"ts":"","run":"r","type":"step"}\n')
     assert runner.stream.text == "half a rep"
     runner._on_line(b'{"v":1,"seq":2,"ts":"","run":"r","type":"llm","state":"finished"}\n')
@@ -103,5 +103,14 @@ def test_a_model_record_clears_the_stream_of_the_call_before() -> None:
 def test_a_stream_is_bounded() -> None:
     stream = Stream()
     for _ in range(STREAM_LIMIT):
-        stream.add(None, "xx")
+        stream.add("answer", None, "xx")
     assert len(stream.text) == STREAM_LIMIT
+
+
+def test_a_stream_says_how_fast_it_comes_once_that_can_be_told() -> None:
+    clock = iter([0.0, 10.0, 10.1, 12.0])
+    stream = Stream(lambda: next(clock))
+    assert stream.tokens_per_second is None
+    stream.add("plan", None, "x" * 400)
+    assert stream.tokens_per_second is None, "a tenth of a second says nothing"
+    assert stream.tokens_per_second == 50.0

@@ -56,6 +56,28 @@ def replacements(view: RunView) -> dict[str, str]:
     return {step.replaces: step.step_id for step in view.steps.values() if step.replaces is not None}
 
 
+def superseded(view: RunView) -> dict[str, str]:
+    """Return the steps that others replace, and their substeps, each with the step that is in their place in the end.
+
+    Steps of a damaged journal that replace each other in a circle are left out: nothing is in their place.
+    """
+    replaced, found = replacements(view), dict[str, str]()
+    for step_id, step in view.steps.items():
+        last = step_id
+        for _ in range(_CHAIN):
+            if last not in replaced:
+                break
+            last = replaced[last]
+        if last in replaced:
+            continue
+        if last != step_id:
+            found[step_id] = last
+        elif step.parent in found:
+            found[step_id] = found[step.parent]
+    # What replaces a substep of a step that is replaced itself.
+    return {step_id: found.get(last, last) for step_id, last in found.items() if found.get(last, last) != step_id}
+
+
 def times_refined(view: RunView) -> dict[str, int]:
     """Return how often each fragment was refined, by the step that it is now: replacing a step refines it."""
     counts: dict[str, int] = {}

@@ -307,9 +307,9 @@ async def test_a_past_that_cannot_be_read_says_why_and_changes_nothing(path: Pat
 
 async def test_what_a_step_left_in_the_journal_is_read_for_its_moment(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
-        await run.press("[", "1", "g", "p")
+        await run.press("[", "1", "G", "p")
         assert run.screen.query_one(StepPane).tab == 1
-        assert "Aeon profile" in run.text
+        assert "Aeon judge" in run.text
         assert "Being read" not in run.text
 
 
