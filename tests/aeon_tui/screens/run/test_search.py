@@ -87,7 +87,7 @@ async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
 
         def in_sight() -> bool:
             at = on.record.scroll_offset.y
-            return any("needle 0" in line for _, line in on.record._lines[at : at + on.record.size.height])
+            return any("needle 0" in line.text for line in on.record._lines[at : at + on.record.size.height])
 
         await on.until(in_sight)
         await on.pilot.press("n")
