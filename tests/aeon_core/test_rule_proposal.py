@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core import tool
@@ -132,6 +132,9 @@ COMMANDS = st.builds(lambda program, words: [program, *words], PROGRAMS, st.list
 
 @settings(max_examples=examples(400), deadline=None)
 @given(COMMANDS, COMMANDS, st.sampled_from(["{}; {}", "{} | {}", "{} && {}", "{} $({})", "{} &\n{}"]))
+@example(["ls", "src"], ["lsof"], "{}; {}")
+@example(["git", "status"], ["git", "push"], "{} && {}")
+@example(["git", "status"], ["git", "statusx"], "{} | {}")
 def test_a_proposed_rule_allows_no_other_program_and_of_one_that_does_more_than_read_no_other_command(
     one: Sequence[str], other: Sequence[str], joined: str
 ) -> None:
