@@ -225,6 +225,9 @@ class AeonApp(Navigation):
     def on_start_run(self, message: messages.StartRun) -> None:
         self._answer(message.answered, partial(self.actions.start, message.form))
 
+    def on_start_fork(self, message: messages.StartFork) -> None:
+        self._answer(message.answered, partial(self.actions.start_fork, message.request))
+
     def on_keep_draft(self, message: messages.KeepDraft) -> None:
         self.actions.draft = message.form
 
@@ -275,16 +278,18 @@ class AeonApp(Navigation):
         """Ask for a task, and how it is to be run."""
         await self.actions.new_run()
 
-    def _past_run(self, screen: Screen[object]) -> Path | None:
-        """Return the journal that a screen's actions go for, None where it is none that was ended or left."""
+    def _past_run(self, screen: Screen[object], what: str) -> Path | None:
+        """Return the journal that a screen's action goes for, None where its run is not one for that."""
         chosen = getattr(screen, "chosen_run", None)
-        session = self.sessions.of(chosen)
-        return chosen if session is None or not session.running else None
+        session, offers = self.sessions.of(chosen), getattr(screen, "offers", None)
+        goes_on_here = session is not None and session.running
+        impossible = (goes_on_here and what != "fork") or (offers is not None and not offers(what))
+        return None if impossible else chosen
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "past_run":
-            return self._past_run(self.shown_screen) is not None
+            return self._past_run(self.shown_screen, str(parameters[0])) is not None
         if action in ("copy_item", "open_item"):
             return self.items.item(self.shown_screen) is not None
         if action in ("compare", "copy_run_id"):
@@ -297,7 +302,12 @@ class AeonApp(Navigation):
 
     def action_past_run(self, what: Literal["resume", "replay", "fork", "label"]) -> None:
         """Do something with the run that is chosen."""
-        if (run := self._past_run(self.screen)) is not None:
+        screen = self.shown_screen
+        if (run := self._past_run(screen, what)) is None:
+            return
+        if what == "fork":
+            self.actions.fork(run, getattr(screen, "fork_start", None))
+        else:
             getattr(self.actions, what)(run)
 
     def action_next_decision(self) -> None:

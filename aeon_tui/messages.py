@@ -11,6 +11,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
+    from aeon_tui.sessions.fork_edits import ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
@@ -70,6 +71,14 @@ class StartRun(Message):
     """Start a new run."""
 
     form: NewRunForm
+    answered: Answered
+
+
+@dataclass
+class StartFork(Message):
+    """Start a new run where a pass of another one started."""
+
+    request: ForkRequest
     answered: Answered
 
 

@@ -183,19 +183,27 @@ class Navigation(App[None]):
         elif not self.is_screen_installed(left):
             self.install_screen(left, f"session-{id(session)}")
 
-    def compare_runs(self, a: Path, b: Path) -> None:
-        """Show two runs beside one another."""
+    def show_branch(self, parent: Path, fork: Path) -> None:
+        """Show a fork that was started beside its parent, where there is room; the fork's own screen is below."""
+        from aeon_tui.screens.compare import BESIDE
+
+        if self.size.width >= BESIDE:
+            self.compare_runs(parent, fork, side=1)
+
+    def compare_runs(self, a: Path, b: Path, side: int = 0) -> None:
+        """Show two runs beside one another; `side` is the one that is chosen."""
         from aeon_tui.screens.compare import CompareScreen
 
-        self.push_screen(CompareScreen(a, b))
+        self.push_screen(CompareScreen(a, b, side))
 
-    def start_job(self, job: RunJob) -> None:
-        """Run something, and show it."""
+    def start_job(self, job: RunJob) -> Path:
+        """Run something, and show it; return its journal."""
         from aeon_tui.screens.run.screen import RunScreen
 
         runner = Runner(job, job.journal_in(self.runs_dir))
         self.show_run(self._add_session(runner, RunScreen(runner.source, runner)))
         self.start_session(runner)
+        return runner.journal
 
     def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
         """Open on a workflow that begins then; return what does it."""

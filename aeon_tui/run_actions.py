@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
@@ -16,9 +16,9 @@ from aeon_tui.settings import Today
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust
-    from aeon_tui.screens.fork import ForkAnswer, Parent
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
+    from aeon_tui.sessions.fork_edits import ForkRequest
     from aeon_tui.sessions.fork_job import ForkJob
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.resume_job import ResumeJob
@@ -48,9 +48,9 @@ class RunActions:
         """Show a run once more from its journal."""
         self._tasks.run(partial(self._replay, path))
 
-    def fork(self, path: Path) -> None:
-        """Ask from which pass on and how, and run the fork."""
-        self._tasks.run(partial(self._ask_for_fork, path))
+    def fork(self, path: Path, start: int | None = None) -> None:
+        """Ask from where on and how, and run the fork; `start` is the pass that the shown moment is followed by."""
+        self._tasks.run(partial(self._ask_for_fork, path, start))
 
     def label(self, path: Path) -> None:
         """Ask whether the result of a run is good, and keep the answer in its journal."""
@@ -276,7 +276,7 @@ class RunActions:
         self._tasks.in_app(partial(self.app.note_record, path, record))
         self._tasks.notify(f"Labelled {answer.verdict}: {path.stem}")
 
-    def _ask_for_fork(self, path: Path) -> None:
+    def _ask_for_fork(self, path: Path, start: int | None) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of
         from aeon_tui.sources.transcripts import refuse_workflow
 
@@ -287,35 +287,42 @@ class RunActions:
             # The key may have been pressed more than once.
             if not isinstance(self.app.screen, ForkDialog):
                 self.app.clear_notifications()
-                self.app.push_screen(ForkDialog(parent), partial(self._fork, parent))
+                self.app.push_screen(ForkDialog(parent, start))
 
         self._tasks.in_app(ask)
 
-    def _fork(self, parent: Parent, answer: ForkAnswer | None) -> None:
-        if answer is not None:
-            self._tasks.run(lambda: self._begin_fork(parent, answer))
+    def start_fork(self, request: ForkRequest) -> str | None:
+        """Start a fork as it was asked for, beside its parent, or return why not. Called from a thread."""
+        from aeon_tui.sessions.fork_job import requested_fork
 
-    def _begin_fork(self, parent: Parent, answer: ForkAnswer) -> None:
-        from aeon_tui.sessions.fork_job import fork_job
+        try:
+            if self._asks_for_trust(lambda: self._tasks.run(lambda: self._start_fork_after_all(request))):
+                return None
+            job = requested_fork(request, self.today(), self.app.runs_dir)
+            job.prepare()
+        except (AeonError, OSError) as error:
+            return reason(error)
+        self._tasks.in_app(lambda: self._start_beside(job))
+        return None
 
-        if self._asks_for_trust(partial(self._fork, parent, answer)):
-            return
-        said: dict[str, Any] = {"runs_dir": self.app.runs_dir}
-        if answer.model != parent.model:
-            said["model"] = answer.model
-        if answer.ttl != parent.ttl:
-            said["ttl"] = answer.ttl
-        self._begin(fork_job(parent.path, answer.pass_number, self.today(), said, in_app=True))
+    def _start_fork_after_all(self, request: ForkRequest) -> None:
+        if (problem := self.start_fork(request)) is not None:
+            self._tasks.notify(problem, warn=True)
 
-    def _begin(self, job: ResumeJob | ForkJob) -> None:
+    def _start_beside(self, job: ForkJob) -> None:
+        if (journal := self._start(job)) is not None:
+            self.app.show_branch(job.path, journal)
+
+    def _begin(self, job: ResumeJob) -> None:
         job.prepare()
         self._tasks.in_app(lambda: self._start(job))
 
-    def _start(self, job: ResumeJob | ForkJob | NewRunJob) -> None:
+    def _start(self, job: ResumeJob | ForkJob | NewRunJob) -> Path | None:
         if not self._runs_here(job.journal_in(self.app.runs_dir)):
-            self.app.start_job(job)
-        elif job.tools is not None:
+            return self.app.start_job(job)
+        if job.tools is not None:
             job.tools.close()
+        return None
 
 
 def without_trust(trust: ProjectTrust) -> str:

@@ -16,6 +16,9 @@ from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
+BESIDE = 110
+"""From this width on a fork is shown beside its parent when it starts."""
+
 
 class CompareScreen(Screen[None]):
     """Two runs beside each other. Tab chooses one of them, Enter opens it; n and N lead through the differences."""
@@ -33,8 +36,9 @@ class CompareScreen(Screen[None]):
         Binding("escape", "back", "Back", id="compare.back"),
     ]
 
-    def __init__(self, left: Path, right: Path) -> None:
+    def __init__(self, left: Path, right: Path, side: int = 0) -> None:
         super().__init__()
+        self._first_side = side
         self._paths = [left, right]
         self._comparing = ComparisonReader(left, right)
 
@@ -48,6 +52,7 @@ class CompareScreen(Screen[None]):
             return  # the app is ending before the screen was made
         view = self.query_one(CompareView)
         view.where_empty = ("reading …",)
+        self.query_one(CompareHeader).side = self._first_side
         self.set_focus(view)
         self.query_one(CompareHeader).update_runs([ComparedRun(path.stem) for path in self._paths])
         self.set_interval(REFRESH_SECONDS, self._read_if_active)
@@ -98,8 +103,12 @@ class CompareScreen(Screen[None]):
         self.action_open_side()
 
     def action_open_side(self) -> None:
-        """Open the chosen run."""
-        self.app.post_message(OpenJournal(self._paths[self._side]))
+        """Open the chosen run, or go back to it where the comparison was asked for there."""
+        chosen = self._paths[self._side]
+        if any(getattr(below, "chosen_run", None) == chosen for below in self.app.screen_stack[-2:-1]):
+            self.dismiss()
+        else:
+            self.app.post_message(OpenJournal(chosen))
 
     def action_other_side(self) -> None:
         """Choose the other run."""

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from textual.dom import DOMNode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aeon_core.config.loading import LoadedConfig
+    from aeon_core.journal.summary import RunSummary
     from aeon_core.judge.agreement import LabelledRuns
     from aeon_tui.settings import UserSettings
 
@@ -19,6 +22,9 @@ class AppContext(Protocol):
 
     def today(self) -> LoadedConfig:
         """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
+
+    def listed_runs(self) -> Sequence[RunSummary]:
+        """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
 
     @property
     def labelled_runs(self) -> LabelledRuns:

@@ -1,43 +1,50 @@
-"""The dialog of a fork: from which pass on, with which model and TTL; the parent's are filled in."""
+"""The dialog of a fork: from the end of which pass, and what it has that its parent had not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
 from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import ModalScreen
-from textual.widgets import Input, Label, Static
+from textual.widget import Widget
+from textual.widgets import Input, Label, Static, TextArea
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
+from aeon_tui.messages import StartFork
+from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.sessions.fork_edits import ForkRequest
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.run_tree import start_words
+from aeon_widgets.text import fit
 
 _DIGITS = 9
+_RESUMABLE = ("running", "interrupted", "aborted", "failed", "cost_ceiling", "ttl_expired")
+"""Statuses of runs of which the pass after the last that has ended was, or would have been, next."""
+
+ReadText = Callable[[Path, int], str]
+"""Returns what may be changed of a pass's start. Reads the journal. Raises AeonError, OSError."""
 
 
 @dataclass(frozen=True)
 class Parent:
-    """What a fork can be made of. `passes` have ended; the one behind them may have begun."""
+    """What a fork can be made of: `first` and `last` are the passes that it can start with."""
 
     path: Path
     model: str
     ttl: int
-    passes: int
-
-
-@dataclass(frozen=True)
-class ForkAnswer:
-    """What a person has said of a fork."""
-
-    pass_number: int
-    model: str
-    ttl: int
+    last: int
+    first: int = 1
+    budget: float | None = None
 
 
 def parent_of(path: Path) -> Parent:
@@ -49,15 +56,82 @@ def parent_of(path: Path) -> Parent:
     summary = summarise(path)
     if summary is None:
         raise UsageError(f"cannot read the journal {str(path)!r}; see the damage with `aeon-tui show`")
-    return Parent(path, summary.model, config.ttl, summary.passes)
+    first = summary.forked_at or 1
+    last = summary.passes + (summary.status in _RESUMABLE)
+    return Parent(path, summary.model, config.ttl, max(first, last), first, config.budget)
 
 
-class ForkDialog(ModalScreen[ForkAnswer | None]):
-    """Asks for pass, model and TTL. Enter forks, in whichever field; None where it is left with escape."""
+def text_of(path: Path, pass_number: int) -> str:
+    """Return what may be changed of a pass's start, as YAML. Raises UsageError."""
+    from aeon_core.runs.fork import starting_point
+    from aeon_tui.sessions.fork_edits import fork_text
+
+    return fork_text(*starting_point(path, pass_number))
+
+
+class StartChoice(Widget, can_focus=True):
+    """`◂ the end of pass 1 ▸`: where a fork starts. Left and Right choose, and so does the number of a pass."""
+
+    HELP_TITLE = "From"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h,left_square_bracket", "move(-1)", "Earlier", key_display="←", id="fork_start.previous"),
+        Binding("right,l,right_square_bracket", "move(1)", "Later", key_display="→", id="fork_start.next"),
+    ]
+    DEFAULT_CSS = """
+    StartChoice { height: 1; background: $panel; color: $aeon-text; }
+    StartChoice:focus { background: $aeon-cursor; text-style: bold; }
+    """
+
+    number: reactive[int] = reactive(1, init=False)
+    """The pass that the fork starts with."""
+
+    @dataclass
+    class Chosen(Message):
+        """Another pass was chosen."""
+
+        number: int
+
+    def __init__(self, parent: Parent, number: int) -> None:
+        super().__init__(id="start")
+        self._of = parent
+        self.set_reactive(StartChoice.number, number)
+
+    def render(self) -> Content:
+        of, number = self._of, self.number
+        back, on = ("◂ " if number > of.first else "  "), (" ▸" if number < of.last else "")
+        after = f"   starts with pass {number}" if number > 1 else ""
+        return Content.assemble(
+            (back, "$aeon-accent"), start_words(number), (on, "$aeon-accent"), (fit(after, 40), "$aeon-muted")
+        )
+
+    def validate_number(self, number: int) -> int:
+        """Keep to the passes that there are."""
+        return min(max(number, self._of.first), self._of.last)
+
+    def watch_number(self, number: int) -> None:
+        """Tell the dialog."""
+        self.post_message(self.Chosen(number))
+
+    def action_move(self, by: int) -> None:
+        """Choose another pass."""
+        self.number += by
+
+    def on_key(self, event: Any) -> None:
+        if event.character is not None and event.character.isdecimal():
+            event.stop()
+            self.number = int(event.character) + 1
+
+
+class ForkDialog(ModalScreen[None]):
+    """Asks where a fork starts and what it changes. It stays until the fork has started: nothing typed is lost.
+
+    `start` is the pass of the moment that was shown; the last one where none is given.
+    """
 
     HELP_TITLE = "Fork"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel", id="fork.cancel"),
+        Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
+        Binding("escape", "cancel", "Cancel", priority=True, id="fork.cancel"),
         Binding("down", "app.focus_next", "Next", show=False, id="fork.next"),
         Binding("up", "app.focus_previous", "Previous", show=False, id="fork.previous"),
     ]
@@ -65,61 +139,138 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
     ForkDialog {
         align: center middle;
         Vertical {
-            width: 64; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
+            width: 100; max-width: 100%; height: 36; max-height: 100%; padding: 0 1;
             border: round $aeon-accent; background: $background;
             border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
         }
-        Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: 1; height: 3; }
+        Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: 1; height: 4; }
         Label { color: $aeon-muted; }
         Input { background: $panel; color: $aeon-text; }
-        #hint { color: $aeon-muted; margin: 1 0 0 0; }
-        #problem { color: $severity-high; display: none; }
+        #hint { color: $aeon-muted; height: auto; }
+        TextArea { height: 1fr; border: none; padding: 0; background: $panel; color: $aeon-text; }
+        #problem { color: $severity-high; display: none; height: auto; }
     }
     """
 
-    def __init__(self, parent: Parent) -> None:
+    def __init__(self, parent: Parent, start: int | None = None, read: ReadText = text_of) -> None:
         super().__init__()
         self._of = parent
+        self._wanted = start
+        self._first = min(max(start if start is not None else parent.last, parent.first), parent.last)
+        self._read = read
+        self._reading = LatestWorker(self, "fork")
+        self._before = ""
+        """What may be changed, as it was."""
+        self._starting = self._leaving = False
         self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
         of = self._of
         with Vertical() as box:
             box.border_title = Content(f"Fork {escape_controls(of.path.stem[:40])}")
-            box.border_subtitle = "enter forks · tab next · esc cancels"
+            box.border_subtitle = "ctrl+s forks · tab next · esc cancels"
             with Grid():
-                yield Label("Pass")
-                yield Input(str(max(1, of.passes)), compact=True, type="integer", id="pass")
+                yield Label("From")
+                yield StartChoice(of, self._first)
                 yield Label("Model")
                 yield Input(escape_controls(of.model), compact=True, id="model")
                 yield Label("TTL")
                 yield Input(str(of.ttl), compact=True, type="integer", id="ttl")
-            yield Static(_hint(of), id="hint", markup=False)
+                yield Label("Budget")
+                yield Input(_dollars(of.budget), placeholder="no limit, in US dollars", compact=True, id="budget")
+            yield Static(self._hint(), id="hint", markup=False)
+            area = TextArea("", show_line_numbers=False, tab_behavior="indent", soft_wrap=True, id="text")
+            area.read_only = True
+            yield area
             yield Static("", id="problem", markup=False)
 
+    def _hint(self) -> str:
+        late = self._wanted is not None and self._wanted > self._of.last
+        said = "The run has ended there; this is the last moment that a fork can start from. " if late else ""
+        return f"{said}A new run; this one does not change. Requirements, criteria and plan, to change:"
+
     def on_mount(self) -> None:
-        if not self.query("#pass"):
+        if not self.query("#start"):
             return  # the app is ending before the dialog was made
-        self.query_one("#pass", Input).focus()
+        self.query_one(StartChoice).focus()
         self._guard.arm()
+        self._read_text(self._first)
+
+    @property
+    def _area(self) -> TextArea:
+        return self.query_one(TextArea)
+
+    @on(StartChoice.Chosen)
+    def _chosen(self, event: StartChoice.Chosen) -> None:
+        event.stop()
+        self._read_text(event.number)
+
+    def _read_text(self, number: int) -> None:
+        """Show what holds where the chosen pass starts; what a person has changed stays."""
+        if self._area.text == self._before:
+            self._reading.submit(lambda: self._text_read(number))
+
+    def _text_read(self, number: int) -> Callable[[], None]:
+        try:
+            text = self._read(self._of.path, number)
+        except AeonError as error:
+            problem = error.message
+            return lambda: self._say(problem)
+        except OSError as error:
+            reason = f"{str(self._of.path)!r}: {error.strerror}"
+            return lambda: self._say(reason)
+        return lambda: self._show_text(text)
+
+    def _show_text(self, text: str) -> None:
+        if self.is_attached and self._area.text == self._before:
+            self._before = text
+            self._area.load_text(text)
+            self._area.read_only = False
+            self._say("")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if not self._guard.is_open:
+        self.action_fork()
+
+    def key_enter(self) -> None:
+        """Fork: the focus is on where it starts."""
+        self.action_fork()
+
+    def action_fork(self) -> None:
+        """Start the fork, or say what is wrong."""
+        if not self._guard.is_open or self._starting:
             return
         try:
-            self.dismiss(self._answer())
+            request = self._request()
         except UsageError as error:
-            problem = self.query_one("#problem", Static)
-            problem.update(f"✖ {error.message}")
-            problem.display = True
+            self._say(error.message)
+            return
+        self._starting = True
+        self._say("")
+        self.app.post_message(StartFork(request, self._started))
 
-    def _answer(self) -> ForkAnswer:
+    def _started(self, problem: str | None) -> None:
+        self._starting = False
+        if self.is_attached and problem is not None:
+            self._say(problem)
+        elif self.is_current:
+            self.dismiss()
+
+    def _request(self) -> ForkRequest:
+        from aeon_tui.sessions.fork_edits import parse_fork_text
+        from aeon_tui.sessions.new_run_form import checked_model
+
+        of = self._of
         model = self.query_one("#model", Input).value.strip()
-        if not model:
-            raise UsageError("the model is empty; expected PROVIDER:NAME")
-        return ForkAnswer(self._number("pass", "pass", 1), model, self._number("ttl", "TTL", 0))
+        values = {
+            "model": (checked_model(model) if model != of.model else model, of.model),
+            "ttl": (self._number("ttl", "TTL", 0), of.ttl),
+            "budget": (self._budget(), of.budget),
+        }
+        options = {name: value for name, (value, before) in values.items() if value != before}
+        edits = parse_fork_text(self._area.text, self._before)
+        return ForkRequest(of.path, self.query_one(StartChoice).number, options, edits)
 
     def _number(self, field: str, name: str, least: int) -> int:
         text = self.query_one(f"#{field}", Input).value.strip()
@@ -128,11 +279,30 @@ class ForkDialog(ModalScreen[ForkAnswer | None]):
             raise UsageError(f"the {name} is {text[:40]!r}; expected a whole number, {least} or more")
         return int(text)
 
+    def _budget(self) -> float | None:
+        from aeon_core.config.keys import checked_text
+
+        field = self.query_one("#budget", Input)
+        if not (text := field.value.strip()):
+            return None
+        if text == _dollars(self._of.budget):
+            return self._of.budget
+        return float(checked_text("budget", text, "Budget"))
+
+    def _say(self, problem: str) -> None:
+        if self.is_attached:
+            shown = self.query_one("#problem", Static)
+            shown.update(f"✖ {escape_controls(problem)}")
+            shown.display = bool(problem)
+
     def action_cancel(self) -> None:
-        """Fork nothing."""
-        self.dismiss(None)
+        """Fork nothing; where something was changed, only after that was said."""
+        if self._area.text != self._before and not self._leaving:
+            self._leaving = True
+            self._say("your changes are not used yet; press escape again to discard them")
+        else:
+            self.dismiss()
 
 
-def _hint(of: Parent) -> str:
-    ended = {0: "No pass has ended yet", 1: "One pass has ended"}.get(of.passes, f"{of.passes} passes have ended")
-    return f"{ended}. A new run starts where that pass started; this run does not change."
+def _dollars(budget: float | None) -> str:
+    return f"{budget:g}" if budget is not None else ""

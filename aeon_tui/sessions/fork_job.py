@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
     from aeon_core.convergence.criteria import ConvergenceCriteria
     from aeon_core.tools.registry import ToolRegistry
+    from aeon_tui.sessions.fork_edits import ForkRequest
 
 
 @dataclass
@@ -118,3 +119,11 @@ def fork_job(
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
         load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
     )
+
+
+def requested_fork(request: ForkRequest, today: LoadedConfig, runs_dir: Path) -> ForkJob:
+    """Return the work of a fork that a person asked for in the app. Raises UsageError where it cannot be made."""
+    options = {**request.options, "runs_dir": runs_dir}
+    job = fork_job(request.parent, request.pass_number, today, options, request.edits.plan, in_app=True)
+    job.criteria = request.edits.criteria
+    return job

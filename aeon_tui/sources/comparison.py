@@ -98,6 +98,8 @@ def read(path: Path) -> ComparedRun:
         return ComparedRun(name, problem=failure(path, error).message)
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
+    elif view.status == "running" and view.asked:
+        view.status = "waiting for a decision"
     return ComparedRun(name, view, note="" if whole else FROM_ITS_END)
 
 

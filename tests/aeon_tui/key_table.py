@@ -24,7 +24,7 @@ ctrl+p         open the palette           app.palette
 ctrl+z         suspend the app            app.suspend
 s              start a run                app.new_run
 f5             start what is filled in    new.start
-ctrl+s         start, or save, what is typed  new.start workflow.begin editor.save
+ctrl+s         start, or save, what is typed  new.start workflow.begin editor.save fork.start
 ctrl+enter     start what is filled in    new.start
 n              next, in a dialog no       search.next compare.next run.next_problem confirm.no
 N              previous                   search.previous compare.previous run.previous_problem
@@ -40,7 +40,7 @@ d              difference                 run.differences compare.only
 delete         delete                     browser.delete settings.remove_rule
 backspace      give back                  keys.reset
 slash          search or filter           *.filter run.search search.type
-v              change how it is shown     browser.preview settings.theme workflow.turn compare.beside *.severity *.raw
+v              change how it is shown     browser.preview settings.theme workflow.turn *.beside *.severity *.raw
 V              the other way to show it   browser.order compare.swap issues.type workflow.open_all
 S              next status                browser.status
 ctrl+r         read again                 browser.reload
@@ -54,6 +54,7 @@ R              resume                     run.resume workflow.resume
 P              play back                  run.replay
 L              label                      run.label
 F              fork                       run.fork
+H              lineage                    run.lineage
 C              compare                    browser.compare run.compare
 m              mark                       browser.mark
 T              trust                      settings.trust
@@ -73,8 +74,8 @@ X              end it                     workflow.abort_anywhere approval.abort
 7              the seventh pane           run.pane_answer
 8              the eighth pane            run.pane_log
 9              the decision               run.pane_decision workflow.pane_decision
-left_square_bracket    earlier pass       run.pass_back
-right_square_bracket   later pass         run.pass_on
+left_square_bracket    earlier pass       run.pass_back fork_start.previous
+right_square_bracket   later pass         run.pass_on fork_start.next
 left_curly_bracket     earlier record     run.record_back
 right_curly_bracket    later record       run.record_on
 left_parenthesis       another first pass run.from_earlier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static, TextArea
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.config.loading import LoadedConfig
@@ -16,11 +16,15 @@ from aeon_core.journal.recovery import reopen
 from aeon_core.llm.base import LLMAdapter
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.fork import ForkDialog, Parent
+from aeon_tui.screens.compare import CompareScreen
+from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice
+from aeon_tui.screens.lineage import LineageScreen
 from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.journal import JournalSource
+from aeon_widgets.compare_view import CompareHeader, CompareView
+from aeon_widgets.run_list import RunList
 from aeon_widgets.run_question import run_question
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
@@ -78,6 +82,11 @@ async def browsing(runs: Path) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
             runner.wait(PATIENCE)
 
 
+def offered(app: AeonApp) -> list[str]:
+    """Return what can be done with the run that is shown or selected."""
+    return [what for what in ("resume", "replay", "fork", "label") if app.check_action("past_run", (what,))]
+
+
 def said(app: AeonApp) -> list[str]:
     return [each.message for each in app._notifications]
 
@@ -96,9 +105,13 @@ async def test_a_run_that_was_cut_off_goes_on_from_the_browser(runs: Path) -> No
         assert [runner.journal for runner in app.sessions.all] == [journal(runs)]
 
 
-async def test_a_run_that_has_ended_says_that_there_is_nothing_to_go_on_with(runs: Path) -> None:
+async def test_a_run_that_has_ended_for_good_is_not_offered_to_be_resumed(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
+        assert offered(app) == ["replay", "fork", "label"]
         await pilot.press("R")
+        await pilot.pause()
+        assert app.screen_stack == [app.screen]
+        app.actions.resume(journal(runs))
         await until(pilot, lambda: said(app))
         assert said(app) == ["the run ended as converged; there is nothing left to do; fork it instead"]
         assert app.sessions.all == []
@@ -109,7 +122,8 @@ async def test_a_run_that_another_process_writes_is_not_gone_on_with(runs: Path)
     writer = reopen(journal(runs))
     try:
         async with browsing(runs) as (app, pilot):
-            await pilot.press("R")
+            assert offered(app) == []
+            app.actions.resume(journal(runs))
             await until(pilot, lambda: said(app))
             assert "is being written by" in said(app)[0]
     finally:
@@ -121,7 +135,7 @@ async def test_a_run_that_another_process_writes_is_not_replayed_as_if_it_had_be
     writer = reopen(journal(runs))
     try:
         async with browsing(runs) as (app, pilot):
-            await pilot.press("P")
+            app.actions.replay(journal(runs))
             await until(pilot, lambda: said(app))
             assert said(app)[0].startswith("the run '20261120-093000-a1b2c3' is still running")
             assert isinstance(app.screen, BrowserScreen)
@@ -174,8 +188,8 @@ async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
-        assert [field.value for field in app.screen.query(Input)] == ["2", "scripted:test", "30"]
-        await pilot.press("2", "tab", "tab", "4", "0", "enter")
+        assert [field.value for field in app.screen.query(Input)] == ["scripted:test", "30", ""]
+        await pilot.press("1", "tab", "tab", "4", "0", "enter")
         await until(pilot, lambda: shows_result(app))
         (runner,) = app.sessions.all
         assert runner.result is not None
@@ -185,27 +199,65 @@ async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
     assert journal(runs).read_bytes() == before
 
 
-async def test_a_pass_that_never_began_is_a_notification(runs: Path) -> None:
+async def test_a_fork_that_cannot_start_says_so_in_its_dialog(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
-        await pilot.press("5", "enter")
-        await until(pilot, lambda: said(app))
-        assert said(app) == [
-            "the run '20261120-093000-a1b2c3' has no pass 5; a fork can start with one of the passes 1 to 2"
-        ]
-        assert isinstance(app.screen, BrowserScreen)
+        await pilot.press("tab", "tab", "backspace", "backspace", "3", "enter")
+        await until(pilot, lambda: "a TTL of 3 is too small" in str(app.screen.query_one("#problem", Static).content))
+        assert [field.value for field in app.screen.query(Input)] == ["scripted:test", "3", ""]
+
+
+async def test_a_fork_from_the_shown_moment_runs_beside_its_parent(runs: Path) -> None:
+    app = AeonApp(runs, today=today)
+    app.first_screen = RunScreen(JournalSource(journal(runs)))
+    async with app.run_test(size=(140, 45)) as pilot:
+        run = app.screen
+        assert isinstance(run, RunScreen)
+        await until(pilot, lambda: run.view.result is not None)
+        assert not app.check_action("past_run", ("resume",)), "it has ended"
+        assert app.check_action("past_run", ("fork",))
+        await pilot.press("[", "[")
+        await until(pilot, lambda: run.travel.snapshot is not None and run.travel.snapshot.view.passes == 1)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        assert "the end of pass 1" in app.screen.query_one(StartChoice).render().plain
+        await until(pilot, lambda: "goal:" in app.screen.query_one(TextArea).text)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        compared = app.screen
+        view = compared.query_one(CompareView)
+        await until(pilot, lambda: "✔ converged" in view.text)
+        fork = app.sessions.all[-1].journal
+        assert fork is not None
+        assert compared._paths == [journal(runs), fork]
+        assert "B is a fork of A, from the end of pass 1" in compared.query_one(CompareHeader).render().plain
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == fork)
+        forked = app.screen
+        assert isinstance(forked, RunScreen)
+        await until(pilot, lambda: forked.view.result is not None)
+        await pilot.press("H")
+        await until(pilot, lambda: isinstance(app.screen, LineageScreen) and len(app.screen._runs) == 2)
+        lines = app.screen.query_one(RunList)._lines
+        assert [(line.run.run_id, line.guide) for line in lines] == [(journal(runs).stem, ""), (fork.stem, "└ ")]
+        await pilot.press("escape", "v")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        for runner in app.sessions.all:
+            runner.wait(PATIENCE)
 
 
 async def test_what_was_told_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         for _ in range(2):
-            await pilot.press("R")
+            app.actions.resume(journal(runs))
             await until(pilot, lambda: len(said(app)) == 1)
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
         assert said(app) == []
-        await pilot.press("escape", "R")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        app.actions.resume(journal(runs))
         await until(pilot, lambda: said(app))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
@@ -221,7 +273,8 @@ async def test_the_key_help_names_the_keys_as_they_are_typed(runs: Path) -> None
         await pilot.press("question_mark")
         await pilot.pause()
         lines = [" ".join(block.split()) for _, block in app.screen._blocks]  # type: ignore[attr-defined]
-        assert {"R Resume", "P Replay", "F Fork"} <= set(lines)
+        assert {"P Replay", "F Fork"} <= set(lines)
+        assert "R Resume" not in lines, "the run has ended"
 
 
 async def test_a_key_that_is_pressed_twice_asks_once(runs: Path) -> None:
@@ -241,14 +294,28 @@ def test_the_dialog_looks_so(snap_compare: Compare, size: tuple[int, int]) -> No
 
     async def ask(pilot: Pilot[None]) -> None:
         await pilot.app.workers.wait_for_complete()
-        pilot.app.push_screen(ForkDialog(PARENT))
-        await pilot.pause()
-        await pilot.press("0", "enter")
+        dialog = ForkDialog(PARENT, 2, lambda *_: TEXT)
+        pilot.app.push_screen(dialog)
+        await until(pilot, lambda: bool(dialog.query(TextArea)) and "goal" in dialog.query_one(TextArea).text)
+        dialog.query_one("#ttl", Input).value = "-"
+        await pilot.press("enter")
         await pilot.pause()
 
     assert snap_compare(app, terminal_size=size, run_before=ask)
 
 
+TEXT = """\
+requirements:
+- The sum of 5 and 10 is there
+criteria:
+  completeness: 0.8
+  coherence: 0.8
+goal: add 5 and 10
+steps:
+- step_id: s1
+  description: Add 5 and 10
+  status: complete
+"""
 UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.summary import RunSummary
-from aeon_widgets.run_tree import DEEPEST, as_tree
+from aeon_widgets.run_tree import DEEPEST, as_tree, family_of
 
 
 def run(run_id: str, parent: str | None = None, status: str = "completed") -> RunSummary:
@@ -58,6 +58,12 @@ def test_every_run_is_listed_once_and_after_the_parent_that_it_is_drawn_under(
     ]
     lines = as_tree(runs)
     assert sorted(line.run.run_id for line in lines) == sorted(each.run_id for each in runs)
+    for each in runs:
+        family = {member.run_id for member in family_of(runs, each.run_id)}
+        known = {member.run_id: member.parent for member in runs}
+        assert each.run_id in family
+        assert all(parent in family for member, parent in known.items() if member in family and parent in known)
+        assert all(member in family for member, parent in known.items() if parent in family)
     seen: set[str | None] = set()
     for line in lines:
         assert bool(line.guide) <= (line.run.parent in seen)

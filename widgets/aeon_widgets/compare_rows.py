@@ -15,8 +15,9 @@ from aeon_core.timing import seconds_after
 from aeon_widgets.compare_plan import plan_rows
 from aeon_widgets.compare_steps import StepPair, pair_steps
 from aeon_widgets.compare_text import CompareRow, begun, line_row, text_rows
-from aeon_widgets.convergence import trend
+from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, run_style
+from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import block, count, duration, one_line
 
 _LABEL = 10
@@ -84,13 +85,17 @@ def relation(left: RunView, right: RunView) -> str:
     """Return how two runs descend from each other, in words that call them A and B; empty where they do not."""
     if left.run_id == right.run_id:
         return "the same run twice" if left.run_id else ""
-    if right.parent and right.parent == left.run_id:
-        return f"B is a fork of A, from pass {right.parent_pass}"
-    if left.parent and left.parent == right.run_id:
-        return f"A is a fork of B, from pass {left.parent_pass}"
+    if _is_fork(right, left):
+        return f"B is a fork of A, from {start_words(right.parent_pass)}"
+    if _is_fork(left, right):
+        return f"A is a fork of B, from {start_words(left.parent_pass)}"
     if left.parent and left.parent == right.parent:
         return f"both are forks of {one_line(left.parent, 40)}"
     return ""
+
+
+def _is_fork(run: RunView, of: RunView) -> bool:
+    return bool(run.parent) and run.parent == of.run_id
 
 
 def shared_from(left: RunView, right: RunView) -> int:
@@ -141,6 +146,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "task", one_line(view.task)
     yield "model", f"{one_line(view.model, 80)}{' (SIMULATED)' if view.simulated else ''}"
     yield "status", f"{icon} {one_line(view.status, 40).replace('_', ' ')}"
+    yield "now", _now(view)
     yield "passes", f"{view.passes:,}"
     yield "steps", f"{done:,} of {len(view.steps):,} complete"
     yield "repairs", f"{len(view.repairs):,}"
@@ -148,6 +154,15 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "tokens", f"{tokens[0]:,} in, {tokens[1]:,} out"
     yield "cost", f"{price}{' (simulated)' if view.simulated and not view.cost_usd else ''}"
     yield "time", duration(seconds_after(view.started, view.last_ts))
+
+
+def _now(view: RunView) -> str:
+    """Return what a run is doing; a dash where it has ended."""
+    if view.result is not None or not view.phases:
+        return "–"
+    phase, step = view.phases[-1], view.steps.get(view.current_step_id or "")
+    what = f" · {one_line(step.step_id, 30)} {one_line(step.description, 200)}" if step is not None else ""
+    return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}{what}"
 
 
 def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
@@ -159,21 +174,30 @@ def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
 
 def _scores(left: RunView, right: RunView, since: int) -> Iterator[CompareRow]:
     sides = [{each.pass_number: each for each in view.assessments} for view in (left, right)]
+    forked = "B" if _is_fork(right, left) else "A" if _is_fork(left, right) else ""
     # A fork begins with the scores of the pass before it.
     for number in sorted(number for number in {*sides[0], *sides[1]} if number >= since - 1):
         one, other = sides[0].get(number), sides[1].get(number)
-        scores = _either(_score(one), _score(other))
+        scores = _either(_score(one, other if forked == "A" else None), _score(other, one if forked == "B" else None))
         verdicts = _either(_verdict(one), _verdict(other))
         if verdicts.differs and not scores.differs:
             scores = replace(scores, mark="≠")
         yield from begun([replace(row, begins=False) for row in (scores, verdicts)])
 
 
-def _score(shown: AssessmentView | None) -> str | None:
+def _score(shown: AssessmentView | None, parents: AssessmentView | None) -> str | None:
+    """Return the scores of a pass, of a fork with the difference from its parent's."""
     if shown is None:
         return None
-    complete, coherent = (trend([value]) for value in (shown.completeness_score, shown.coherence_score))
+    names = ("completeness_score", "coherence_score")
+    pairs = [(getattr(parents, name, None), getattr(shown, name)) for name in names]
+    complete, coherent = (f"{trend([own])}{_gain(parent, own)}" for parent, own in pairs)
     return f"{f'pass {shown.pass_number}':<{_LABEL}}complete {complete}  coherent {coherent}"
+
+
+def _gain(parent: float | None, own: float | None) -> str:
+    told = change([parent, own])
+    return "" if told == UNCHANGED else told
 
 
 def _verdict(shown: AssessmentView | None) -> str | None:

@@ -238,6 +238,9 @@ def score_level(reached: float | None, asked: float | None) -> str:
     return "score-good" if reached >= asked else "score-fair" if reached + 1e-9 >= NEAR * asked else "score-poor"
 
 
+UNCHANGED = " ±0"
+
+
 def trend(scores: Sequence[float | None], numbers: int = _NUMBERS) -> str:
     """Return scores as bars beside each other, then the last ones as numbers; a score that is not known has no bar."""
     return f"{bars(scores)} {' → '.join(map(score, scores[-numbers:]))}"
@@ -255,7 +258,7 @@ def change(scores: Sequence[float | None]) -> str:
         return ""
     # Of the numbers as they are shown, so that a person can add them up.
     by = float(score(now)) - float(score(before))
-    return f" {by:+.2f}" if round(by, 2) else " ±0"
+    return f" {by:+.2f}" if round(by, 2) else UNCHANGED
 
 
 def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:

@@ -14,6 +14,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_position import RunPosition
+from aeon_widgets.run_tree import start_words
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, duration, fit, one_line
 
@@ -118,9 +119,10 @@ class RunHeader(TallyHeader):
             (one_line(self._note), "bold $severity-medium", True),
             (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
             (*spent(self._view), False),
-            (self._phase(), "$aeon-muted", False),
+            (self._phase() if self._position is None else "", "$aeon-muted", False),
             (self._cost(), "$aeon-text", False),
             (self._tokens(), "$aeon-muted", False),
+            (self._lineage(), "$aeon-muted", False),
         ]
 
     def _moment(self, room: int) -> str:
@@ -141,6 +143,10 @@ class RunHeader(TallyHeader):
             return ""
         phase = self._view.phases[-1]
         return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}"
+
+    def _lineage(self) -> str:
+        view = self._view
+        return f"fork of {one_line(view.parent, 40)}, {start_words(view.parent_pass)}" if view.parent else ""
 
     def _tokens(self) -> str:
         usage = self._view.usage

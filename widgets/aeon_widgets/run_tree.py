@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 LIVE = "running"
 WORKFLOW = "workflow"
@@ -81,6 +81,34 @@ def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
                 families.append(_placed(run, place, places, forks, shown))
     families.sort(key=itemgetter(0, 1))
     return [line for _, _, lines in families for line in lines]
+
+
+def start_words(pass_number: int) -> str:
+    """Return where a fork starts that begins with a pass."""
+    return f"the end of pass {pass_number - 1}" if pass_number > 1 else "the beginning"
+
+
+Row = TypeVar("Row", bound=RunRow)
+
+
+def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
+    """Return a run with all that it descends from and all that descends from these, ancestors first."""
+    known = {run.run_id: run for run in runs}
+    root = known.get(run_id)
+    seen = {run_id}
+    while root is not None and root.parent in known and root.parent not in seen:
+        seen.add(root.parent)
+        root = known[root.parent]
+    family = [root] if root is not None else []
+    members = {root.run_id} if root is not None else set()
+    forks: dict[str | None, list[Row]] = {}
+    for run in runs:
+        forks.setdefault(run.parent, []).append(run)
+    for member in family:
+        new = [run for run in forks.get(member.run_id, ()) if run.run_id not in members]
+        members |= {run.run_id for run in new}
+        family += new
+    return family
 
 
 def _placed(

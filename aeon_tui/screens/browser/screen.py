@@ -28,7 +28,7 @@ from aeon_widgets.key_names import key_of
 from aeon_widgets.run_columns import ordered
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin
-from aeon_widgets.run_tree import LIVE, RunLine, as_tree
+from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -135,6 +135,15 @@ class BrowserScreen(FilteredScreen):
         """The journal that the keys of a run's actions go for."""
         run = self.selected_run
         return Path(run.path) if run is not None else None
+
+    def offers(self, action: str) -> bool:
+        """Return whether something can be done with the selected run as it stands."""
+        run = self.selected_run
+        if run is None or (run.kind == WORKFLOW and action != "resume"):
+            return False
+        if run.status == LIVE:
+            return action == "fork" and run.passes > 0
+        return run.resumable if action == "resume" else action != "label" or run.ended
 
     @override
     def forks_of(self, run: RunSummary) -> list[RunSummary]:
@@ -281,6 +290,7 @@ class BrowserScreen(FilteredScreen):
 
     def on_rows_view_moved(self) -> None:
         self._show_preview()
+        self.refresh_bindings()  # what can be done with one run may not be with another
 
     def action_preview(self) -> None:
         """Open the preview, or close it."""

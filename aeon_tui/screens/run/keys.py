@@ -41,6 +41,8 @@ RUN_KEYS: list[BindingType] = [
     Binding("slash", "search", "Search in the run", show=False, id="run.search"),
     *PAST_RUN_KEYS,
     Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),
+    Binding("H", "lineage", "Lineage", show=False, tooltip="Its parent and its forks, as a tree", id="run.lineage"),
+    Binding("v", "beside_parent", "Beside its parent", show=False, tooltip="Compare with its parent", id="run.beside"),
     Binding("escape", "leave_past", "Now", id="run.leave_past"),
     Binding("escape", "back", "Runs", id="run.back"),
 ]

@@ -11,7 +11,8 @@ from textual import on
 from textual.events import Key, Paste
 
 from aeon_core.journal.view import reducer
-from aeon_tui.messages import ShowRuns, TitleTerminal
+from aeon_tui.messages import CompareRuns, ShowRuns, TitleTerminal
+from aeon_tui.screens.context import context_of
 from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
@@ -26,6 +27,7 @@ from aeon_tui.screens.run.status import (
     first_view,
     is_being_read,
     is_live,
+    offers,
     status_of,
     status_then,
     utc_now,
@@ -123,6 +125,16 @@ class RunScreen(TimeTravel):
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions go for."""
         return self._source.journal
+
+    def offers(self, action: str) -> bool:
+        """Return whether something can be done with the run as it is now."""
+        return offers(action, self.view, live=self.goes_on)
+
+    @property
+    def fork_start(self) -> int | None:
+        """The pass that a fork of the shown moment starts with; None where that is now."""
+        snapshot = self.travel.snapshot
+        return snapshot.view.passes + 1 if snapshot is not None else None
 
     @property
     def asking(self) -> PanelController:
@@ -230,6 +242,7 @@ class RunScreen(TimeTravel):
         if not types or types & PassLine.RECORDS:
             self.show_passes()
             self.changes.update()
+            self.refresh_bindings()  # with the first pass that has ended, the run can be forked
         if self.travel.snapshot is None and not self.travel.holding:
             self.repaint(types, goes_on=self.goes_on)
 
@@ -341,6 +354,10 @@ class RunScreen(TimeTravel):
         """Return whether an action does something now."""
         if action == "search":
             return self._source.journal is not None
+        if action == "lineage":
+            return self.journal is not None
+        if action == "beside_parent":
+            return self.journal is not None and bool(self.view.parent)
         if (action, parameters) == ("pane", (APPROVAL,)):
             return self._asking.waits
         if (action, parameters) in (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,))):
@@ -353,6 +370,19 @@ class RunScreen(TimeTravel):
             from aeon_tui.screens.run.search import SearchScreen
 
             self.app.push_screen(SearchScreen(self._source, self._source.journal))
+
+    def action_beside_parent(self) -> None:
+        """Show the run beside the one it was forked from."""
+        if self.journal is not None:
+            parent = self.journal.with_name(f"{self.view.parent}{self.journal.suffix}")
+            self.app.post_message(CompareRuns(parent, self.journal))
+
+    def action_lineage(self) -> None:
+        """Show what the run was forked from, and what was forked from it."""
+        if self.journal is not None:
+            from aeon_tui.screens.lineage import LineageScreen
+
+            self.app.push_screen(LineageScreen(self.journal, context_of(self).listed_runs, self._clock))
 
     def action_back(self) -> None:
         """Hide the guide, leave a zoomed pane, or go to the list of runs: the run continues."""

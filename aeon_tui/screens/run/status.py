@@ -62,6 +62,17 @@ def status_then(view: RunView) -> str:
     return view.status if view.status != "running" else WAITING if view.asked else "running"
 
 
+def offers(action: str, view: RunView, *, live: bool) -> bool:
+    """Return whether a run can be resumed, replayed, labelled or forked, as it stands."""
+    if action == "fork":
+        return view.passes > 0 if live else bool(view.steps or view.phases)
+    if live or view.last_seq < 0:
+        return False
+    if action == "label":
+        return view.result is not None
+    return action != "resume" or view.status == "running" or view.resumable
+
+
 def elapsed_s(view: RunView, now: datetime | None) -> float:
     """Return the seconds since the start: until `now`, else until the last record; 0 where the start is not known."""
     started, last = _time(view.started), _time(view.last_ts)

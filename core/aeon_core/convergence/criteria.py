@@ -90,7 +90,11 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
     Raises UsageError in one line that names the file, and the key where one is wrong.
     """
     where = f"the criteria file {str(path)!r}"
-    data = load_yaml(path, where)
+    return parse_criteria(load_yaml(path, where), where)
+
+
+def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteria:
+    """Return the criteria that plain data holds; `where` says in an error what that is. Raises UsageError."""
     if data is None:
         return ConvergenceCriteria()
     if not isinstance(data, dict):

@@ -38,7 +38,7 @@ ENOUGH = 500
 """Runs of which a cache saves more than it costs."""
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
-_VERSION = 4
+_VERSION = 5
 _MAX_CACHE = 100_000_000
 """Bytes."""
 _ENDS = 16 * 1024
@@ -51,10 +51,24 @@ _Stamp = tuple[int, int, int, int]
 """What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
 that replaces a journal by another of the same size and sets its time back."""
 _Row = tuple[
-    _Stamp, str, str, str, int, float | None, str, str | None, int | None, float | None, float | None, str, bool, str
+    _Stamp,
+    str,
+    str,
+    str,
+    int,
+    float | None,
+    str,
+    str | None,
+    int | None,
+    float | None,
+    float | None,
+    str,
+    bool,
+    str,
+    bool,
 ]
 """Of a run, as its journal told it when the file had this stamp: task, status, model, passes, cost_usd, started,
-parent, forked_at, completeness, coherence, waits_for, damaged, kind."""
+parent, forked_at, completeness, coherence, waits_for, damaged, kind, resumable."""
 _Known = tuple[_Stamp, RunSummary]
 
 
@@ -215,7 +229,8 @@ def _is_text(name: str) -> bool:
 
 def _row(stamp: _Stamp, run: RunSummary) -> _Row:
     told = stamp, run.task, run.status, run.model, run.passes, run.cost_usd, run.started
-    return *told, run.parent, run.forked_at, run.completeness, run.coherence, run.waits_for, run.damaged, run.kind
+    more = run.parent, run.forked_at, run.completeness, run.coherence, run.waits_for, run.damaged, run.kind
+    return *told, *more, run.resumable
 
 
 def _form() -> SchemaValidator:
@@ -225,7 +240,16 @@ def _form() -> SchemaValidator:
     stamp = core_schema.tuple_schema([number] * 4)
     amount = maybe(core_schema.float_schema(allow_inf_nan=False))
     told = [stamp, text, text, text, number, amount, text]
-    more = [maybe(text), maybe(number), amount, amount, text, core_schema.bool_schema(), text]
+    more = [
+        maybe(text),
+        maybe(number),
+        amount,
+        amount,
+        text,
+        core_schema.bool_schema(),
+        text,
+        core_schema.bool_schema(),
+    ]
     row = core_schema.tuple_schema([*told, *more])
     return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))
 

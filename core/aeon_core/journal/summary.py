@@ -19,7 +19,7 @@ from aeon_core.regular_file import open_regular
 SUFFIX = ".jsonl"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NOT_ENDED = ("running", "interrupted")
-_NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind")
+_NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind", "resumable")
 WORKFLOW = "workflow"
 """The kind of what system2 does; its journal is called a transcript."""
 
@@ -36,6 +36,7 @@ class RunSummary:
     was asked for last and not decided, empty where none is; it is waited for as long as the run is `running`.
     `damaged` says that near the ends of the journal lines are broken or missing: a list looks no further.
     `kind` is `run`, or `workflow` for a transcript of system2, which waits for a gate or an answer, and has no passes.
+    `resumable` says that there is something to continue.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class RunSummary:
     waits_for: str = ""
     damaged: bool = False
     kind: str = "run"
+    resumable: bool = False
 
     @property
     def ended(self) -> bool:
@@ -73,6 +75,8 @@ class Ending(NamedTuple):
     completeness: float | None = None
     coherence: float | None = None
     waits_for: str = ""
+    resumable: bool = False
+    """Of a run that has ended, whether it can be resumed."""
 
 
 def summarise(path: Path) -> RunSummary | None:
@@ -92,10 +96,11 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
     Raises OSError where the run has not ended and the file cannot be opened.
     """
     parent, forked_at = forked_from(first)
+    status = ending.status if ending.status is not None else unended_status(path)
     return RunSummary(
         run_id=run_id_of(path),
         task=first["task"],
-        status=ending.status if ending.status is not None else unended_status(path),
+        status=status,
         model=first["model"],
         passes=ending.passes,
         cost_usd=ending.cost_usd,
@@ -107,6 +112,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
         coherence=ending.coherence,
         waits_for=ending.waits_for,
         kind=WORKFLOW if first.get("type") == "workflow_start" else "run",
+        resumable=ending.resumable or status == "interrupted",
     )
 
 
@@ -141,10 +147,12 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):
         scores = _scores(dict_of(result.get("convergence")) or {})
-        return Ending(result["status"], int_of(result.get("passes")), _float(result.get("cost_usd")), *scores)
+        told = result["status"], int_of(result.get("passes")), _float(result.get("cost_usd"))
+        return Ending(*told, *scores, resumable=last.get("resumes_at") is not None)
     if last.get("type") == "workflow_end":
         total = dict_of(last.get("total_cost")) or {}
-        return Ending(str_of(last.get("status")) or None, 0, _float(total.get("cost_usd")))
+        status = str_of(last.get("status")) or None
+        return Ending(status, 0, _float(total.get("cost_usd")), resumable=status != "completed")
     passes, cost_usd, seen_cost = 0, None, False
     scores, scored = (None, None), False
     for record in _that_count(chain([last], newest_first)):

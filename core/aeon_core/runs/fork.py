@@ -57,9 +57,14 @@ def starting_edit(path: Path, pass_number: int) -> PlanEdit:
 
     Each is None where there was none. Raises UsageError where the run has no such pass.
     """
+    return starting_point(path, pass_number)[0]
+
+
+def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceCriteria]:
+    """Return the same, and the criteria of convergence that hold where the pass starts."""
     begun = _begun(path, pass_number)
     plan = begun.checkpoint.plan if begun.checkpoint is not None else begun.plan
-    return PlanEdit(plan, begun.requirements or None)
+    return PlanEdit(plan, begun.requirements or None), begun.criteria or ConvergenceCriteria()
 
 
 class Fork:

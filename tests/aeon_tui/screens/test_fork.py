@@ -1,4 +1,4 @@
-"""The dialog of a fork: what is filled in, what may be wrong, and what it answers."""
+"""The dialog of a fork: where it starts, what it changes, what may be wrong, and that nothing typed is lost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
+from aeon_core.plan.edit import PlanEdit
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.fork import ForkAnswer, ForkDialog, Parent
+from aeon_tui.messages import StartFork
+from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice
+from aeon_tui.sessions.fork_edits import ForkEdits, ForkRequest
+from tests.waiting import until
 
-PARENT = Parent(Path("20261120-093000-a1b2c3.jsonl"), "simulated:default", 50, 2)
+PATH = Path("20261120-093000-a1b2c3.jsonl")
+PARENT = Parent(PATH, "simulated:default", 50, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -21,69 +26,125 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
 
 
-class Asked:
-    """The dialog of a fork, and what it was answered with."""
+def text_of(path: Path, pass_number: int) -> str:
+    assert path == PATH
+    return f"requirements:\n- The sum of pass {pass_number} is there\ncriteria:\n  completeness: 0.8\n"
 
-    def __init__(self, parent: Parent = PARENT) -> None:
-        self.answers: list[ForkAnswer | None] = []
-        self.app = AeonApp(Path("runs"))
-        self.dialog = ForkDialog(parent)
+
+class Forks(AeonApp):
+    """Keeps what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("runs"))
+        self.asked: list[StartFork] = []
+
+    def on_start_fork(self, message: StartFork) -> None:
+        self.asked.append(message)
+
+
+class Asked:
+    """The dialog, and what it asks for."""
+
+    def __init__(self, pilot: Pilot[None], app: Forks, dialog: ForkDialog) -> None:
+        self.pilot, self.app, self.dialog = pilot, app, dialog
+
+    @property
+    def problem(self) -> str:
+        shown = self.dialog.query_one("#problem", Static)
+        return str(shown.content) if shown.display else ""
+
+    @property
+    def text(self) -> TextArea:
+        return self.dialog.query_one(TextArea)
+
+    async def reads(self, pass_number: int) -> None:
+        await until(self.pilot, lambda: f"pass {pass_number} " in self.text.text)
+
+    async def request(self, *keys: str) -> ForkRequest:
+        before = len(self.app.asked)
+        await self.pilot.press(*keys)
+        await until(self.pilot, lambda: len(self.app.asked) > before)
+        return self.app.asked[-1].request
 
 
 @asynccontextmanager
-async def asked(parent: Parent = PARENT) -> AsyncIterator[tuple[Asked, Pilot[None]]]:
-    fork = Asked(parent)
-    async with fork.app.run_test(size=(80, 24)) as pilot:
-        fork.app.push_screen(fork.dialog, fork.answers.append)
-        await pilot.pause()
-        yield fork, pilot
+async def asked(start: int | None = None) -> AsyncIterator[Asked]:
+    app = Forks()
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = ForkDialog(PARENT, start, text_of)
+        app.push_screen(dialog)
+        await until(pilot, lambda: bool(dialog.query(TextArea)) and not dialog.query_one(TextArea).read_only)
+        yield Asked(pilot, app, dialog)
 
 
-async def test_enter_takes_what_is_filled_in() -> None:
-    async with asked() as (fork, pilot):
-        await pilot.press("enter")
-        await pilot.pause()
-    assert fork.answers == [ForkAnswer(2, "simulated:default", 50)]
+async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen() -> None:
+    async with asked(2) as fork:
+        assert "the end of pass 1" in fork.dialog.query_one(StartChoice).render().plain
+        assert await fork.request("enter") == ForkRequest(PATH, 2, {})
+        fork.app.asked[-1].answered("the model is not there")
+        assert (fork.problem, fork.app.screen) == ("✖ the model is not there", fork.dialog)
+        await fork.pilot.press("right", "right", "right")
+        await fork.reads(3)
+        assert await fork.request("enter") == ForkRequest(PATH, 3, {})
+        fork.app.asked[-1].answered("no")
+        await fork.pilot.press("left", "[")
+        await fork.reads(1)
+        assert "the beginning" in fork.dialog.query_one(StartChoice).render().plain
+        await fork.request("enter")
+        fork.app.asked[-1].answered(None)
+        await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
+
+
+async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
+    async with asked(9) as fork:
+        assert fork.dialog.query_one(StartChoice).number == 3
+        assert "The run has ended there" in str(fork.dialog.query_one("#hint", Static).content)
+        for field, typed, problem in (
+            ("model", "nobody:x", "has an unknown provider"),
+            ("ttl", "-", "the TTL is '-'; expected a whole number, 0 or more"),
+            ("ttl", "9" * 20, "expected a whole number, 0 or more"),
+            ("budget", "much", "Budget"),
+        ):
+            widget = fork.dialog.query_one(f"#{field}", Input)
+            before, widget.value = widget.value, typed
+            await fork.pilot.press("ctrl+s")
+            assert problem in fork.problem
+            assert "\n" not in fork.problem
+            assert widget.value == typed
+            widget.value = before
+        for text, problem in (
+            ("goal: [", "the text"),
+            ("- 1", "expected `goal:` and `steps:`"),
+            ("requirements: []", "requirements: expected a list"),
+            ("criteria: {completeness: 7}", "'completeness' in the criteria must be a number between 0 and 1"),
+        ):
+            fork.text.load_text(text)
+            await fork.pilot.press("ctrl+s")
+            assert problem in fork.problem
+            assert "/tmp" not in fork.problem
+            assert fork.text.text == text
+        assert fork.app.asked == []
+        await fork.pilot.press("escape")
+        assert "press escape again to discard" in fork.problem
+        await fork.pilot.press("escape")
+        await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
+
+
+async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_were_changed() -> None:
+    async with asked(2) as fork:
+        for field, typed in (("model", "simulated:missing-tool"), ("ttl", "60"), ("budget", "1.5")):
+            fork.dialog.query_one(f"#{field}", Input).value = typed
+        fork.text.load_text("requirements:\n- It is short\ncriteria:\n  completeness: 0.8\n")
+        await fork.pilot.press("right")
+        request = await fork.request("ctrl+s")
+        assert request.options == {"model": "simulated:missing-tool", "ttl": 60, "budget": 1.5}
+        assert (request.pass_number, request.edits) == (3, ForkEdits(PlanEdit(None, ["It is short"])))
+        assert fork.text.text.startswith("requirements:\n- It is short"), "another start takes nothing of it away"
 
 
 async def test_an_enter_that_was_typed_ahead_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
-    async with asked() as (fork, pilot):
-        await pilot.press("enter")
-        await pilot.pause()
+    async with asked() as fork:
+        await fork.pilot.press("enter")
         assert fork.app.screen is fork.dialog
-    assert fork.answers == []
-
-
-async def test_escape_forks_nothing() -> None:
-    async with asked() as (fork, pilot):
-        await pilot.press("3", "escape")
-        await pilot.pause()
-    assert fork.answers == [None]
-
-
-@pytest.mark.parametrize(
-    ("keys", "problem"),
-    [
-        (("0",), "the pass is '0'; expected a whole number, 1 or more"),
-        (("backspace",), "the pass is ''; expected a whole number, 1 or more"),
-        (("tab", "backspace"), "the model is empty; expected PROVIDER:NAME"),
-        (("tab", "tab", "minus"), "the TTL is '-'; expected a whole number, 0 or more"),
-    ],
-)
-async def test_what_is_wrong_in_a_field_is_said_in_the_dialog(keys: tuple[str, ...], problem: str) -> None:
-    async with asked() as (fork, pilot):
-        await pilot.press(*keys, "enter")
-        await pilot.pause()
-        assert str(fork.dialog.query_one("#problem", Static).content) == f"✖ {problem}"
-        assert fork.answers == []
-
-
-async def test_a_number_of_thousands_of_digits_that_was_pasted_is_refused() -> None:
-    async with asked() as (fork, pilot):
-        fork.dialog.query_one("#pass", Input).value = "9" * 5_000
-        await pilot.press("enter")
-        await pilot.pause()
-        told = str(fork.dialog.query_one("#problem", Static).content)
-        assert told == f"✖ the pass is '{'9' * 40}'; expected a whole number, 1 or more"
-        assert fork.answers == []
+        assert fork.app.asked == []

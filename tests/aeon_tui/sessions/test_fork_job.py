@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, ToolRegistry
 from aeon_core.config.loading import LoadedConfig
@@ -13,8 +14,11 @@ from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.policy import PolicyRules
-from aeon_core.runs.replay import recorded_config
-from aeon_tui.sessions.fork_job import ForkJob, fork_job
+from aeon_core.runs.fork import starting_point
+from aeon_core.runs.replay import recorded_config, replay
+from aeon_core.runs.resume import resume
+from aeon_tui.sessions.fork_edits import ForkEdits, ForkRequest, fork_text, parse_fork_text
+from aeon_tui.sessions.fork_job import ForkJob, fork_job, requested_fork
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
@@ -137,3 +141,29 @@ def test_secrets_are_todays(parent: Path) -> None:
     started = started_of(parent)
     today = LoadedConfig(RunConfig(prices={"m": {"input": 1.0, "output": 2.0}}))
     assert merge_overrides(recorded_config(started), started, today, {}).prices == today.config.prices
+
+
+def test_a_fork_starts_with_what_a_person_made_of_its_text(parent: Path) -> None:
+    before = fork_text(*starting_point(parent, 2))
+    assert parse_fork_text(f"# mine\n{before}", before) == ForkEdits()
+    data = yaml.safe_load(before)
+    data["requirements"] = ["15 is in the answer"]
+    data["criteria"]["completeness"] = 0.6
+    data["steps"][0]["description"] = "Add the two numbers"
+    edits = parse_fork_text(yaml.safe_dump(data, sort_keys=False), before)
+    job = requested_fork(ForkRequest(parent, 2, {"ttl": 40}, edits), TODAY, parent.parent / "forks")
+    job.prepare()
+    runner = Runner(job, job.journal_in(parent.parent / "forks"))
+    runner.start()
+    assert runner.wait(PATIENCE)
+    started = next(read_records(runner.journal))
+    assert started["criteria"]["completeness"] == 0.6
+    assert started["start"]["requirements"] == ["15 is in the answer"]
+    assert started["start"]["plan"]["steps"][0]["description"] == "Add the two numbers"
+    assert replay(runner.journal).difference is None
+    lines = runner.journal.read_bytes().splitlines(keepends=True)
+    cut = runner.journal.with_name("cut.jsonl")
+    cut.write_bytes(b"".join(lines[: len(lines) // 2]))
+    assert runner.result is not None
+    assert resume(cut, two_passes()).status == runner.result.status
+    assert replay(cut).difference is None

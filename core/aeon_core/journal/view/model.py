@@ -374,6 +374,8 @@ class RunView:
     log_count: int = 0
     """How many lines there ever were, the dropped ones included."""
     result: RunResult | None = None
+    resumable: bool = False
+    """Whether a run that has ended can be resumed."""
     damage: list[str] = field(default_factory=list)
 
     @property

@@ -388,7 +388,7 @@ def _run_started(view: RunView, record: Record) -> None:
 
 
 def _run_resumed(view: RunView, record: Record) -> None:
-    view.status, view.result, view.asked = "running", None, ""
+    view.status, view.result, view.asked, view.resumable = "running", None, "", False
     view.labels = [each for each in view.labels if each.seq < int_of(record.get("continues_at"), view.last_seq)]
     outcome(view, {})
     model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")
@@ -624,7 +624,7 @@ def _pass(view: RunView, record: Record) -> None:
 def _run_finished(view: RunView, record: Record) -> None:
     data = dict_of(record.get("result")) or {}
     view.status = str_of(data.get("status")) or "failed"
-    view.current_step_id, view.asked = None, ""
+    view.current_step_id, view.asked, view.resumable = None, "", record.get("resumes_at") is not None
     outcome(view, data)
     from pydantic import ValidationError
 
