@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, connect
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.runs.fork import Fork
@@ -88,3 +89,16 @@ def test_a_fork_begins_with_the_answers(tmp_path: Path) -> None:
     Fork(tmp_path / "r.jsonl", 2, model_of_fork, journal=forked).run()
     assert '"answer": "decimal"' in of_purpose(model_of_fork, "answer")[0]
     assert replay(forked).difference is None
+
+
+def test_the_simulated_model_takes_answers_as_any_other_section(tmp_path: Path) -> None:
+    def decide(request: ApprovalRequest) -> ApprovalDecision:
+        answers = dict.fromkeys(request.subject["questions"], "the fields and the routes")
+        return ApprovalDecision(decision="approve", answers=answers)
+
+    config = RunConfig(durability="off", approve=["pass"])
+    path = tmp_path / "r.jsonl"
+    result = Orchestrator(connect("simulated:default"), config=config, approver=decide, journal=path).run(
+        "design a REST API for invoices"
+    )
+    assert (result.status, result.follow_up_questions) == ("converged", [])

@@ -19,7 +19,7 @@ MAX_GOAL = 300
 _SECTIONS = (
     *("task", "goal", "requirements", "suspicions", "known", "doubts", "tools", "plan", "results", "memory", "step"),
     *("ttl", "context", "arguments", "answer", "assessment", "fragments", "limits", "reasoning", "errors", "original"),
-    "schema",
+    *("schema", "answers"),
 )
 _FREE_TEXT = frozenset({"task", "goal", "context", "answer", "errors", "original"})
 """Sections that may hold any line, even one that looks like a section's end."""
