@@ -262,8 +262,8 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
         assert not ran.exists()
 
     def accept() -> None:
-        mine.until_there_for("Take its result?", 1.0)
-        press(mine, "c", lambda: "✔ accepted" in mine.text)
+        mine.until_there_for("Finished: ", 1.0)
+        press(mine, "a", lambda: "✔ converged" in mine.text)
         mine.keys("q")
         mine.until("exit 0")
 
