@@ -12,18 +12,16 @@ def waiting_runs(runs_dir: Path) -> list[Path]:
 
     No journal is read: a run that waits has an inbox beside it, and one that lives holds its lock.
     """
-    from aeon_core.approvals.inbox import SUFFIX
-    from aeon_core.journal.summary import SUFFIX as JOURNAL
-    from aeon_core.journal.summary import is_being_written
+    from aeon_core.journal.summary import INBOX, SUFFIX, is_being_written
 
     try:
         with os.scandir(runs_dir) as entries:
-            found = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIX))
+            found = sorted(entry.name for entry in entries if entry.name.endswith(INBOX))
     except OSError:
         return []
     waiting = []
     for name in found:
-        journal = runs_dir / f"{name.removesuffix(SUFFIX)}{JOURNAL}"
+        journal = runs_dir / f"{name.removesuffix(INBOX)}{SUFFIX}"
         with contextlib.suppress(OSError):
             if is_being_written(journal):
                 waiting.append(journal)

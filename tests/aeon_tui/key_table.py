@@ -91,12 +91,12 @@ enter          open or confirm            lines.choose *.open *.demo *.submit *.
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous
-left           move                       *.previous *.tab_left compare.left workflow.artifact_before
-right          move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose
+left           move or fold               *.previous *.tab_left compare.left workflow.artifact_before plan.fold
+right          move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
 up             move                       *.previous lines.up
 down           move                       *.next lines.down filter.leave
-h              move                       *.previous *.tab_left compare.left workflow.artifact_before
-l              move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose
+h              move or fold               *.previous *.tab_left compare.left workflow.artifact_before plan.fold
+l              move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
 k              move                       *.previous lines.up
 j              move                       *.next lines.down
 g              move                       lines.top

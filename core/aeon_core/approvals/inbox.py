@@ -31,10 +31,9 @@ from aeon_core.approvals.pending import (
 )
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.records import Decision
-from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.summary import INBOX, is_being_written
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
-SUFFIX = ".inbox"
 POLL_SECONDS = 0.1
 """How often a question that waits looks whether it was decided elsewhere, and a decider whether it was heard."""
 MAX_LETTER = 8 * 1024 * 1024
@@ -52,7 +51,7 @@ longer; or the run's process ended over it."""
 
 def inbox_of(journal: Path) -> Path:
     """Return where the decisions about a run go."""
-    return journal.with_name(f"{journal.stem}{SUFFIX}")
+    return journal.with_name(f"{journal.stem}{INBOX}")
 
 
 class _Letter(BaseModel):

@@ -39,8 +39,7 @@ _MAX_BYTES, _MAX_REQUIREMENTS, _MAX_REQUIREMENT = 1_000_000, 50, 1_000
 
 def _no_repeats(values: list[Any]) -> list[Any]:
     names = [value if isinstance(value, str) else value.name for value in values]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"{twice[0]!r} occurs twice")
     return values
 
@@ -80,7 +79,6 @@ _EXPECTED = {
     "consistency": f"a list of flags, each once, out of {', '.join(FLAGS)}",
     "additional": "a list of {name: …, description: …}, both texts, each name once and none of the reason codes",
 }
-_KEYS = tuple(_EXPECTED)
 _CRITERION_KEYS = ("name", "description")
 
 
@@ -100,8 +98,8 @@ def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteri
     if not isinstance(data, dict):
         raise UsageError(f"{where} is {shown(data)}; expected keys such as `completeness: 0.9`")
     for key in data:
-        if key not in _KEYS:
-            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), _KEYS)}")
+        if key not in _EXPECTED:
+            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), tuple(_EXPECTED))}")
     _check_additional_keys(data.get("additional"), where)
     try:
         return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
@@ -128,19 +126,17 @@ def _check_additional_keys(criteria: Any, where: str) -> None:
     for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
         for key in criterion if isinstance(criterion, dict) else ():
             if key not in _CRITERION_KEYS:
-                near = nearest(str(key), _CRITERION_KEYS)
-                raise UsageError(f"{where} has an unknown key, {key!r}, in 'additional[{number}]'{near}")
+                place = f"{key!r}, in 'additional[{number}]'"
+                raise UsageError(f"{where} has an unknown key, {place}{nearest(str(key), _CRITERION_KEYS)}")
 
 
 def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     key = str(first["loc"][0])
     place = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
-    detail = ""
+    detail = f", {place!r} is {shown(first['input'])}" if place != key else ""
     if first["type"] == "missing":
         detail = f", {place!r} is missing"
     elif first["type"] == "value_error":
         detail = f", {first['msg'].removeprefix('Value error, ')}"
-    elif place != key:
-        detail = f", {place!r} is {shown(first['input'])}"
     return f"{key!r} in {where} must be {_EXPECTED[key]}; got {shown(data[key])}{detail}"

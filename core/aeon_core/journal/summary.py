@@ -17,6 +17,8 @@ from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.regular_file import open_regular
 
 SUFFIX = ".jsonl"
+INBOX = ".inbox"
+"""The end of the name of the file beside a journal that takes decisions from other terminals."""
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NOT_ENDED = ("running", "interrupted")
 _NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind", "resumable")
