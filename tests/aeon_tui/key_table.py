@@ -92,11 +92,11 @@ escape         back                       *.back *.cancel *.leave *.close *.runs
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous
 left           move or fold               *.previous *.tab_left compare.left workflow.artifact_before plan.fold
-right          move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
+right          move or open             *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
 up             move                       *.previous lines.up
 down           move                       *.next lines.down filter.leave
 h              move or fold               *.previous *.tab_left compare.left workflow.artifact_before plan.fold
-l              move or open               *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
+l              move or open             *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
 k              move                       *.previous lines.up
 j              move                       *.next lines.down
 g              move                       lines.top

@@ -132,6 +132,13 @@ def test_a_run_is_started_decided_answered_compared_left_forked_and_copied(
     copied.press("y", lambda: clipboard(tmux).startswith("A REST API for invoices\n"))
     assert copied.keys <= 1
 
+    app.keys("[")
+    app.until("as of")
+    forked = Action(app)
+    forked.press("F", lambda: "ctrl+s forks" in app.text)
+    forked.press("C-s", lambda: [each for each in records(tmp_path) if each.get("parent")])
+    assert forked.keys <= 2
+
 
 def test_the_cause_of_a_failed_step_is_two_keys_away(app: Pane) -> None:
     start(app, MISSING_TASK, "Not finished")
