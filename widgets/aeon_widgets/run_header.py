@@ -116,7 +116,7 @@ class RunHeader(TallyHeader):
         """Return text, style and whether a part of it is better than nothing, the most important first."""
         return [
             (SIMULATED if self._view.simulated else "", "bold $severity-medium", True),
-            (one_line(self._note), "bold $severity-medium", True),
+            (one_line(self._note) if self._note != self._reading else "", "bold $severity-medium", True),
             (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
             (*spent(self._view), False),
             (self._phase() if self._position is None else "", "$aeon-muted", False),

@@ -98,7 +98,7 @@ async def test_a_filter_holds_for_runs_that_appear() -> None:
         await typed(pilot, "slash", *"report", "down")
         runs.insert(0, summary(9, "a report"))
         runs.insert(0, summary(8, "a poem"))
-        await typed(pilot, "r")
+        await typed(pilot, "ctrl+r")
         assert tasks(screen) == ["a report", "publish the report"]
         assert screen.selected_run is RUNS[0]
 
@@ -149,7 +149,7 @@ async def test_what_was_found_goes_on_to_show_how_its_runs_stand(folder: Path) -
         await searched(pilot, screen, *"needle")
         write(folder, started(task="three"), ttl(1, "needle of old"), finished("failed"), run="c")
         (folder / "a.jsonl").unlink()
-        await typed(pilot, "r")
+        await typed(pilot, "ctrl+r")
         assert len(shown(screen)) == 2
         assert shown(screen)[0].startswith("✖ failed")
 

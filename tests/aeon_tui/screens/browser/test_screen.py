@@ -145,7 +145,7 @@ async def test_enter_opens_a_journal_and_escape_comes_back(tmp_path: Path) -> No
         shown = pilot.app.screen
         assert isinstance(shown, RunScreen)
         await until(pilot, lambda: shown.view.result is not None)
-        await until(pilot, lambda: shown.query_one(PlanTree).line_count == 6)
+        await until(pilot, lambda: shown.query_one(PlanTree).line_count > 0)
         await pilot.press("escape")
         assert pilot.app.screen is screen
 
