@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.search import Match, search_journal
+from aeon_core.journal.search import Match, place_of, search_journal
 
 MOST = 10_000
 """Records that are listed; a text that is in more of them tells nothing."""
 PIECE_SECONDS = 0.004
 PAUSE_SECONDS = 0.001
 """How long the thread works before it lets the screen have its turn, and for how long."""
+
+
+_LINES, _BYTES = 16, 1024 * 1024
+"""How far behind a long text the record is looked for that it stands in, and how much of each line is read."""
 
 
 class RecordSearch:
@@ -40,7 +46,7 @@ class RecordSearch:
     def _work(self, journal: Path) -> None:
         try:
             for match in search_journal(journal, self.wanted, cancelled=self._is_over):
-                self.found.append(match)
+                self.found.append(_placed(journal, match) if match.type == "text" else match)
         except AeonError as error:
             self.error = error
         finally:
@@ -51,3 +57,26 @@ class RecordSearch:
             time.sleep(PAUSE_SECONDS)
             self._worked = time.perf_counter()
         return self.cancelled or self.full
+
+
+def _placed(journal: Path, match: Match) -> Match:
+    """Return the match of a long text with the step, pass and part of the record that it was written for."""
+    try:
+        with journal.open("rb") as file:
+            file.seek(match.offset)
+            reference = _compact({"$text": json.loads(file.readline())["sha256"]})
+            for _ in range(_LINES):
+                line = file.readline(_BYTES).decode("utf-8", "replace")
+                if '"$text"' not in line or not isinstance(record := json.loads(line), dict):
+                    continue
+                for field, value in record.items():
+                    if reference in _compact(value):
+                        step_id, pass_number, part = place_of(record, field)
+                        return replace(match, step_id=step_id, pass_number=pass_number, part=part, holder=record["seq"])
+    except (OSError, ValueError, LookupError, TypeError):
+        pass  # it is listed as a long text of the run
+    return match
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

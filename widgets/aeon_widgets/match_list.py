@@ -1,52 +1,127 @@
-"""The records that hold a text, one a line, and one of them opened with the text marked."""
+"""Where a text is in a run, step by step, and one of the records opened with the text marked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from typing_extensions import override
 
 from aeon_core.journal.search import Match
 from aeon_widgets.excerpt import excerpt
-from aeon_widgets.text import one_line, pretty
+from aeon_widgets.text import fit, one_line, pretty
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.virtual_list import Piece, RowsView
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
 _SHORT = 60
 """Characters of a value that stands beside its name."""
-_SEQ_WIDTH, _TYPE_WIDTH = 9, 13
+_KIND_WIDTH = 15
+_PARTS = {
+    "llm.request": "prompt",
+    "llm.response": "reply",
+    "tool.tool_name": "tool",
+    "run_started.task": "task",
+    "run_started.config": "settings",
+    "run_finished.result": "answer",
+    "validation": "issue",
+    "convergence": "verdict",
+    "profile": "task profile",
+    "pass": "end of pass",
+    "cycle": "supervisor",
+    "step.errors": "error",
+}
+"""What a part of a record is called; of one that is not here, its type or its type and field."""
+
+
+class Heading(NamedTuple):
+    """What the matches below it belong to: a step, else a pass, else the run."""
+
+    step_id: str | None
+    pass_number: int | None
 
 
 class MatchList(RowsView):
-    """Matches in their order: seq, type, and the place with what stands around it."""
+    """Matches under the step or pass that they belong to: what holds the text, and what stands around it."""
 
     HELP_TITLE = "Found"
 
     def __init__(self) -> None:
         super().__init__()
-        self._matches: Sequence[Match] = ()
         self._wanted = ""
+        self._steps: Mapping[str, str] = {}
+        self._groups: dict[Heading, list[Match]] = {}
+        self._rows: list[Heading | Match] = []
+        self._taken = 0
 
     @property
-    def selected(self) -> Match | None:
-        """The selected match."""
-        return self._matches[self.cursor] if self.cursor < len(self._matches) else None
+    def selected(self) -> Match | Heading | None:
+        """The selected match, or the heading of several."""
+        return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
-    def update_matches(self, matches: Sequence[Match], wanted: str, where_empty: str = "") -> None:
-        """Show the matches there are by now; `where_empty` is said where there are none."""
-        self._matches, self._wanted, self.where_empty = matches, wanted, (where_empty,)
-        self.set_line_count(len(matches))
-        self.cursor = min(self.cursor, max(0, len(matches) - 1))
+    def update_matches(
+        self, matches: Sequence[Match], wanted: str, where_empty: str = "", steps: Mapping[str, str] | None = None
+    ) -> None:
+        """Show the matches there are by now, behind those that are shown already; the selection stays on its row.
+
+        `where_empty` is said where there are none; `steps` holds what each step is to do.
+        """
+        if wanted != self._wanted or len(matches) < self._taken:
+            self._groups, self._rows, self._taken, self.cursor = {}, [], 0, 0
+        selected = self.selected
+        self._wanted, self._steps, self.where_empty = wanted, steps or {}, (where_empty,)
+        for match in matches[self._taken :]:
+            self._groups.setdefault(heading_of(match), []).append(match)
+        self._taken = len(matches)
+        self._rows = []
+        for heading, group in self._groups.items():
+            self._rows += [heading, *group]
+        self.set_line_count(len(self._rows))
+        # The first match, until the person moves; a row that is selected is where it was, or further down.
+        rows = range(self.cursor, len(self._rows))
+        self.cursor = next((at for at in rows if self._rows[at] is selected), min(1, len(self._rows)))
+
+    def go_on(self, by: int) -> None:
+        """Select the next match, or with -1 the one before; headings are passed over."""
+        at = self.cursor + by
+        while 0 <= at < len(self._rows) and isinstance(self._rows[at], Heading):
+            at += by
+        if 0 <= at < len(self._rows):
+            self.move_to(at)
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        match = self._matches[index]
-        seq = f"{match.seq:,}" if match.seq is not None else "damaged"
-        head = f" {seq:>{_SEQ_WIDTH}} "
-        kind = f"{one_line(match.type or '?', _TYPE_WIDTH):<{_TYPE_WIDTH}} "
-        return [(head, "muted"), (kind, ""), *excerpt(match.excerpt, self._wanted, width - len(head) - len(kind) - 1)]
+        row = self._rows[index]
+        if isinstance(row, Heading):
+            return self._heading(row, width)
+        kind = f"   {fit(one_line(part_words(row), 40), _KIND_WIDTH):<{_KIND_WIDTH}} "
+        return [(kind, ""), *excerpt(row.excerpt, self._wanted, width - len(kind) - 1)]
+
+    def _heading(self, row: Heading, width: int) -> list[Piece]:
+        found = len(self._groups[row])
+        number = f" · {found:,} {'match' if found == 1 else 'matches'}"
+        if row.step_id is None:
+            name = f" Pass {row.pass_number}" if row.pass_number else " The run"
+        else:
+            name = f" {one_line(row.step_id, 30)} {one_line(self._steps.get(row.step_id, ''), 200)}".rstrip()
+        return [(fit(name, width - len(number) - 1), "accent bold"), (number, "muted")]
+
+
+def heading_of(match: Match) -> Heading:
+    """Return what a match belongs to."""
+    return Heading(match.step_id, match.pass_number if match.step_id is None else None)
+
+
+def part_words(match: Match) -> str:
+    """Return what holds the text of a match: `output`, `prompt`, `tool result`."""
+    kind, _, field = match.part.partition(".")
+    if not kind:
+        return match.type or "damaged line" if match.seq is not None else "damaged line"
+    if match.part in _PARTS or kind in _PARTS:
+        return _PARTS.get(match.part) or _PARTS[kind]
+    words = {"step": field, "tool": f"tool {field}"}.get(kind, kind)
+    return words.replace("_", " ")
 
 
 class RecordText(TextView):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.events import Key, Paste
@@ -51,6 +51,9 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.text import count, one_line
 from aeon_widgets.ttl_gauge import TTLGauge
+
+if TYPE_CHECKING:
+    from aeon_tui.screens.run.search import StepPlace
 
 FOLD_SECONDS = 0.015
 """The most of a frame that reading records may take, so that keys are answered in between."""
@@ -369,7 +372,13 @@ class RunScreen(TimeTravel):
         if self._source.journal is not None:
             from aeon_tui.screens.run.search import SearchScreen
 
-            self.app.push_screen(SearchScreen(self._source, self._source.journal))
+            self.app.push_screen(SearchScreen(self._source, self._source.journal, self.shown_view), self._show_match)
+
+    def _show_match(self, place: StepPlace | None) -> None:
+        if place is not None:
+            self.query_one(PlanTree).select(RowKey("step", place.step_id))
+            self.action_tab(place.tab)
+            self.show_step()
 
     def action_beside_parent(self) -> None:
         """Show the run beside the one it was forked from."""

@@ -1,10 +1,10 @@
-"""Full-text search within one run: a line to type in, the records that hold the text, and one of them opened."""
+"""Full-text search within one run: a line to type in, the places that hold the text, step by step, and one opened."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,12 +17,14 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.pages import Pages
 from aeon_core.journal.search import Match
+from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
-from aeon_widgets.match_list import MatchList, RecordText, record_blocks
+from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
+from aeon_widgets.step_pane import TABS
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
 
@@ -30,8 +32,16 @@ POLL_SECONDS = 0.05
 HINT = "the words of a prompt, a reply, a tool's result …"
 
 
-class SearchScreen(Screen[None]):
-    """Enter searches, then opens what was found; n and N go on to the next and the one before; Escape goes back."""
+class StepPlace(NamedTuple):
+    """Where a match is on the run's screen."""
+
+    step_id: str
+    tab: int
+    """Of the step pane, an index of its `TABS`."""
+
+
+class SearchScreen(Screen[StepPlace | None]):
+    """Enter searches, then goes to the step that holds the text; where no step shows it, its record opens."""
 
     HELP_TITLE = "Search in the run"
 
@@ -50,13 +60,16 @@ class SearchScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next(1)", "Next", id="search.next"),
         Binding("N", "next(-1)", "Previous", id="search.previous"),
+        Binding("v", "record", "Record", id="search.raw"),
         Binding("slash", "type", "Search", id="search.type"),
         Binding("escape", "back", "Back", id="search.back"),
     ]
 
-    def __init__(self, source: RecordSource, journal: Path) -> None:
+    def __init__(self, source: RecordSource, journal: Path, view: RunView | None = None) -> None:
         super().__init__()
         self._source, self._journal = source, journal
+        self._view = view or RunView()
+        """The run as its screen shows it."""
         self._search: RecordSearch | None = None
         self._shown: tuple[int, bool] = (-1, False)
 
@@ -87,9 +100,7 @@ class SearchScreen(Screen[None]):
             self._search.cancel()
         self._search, self._shown = RecordSearch(self._journal, event.value), (-1, False)
         self.remove_class("-opened")
-        found = self.query_one(MatchList)
-        found.cursor = 0
-        self.set_focus(found)
+        self.set_focus(self.query_one(MatchList))
         self._show_found()
 
     def _show_found(self) -> None:
@@ -97,16 +108,31 @@ class SearchScreen(Screen[None]):
         if search is None or self._shown == (shown := (len(search.found), search.ended)):
             return
         self._shown = shown
-        self.query_one(MatchList).update_matches(search.found[: shown[0]], search.wanted)
+        self.query_one(MatchList).update_matches(
+            search.found[: shown[0]],
+            search.wanted,
+            steps={step.step_id: step.description for step in self._view.steps.values()},
+        )
         self._say(_result(search))
 
     def _say(self, text: str) -> None:
         self.query_one("#found", Static).update(Content(text))
 
     def on_rows_view_chosen(self) -> None:
-        self.add_class("-opened")
-        self.set_focus(self.query_one(RecordText))
-        self._open()
+        """Go to the step that shows the text; where none does, open the record."""
+        selected = self.query_one(MatchList).selected
+        place = place_in(self._view, selected) if selected is not None else None
+        if place is not None:
+            self.dismiss(place)
+        else:
+            self.action_record()
+
+    def action_record(self) -> None:
+        """Open the record that holds the text."""
+        if isinstance(self.query_one(MatchList).selected, Match):
+            self.add_class("-opened")
+            self.set_focus(self.query_one(RecordText))
+            self._open()
 
     def on_rows_view_moved(self) -> None:
         if self.has_class("-opened"):
@@ -115,7 +141,7 @@ class SearchScreen(Screen[None]):
     def _open(self) -> None:
         """Read the selected record, on a thread, and show it."""
         match, search = self.query_one(MatchList).selected, self._search
-        if match is not None and search is not None:
+        if isinstance(match, Match) and search is not None:
             self.run_worker(
                 lambda: self._read(match, search.wanted),
                 thread=True,
@@ -137,7 +163,7 @@ class SearchScreen(Screen[None]):
 
     def action_next(self, by: int) -> None:
         """Go to another match; where one is open, open it."""
-        self.query_one(MatchList).action_cursor(by)
+        self.query_one(MatchList).go_on(by)
 
     def action_type(self) -> None:
         """Go to the line to type in."""
@@ -164,6 +190,24 @@ def _result(search: RecordSearch) -> str:
     if search.full:
         return f"the first {MOST:,} matching records"
     return f"{found} so far; the search was cancelled" if search.cancelled else found
+
+
+def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
+    """Return the step and the tab that show a match, the step of a heading; None where the view does not hold it."""
+    step = view.steps.get(selected.step_id or "")
+    if step is None:
+        return None
+    if isinstance(selected, Heading):
+        return StepPlace(step.step_id, TABS.index("Output"))
+    seq = selected.holder if selected.holder is not None else selected.seq
+    shown: dict[str, tuple[str, list[int | None]]] = {
+        "step": ("Output", [step.output_seq]),
+        "llm": ("Prompt", [each for call in step.calls for each in (call.seq, call.finished_seq)]),
+        "tool": ("Tool call", [each for call in step.tool_calls for each in (call.seq, call.finished_seq)]),
+        "supervisor": ("Repairs", [repair.seq for repair in step.repairs]),
+    }
+    tab, seqs = shown.get(selected.part.partition(".")[0], ("", []))
+    return StepPlace(step.step_id, TABS.index(tab)) if seq in seqs else None
 
 
 def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:

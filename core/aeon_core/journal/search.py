@@ -40,6 +40,13 @@ class Match:
     type: str | None
     excerpt: str
     """What was found with what stands around it, on one line; `…` where there is more."""
+    step_id: str | None = None
+    pass_number: int | None = None
+    """The step and the pass that the record names."""
+    part: str = ""
+    """The type of the record and its field that holds the text: `llm.request`; empty where the line is damaged."""
+    holder: int | None = None
+    """Of a long text, the seq of the record that it was written for, whose step, pass and part are named."""
 
 
 def search_journal(
@@ -75,9 +82,9 @@ def _search(
                 for offset, line in _lines(start, block, newest_first):
                     if cancelled():
                         return
-                    if needle.may_be_in(line) and (excerpt := needle.excerpt(line)) is not None:
+                    if needle.may_be_in(line) and (found := needle.find(line)) is not None:
                         number = index.number_at(offset) if index is not None else None
-                        yield Match(offset, number, seq_of(line), record_type(line), excerpt)
+                        yield Match(offset, number, seq_of(line), record_type(line), *found)
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -156,18 +163,31 @@ class _Needle:
             return kind != "string_pattern_mismatch"
         return True
 
-    def excerpt(self, line: bytes) -> str | None:
-        """Return the first place of the text in a line's values with what stands around it, None where it is not."""
+    def find(self, line: bytes) -> tuple[str, str | None, int | None, str] | None:
+        """Return the first place of the text in a line's values with what stands around it, None where it is not.
+
+        Behind it are the step, the pass and the part of the record.
+        """
         try:
             record = from_json(line, allow_inf_nan=False)
         except ValueError:
             record = line.decode("utf-8", "replace").rstrip("\r\n")
-        if isinstance(record, dict):
-            record = {key: value for key, value in record.items() if key not in _ENVELOPE}
-        for value in _texts(record):
-            if (match := self._pattern.search(value)) is not None:
-                return _around(value, match.start(), match.end())
+        fields = record if isinstance(record, dict) else {"": record}
+        for field, held in fields.items():
+            for value in _texts(held) if field not in _ENVELOPE else ():
+                if (match := self._pattern.search(value)) is not None:
+                    return _around(value, match.start(), match.end()), *place_of(fields, field)
         return None
+
+
+def place_of(record: dict[str, Any], field: str) -> tuple[str | None, int | None, str]:
+    """Return the step, the pass and the part that a field of a record belongs to."""
+    step_id, pass_number, kind = record.get("step_id"), record.get("pass"), record.get("type")
+    return (
+        step_id if isinstance(step_id, str) else None,
+        pass_number if isinstance(pass_number, int) else None,
+        f"{kind}.{field}" if isinstance(kind, str) else "",
+    )
 
 
 def _as_json(text: str) -> str:

@@ -84,7 +84,7 @@ def test_a_match_says_where_it_is_and_what_stands_around(tmp_path: Path) -> None
         (before,) = search_journal(path, "needle", index=index)
         index.extend()
         (after,) = search_journal(path, "needle", index=index)
-    assert after == Match(offset, 1, 1, "memory", after.excerpt)
+    assert after == Match(offset, 1, 1, "memory", after.excerpt, part="memory.value")
     assert before.number is None
     assert after.excerpt == "…" + ("first " * 30)[-56:] + "the NEEDLE in " + ("hay " * 14).strip() + "…"
 

@@ -60,8 +60,8 @@ def test_found_in_a_run(snap_compare: Compare, tmp_path: Path, opened: bool, siz
         assert isinstance(screen, SearchScreen)
         screen.query_one(FilterLine).cursor_blink = False
         await pilot.press(*"reply 12", "enter")
-        await until(pilot, lambda: screen.query_one(MatchList).line_count == 2)
-        await pilot.press("down", *(["enter"] if opened else []))
+        await until(pilot, lambda: screen.query_one(MatchList).line_count == 4)
+        await pilot.press("n", *(["v"] if opened else []))
         await until(pilot, lambda: not opened or screen.query_one(RecordText).text)
         await painted(pilot)
 

@@ -19,6 +19,7 @@ from aeon_tui.sources import record_search
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
+from aeon_widgets.step_pane import TABS, StepPane
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.waiting import until
 
@@ -63,24 +64,49 @@ async def searching(folder: Path, run: Recording, extra: bytes = b"") -> AsyncIt
         yield Searching(app.screen, pilot)
 
 
-async def test_records_that_hold_a_text_are_listed_with_it_in_sight(tmp_path: Path) -> None:
+async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_shows_it(tmp_path: Path) -> None:
+    run = Recording()
+    run.plan({"step_id": "s1", "description": "gather them"}, {"step_id": "s2", "description": "count them"})
+    run.tool("s1", "echo", {"text": "needle one"}, {"text": "needle two"})
+    run.ask("execute", "s2", "count each needle")
+    run.add("text", sha256="ab", text="a long needle")
+    run.step("s1", "complete", output={"text": {"$text": "ab"}})
+    run.phase("a needle")
+    async with searching(tmp_path, run) as on:
+        await on.search("Needle")
+        assert on.said == "5 records hold it"
+        assert [" ".join(line.split()) for line in on.lines] == [
+            "s1 gather them · 3 matches",
+            "tool arguments needle one",
+            "tool result needle two",
+            "output a long needle",
+            "s2 count them · 1 match",
+            "prompt count each needle",
+            "Pass 1 · 1 match",
+            "phase a needle",
+        ]
+        assert (on.screen.focused, on.list.cursor) == (on.list, 1)
+        await on.pilot.press("n", "n", "n")
+        await on.until(lambda: on.list.cursor == 5)
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.pilot.app.screen, RunScreen))
+        pane = on.pilot.app.screen.query_one(StepPane)
+        await on.until(lambda: (pane.tab, pane.pane_title[:7]) == (TABS.index("Prompt"), "Step s2"))
+
+
+async def test_a_text_that_nothing_holds_is_said(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as on:
-        await on.search("REPEAT the sum")
-        assert on.said == f"{len(on.lines)} records hold it"
-        assert all("repeat the sum" in line for line in on.lines)
-        assert on.lines[0].split()[1] == "plan"
-        assert on.screen.focused is on.list
         await on.search("not to be found")
         assert (on.said, on.lines) == ("no record matches", [])
 
 
-async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
+async def test_v_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
     run = Recording()
     for number in range(3):
         run.step(f"s{number}", "complete", output={"text": "x\n" * 40 + f"needle {number}"})
     async with searching(tmp_path, run) as on:
         await on.search("needle")
-        await on.pilot.press("enter")
+        await on.pilot.press("v")
         await on.until(lambda: "needle 0" in on.record.text)
         assert on.record.border_title is not None
         assert str(on.record.border_title).strip() == "step · seq 2"
@@ -104,7 +130,7 @@ async def test_enter_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
 async def test_a_damaged_line_is_shown_as_it_stands(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run(), b'{"needle": \x1b[31m broken\n') as on:
         await on.search("needle")
-        assert "damaged" in on.lines[0]
+        assert "damaged" in on.lines[1]
         await on.pilot.press("enter")
         await on.until(lambda: "broken" in on.record.text)
         assert "\\x1b[31m" in on.record.text
@@ -129,7 +155,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
         await on.pilot.press("down", "escape")
         await on.until(lambda: on.said == "1 record holds it so far; the search was cancelled")
         assert isinstance(on.pilot.app.screen, SearchScreen)
-        assert len(on.lines) == 1
+        assert len(on.lines) == 2
 
 
 async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
@@ -139,7 +165,8 @@ async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
     monkeypatch.setattr("aeon_tui.screens.run.search.MOST", 3)
     async with searching(tmp_path, finished_run()) as on:
         await on.search("s")
-        assert (on.said, len(on.lines)) == ("the first 3 matching records", 3)
+        assert on.said == "the first 3 matching records"
+        assert sum(line.startswith("   ") for line in on.lines) == 3
 
 
 async def test_a_journal_that_is_gone_is_said(tmp_path: Path) -> None:
