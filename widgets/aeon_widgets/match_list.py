@@ -68,8 +68,8 @@ class MatchList(RowsView):
         `where_empty` is said where there are none; `steps` holds what each step is to do.
         """
         if wanted != self._wanted or len(matches) < self._taken:
-            self._groups, self._rows, self._taken, self.cursor = {}, [], 0, 0
-        selected = self.selected
+            self._groups, self._taken = {}, 0
+        selected = self.selected if self._taken else None
         self._wanted, self._steps, self.where_empty = wanted, steps or {}, (where_empty,)
         for match in matches[self._taken :]:
             self._groups.setdefault(heading_of(match), []).append(match)
@@ -79,7 +79,7 @@ class MatchList(RowsView):
             self._rows += [heading, *group]
         self.set_line_count(len(self._rows))
         # The first match, until the person moves; a row that is selected is where it was, or further down.
-        rows = range(self.cursor, len(self._rows))
+        rows = range(self.cursor if selected is not None else 0, len(self._rows))
         self.cursor = next((at for at in rows if self._rows[at] is selected), min(1, len(self._rows)))
 
     def go_on(self, by: int) -> None:

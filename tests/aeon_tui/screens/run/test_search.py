@@ -85,6 +85,10 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
             "Pass 1 · 1 match",
             "phase a needle",
         ]
+        await on.pilot.press("G")
+        await on.search("one")
+        assert [line.split()[-1] for line in on.lines] == ["match", "one"]
+        await on.search("needle")
         assert (on.screen.focused, on.list.cursor) == (on.list, 1)
         await on.pilot.press("n", "n", "n")
         await on.until(lambda: on.list.cursor == 5)
