@@ -37,7 +37,7 @@ def test_what_is_no_stamp_has_no_age() -> None:
 
 
 def test_a_cost_is_told_finely_as_long_as_it_is_small() -> None:
-    assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0.0000", "$0.0123", "$12.35"]
+    assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0", "$0.0123", "$12.35"]
 
 
 SUMMARIES = st.builds(
@@ -64,6 +64,15 @@ def test_every_cell_fills_its_column_exactly_whatever_a_run_holds(run: RunSummar
     assert cell_len(status_cell(run, "")[0]) == STATUS_CELLS
     assert STATUS_CELLS + task_cells(width) + sum(column.cells for column in shown) == width
     assert sum(cell_len(text) for _, text in titles(width, "cost")) == width
+
+
+def test_the_task_has_the_width_that_the_columns_leave() -> None:
+    assert [task_cells(width) for width in (79, 101, 139, 199)] == [29, 25, 63, 99]
+    assert [{"model", "cost"} <= {each.name for each in columns(width)} for width in (79, 101, 139)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 @given(st.lists(SUMMARIES), st.sampled_from(["cost", "scores"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from rich.cells import cell_len
 
@@ -24,32 +25,42 @@ _YEAR = 365 * _DAY
 
 @dataclass(frozen=True)
 class Column:
-    """One column to the right of the task: what it is called, what it is ordered by, and from which width on it is."""
+    """One column to the right of the task: its name and title, what it is ordered by, and when it is shown."""
 
     name: str
     title: str
     cells: int
     """Its width, with the blank before it."""
-    from_width: int
+    least_task: int
+    """The cells that the task must still have beside it; 0 where the column is always shown."""
     order: str = ""
     """The order that a click on its title asks for; empty where there is none."""
     to_left: bool = False
 
 
-COLUMNS = (
+SIM, PASSES, SCORES, MODEL, COST, RUN, AGE = COLUMNS = (
     Column("sim", "", 4, 0),
-    Column("passes", "pass", 6, 66),
-    Column("scores", "compl coh", 11, 66, "scores"),
-    Column("model", " model", 25, 100, to_left=True),
-    Column("cost", "cost", 9, 86, "cost"),
-    Column("run", " run", 24, 170, to_left=True),
+    Column("passes", "pass", 6, 24),
+    Column("scores", "compl coh", 11, 24, "scores"),
+    Column("model", " model", 18, 24, to_left=True),
+    Column("cost", "cost", 8, 24, "cost"),
+    Column("run", " run", 24, 60, to_left=True),
     Column("age", "age", 9, 0, "age"),
 )
+_BY_IMPORTANCE = (SIM, AGE, PASSES, SCORES, COST, MODEL, RUN)
 
 
+@cache
 def columns(width: int) -> list[Column]:
-    """Return the columns that there is room for, in their order."""
-    return [column for column in COLUMNS if width >= column.from_width]
+    """Return the columns that there is room for, in their order: the task has all the width that they leave."""
+    room = width - STATUS_CELLS
+    shown = set()
+    for column in _BY_IMPORTANCE:
+        if column.least_task and room - column.cells < column.least_task:
+            break
+        room -= column.cells
+        shown.add(column)
+    return [column for column in COLUMNS if column in shown]
 
 
 def task_cells(width: int) -> int:
@@ -102,10 +113,10 @@ def age(started: str, now: datetime) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """Return a cost as `$0.0123`, `$12.35` from a dollar on; a dash where it is not known."""
+    """Return a cost as `$0`, `$0.0123`, `$12.35` from a dollar on; a dash where it is not known."""
     if dollars is None:
         return "–"
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+    return "$0" if not dollars else f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def pad(text: str, width: int) -> str:
@@ -119,7 +130,7 @@ def _text(name: str, run: RunRow, now: datetime) -> str:
         "sim": "sim" if (run.model or "").startswith(SIMULATED) else "",
         "passes": "–" if run.kind == WORKFLOW else f"{run.passes + live}",
         "scores": _scores(run),
-        "model": f" {one_line(run.model or '–', 60)}",
+        "model": f" {one_line((run.model or '–').removeprefix(SIMULATED), 60)}",
         "cost": cost(run.cost_usd),
         "run": f" {one_line(run.run_id, 40)}",
         "age": duration(seconds_after(run.started, now.isoformat())) if live else age(run.started, now),

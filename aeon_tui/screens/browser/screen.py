@@ -59,8 +59,8 @@ class BrowserScreen(FilteredScreen):
         PreviewPane:focus { border-top: solid $aeon-accent; }
         &.-preview PreviewPane { display: block; }
         &.-wide #runs { layout: horizontal; }
-        &.-wide #list { width: 3fr; min-width: 66; height: 1fr; }
-        &.-wide PreviewPane { width: 2fr; border-top: none; border-left: solid $aeon-border; }
+        &.-wide #list { width: 1fr; height: 1fr; }
+        &.-wide PreviewPane { width: 27%; min-width: 36; border-top: none; border-left: solid $aeon-border; }
         &.-wide PreviewPane:focus { border-left: solid $aeon-accent; }
         RunsText { height: 1fr; padding: 1 2; display: none; }
         Onboarding { height: 1fr; }

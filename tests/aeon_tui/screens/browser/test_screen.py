@@ -67,7 +67,7 @@ async def test_there_is_a_column_more_as_there_is_room() -> None:
         assert " ".join(text(rows, 0, 60).split()) == "✖ ttl expired add 5 and 10 sim 30 min"
         assert " ".join(text(rows, 0, 80).split()) == "✖ ttl expired add 5 and 10 sim 3 0.82 1.00 30 min"
         assert " ".join(text(rows, 0, 90).split()).endswith("sim 3 0.82 1.00 $1.50 30 min")
-        assert " ".join(text(rows, 0, 120).split()).endswith("sim 3 0.82 1.00 simulated:default $1.50 30 min")
+        assert " ".join(text(rows, 0, 101).split()).endswith("sim 3 0.82 1.00 default $1.50 30 min")
         assert " ".join(text(rows, 0, 200).split()).endswith("$1.50 20261120-093000-a1b2c3 30 min")
         for width in range(20, 210):
             assert cell_len(text(rows, 0, width)) == max(width, cell_len(text(rows, 0, 20))), width
