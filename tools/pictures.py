@@ -166,7 +166,7 @@ def run_screen(records: Records, *, live: bool = False, journal: Path | None = N
 
 def showing(screen: Any) -> AeonApp:
     """Return an app that opens on a screen, with the settings of nobody in particular."""
-    app = AeonApp(RUNS_DIR, today=_today)
+    app = AeonApp(RUNS_DIR, today=today)
     app.first_screen = screen
     return app
 
@@ -303,7 +303,8 @@ def _request(asked: dict[str, Any]) -> ApprovalRequest:
     )
 
 
-def _today() -> LoadedConfig:
+def today() -> LoadedConfig:
+    """Return the settings of nobody in particular."""
     config = RunConfig(model="simulated:default", ttl=30, project_root=Path("/home/ann/invoices"))
     file = "the file '/home/ann/invoices/.aeon/config.yml'"
     return LoadedConfig(config, {"model": file, "ttl": file}, [], AppSettings())

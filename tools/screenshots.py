@@ -1,4 +1,4 @@
-"""Makes the pictures in `screenshots/` from recorded runs: `python -m tools.screenshots [FOLDER]`."""
+"""Makes the pictures and casts in `screenshots/` from recorded runs: `python -m tools.screenshots [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from textual.widgets import Input, TextArea
 
 from aeon_core.errors import AeonError
 from aeon_tui.screens.run.screen import RunScreen
+from tools.casts import record_casts
 from tools.pictures import PICTURES, RUNS, Picture, record
 from tools.workflow_pictures import WORKFLOW_PICTURES, record_workflow
 
@@ -72,6 +73,7 @@ async def make(folder: Path) -> list[Path]:
         for picture in [*PICTURES, *WORKFLOW_PICTURES]:
             made.append(folder / f"{picture.name}.svg")
             await take(picture, made[-1])
+        made += await record_casts(folder, lambda pilot: portable(pilot.app.export_screenshot(title="aeon-tui")))
     return made
 
 
