@@ -225,7 +225,7 @@ SCENES = [
     Scene("keys", run(finished_run), ("question_mark",)),
     Scene("palette", browser(list(RUNS)), ("ctrl+p", *"theme"), anew=True, shows="CommandList"),
     Scene("fork", browser(list(RUNS)), (), ask_for_a_fork),
-    Scene("fork-problem", browser(list(RUNS)), ("0", "enter"), ask_for_a_fork, shows="#problem"),
+    Scene("fork-problem", browser(list(RUNS)), ("tab", "tab", "ctrl+u", "ctrl+s"), ask_for_a_fork, shows="#problem"),
     Scene("compare", two_runs, ("n", "n")),
     Scene("compare-below", two_runs, ("n", "tab"), size=(60, 20)),
     Scene("compare-one", one_run),

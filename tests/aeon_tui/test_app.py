@@ -28,6 +28,7 @@ from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized
 from aeon_tui.screens.dialogs import QuitDialog
+from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
@@ -165,7 +166,8 @@ async def test_ctrl_c_copies_where_text_is_selected_and_quits_elsewhere() -> Non
 async def test_the_key_help_says_what_ctrl_c_does() -> None:
     async with running() as (live, pilot):
         await pilot.press("question_mark")
-        text = "\n".join(block for _, block in live.app.screen._blocks)  # type: ignore[attr-defined]
+        await until(pilot, lambda: live.app.screen.query(KeyColumns))
+        text = live.app.screen.query_one(KeyColumns).text
         assert [line.split(maxsplit=1) for line in text.splitlines() if "ctrl+c" in line] == [
             ["ctrl+c", "Copy selection, else quit"]
         ]

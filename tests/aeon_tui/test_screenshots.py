@@ -52,7 +52,7 @@ async def test_a_recorded_run_that_waits_is_shown_with_its_question(
     picture = next(each for each in PICTURES if each.name == "approve-tool")
     await take(picture, tmp_path / "one.svg")
     drawn = (tmp_path / "one.svg").read_text()
-    assert "May&#160;Write&#160;be&#160;called?" in drawn
+    assert "Write&#160;notes.md?" in drawn
     assert str(tmp_path) not in drawn
 
 

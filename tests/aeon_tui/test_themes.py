@@ -76,7 +76,7 @@ SAID = {
     "changes": ["✔", "⊘", "converged", "complete", "coherent"],
     "runs": ["▶ running", "✔ converged", "✖ failed", "◼ aborted", "… interrupted", "✖ cost ceiling"],
     "issues": ["✖", "◐"],
-    "fork-problem": ["✖ the pass is '0'"],
+    "fork-problem": ["✖ the TTL is ''"],
     "repair": ["✎"],
 }
 
