@@ -119,7 +119,7 @@ CSS = """
     RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
     RunScreen.-adaptive #timeline { display: block; }
     RunScreen.-plain RepairsPane { height: 1fr; }
-    RunScreen.-turns #side > Pane { height: 1fr; max-height: 100%; }
+    RunScreen.-turns #side { TTLGauge, ConvergencePane, IssuesPane, RepairsPane { height: 1fr; max-height: 100%; } }
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }

@@ -125,9 +125,9 @@ async def test_words_that_are_being_typed_stay() -> None:
 
     async def act(pilot: Pilot[None]) -> None:
         await pilot.press("w", *"name the fi")
-        box = screen.query_one(ApprovalPanel).query_one(Input)
 
         def check() -> None:
+            box = screen.query_one(ApprovalPanel).query_one(Input)
             assert screen.focused is box
             assert box.value == "name the fi"
             assert box.cursor_position == len(box.value)
