@@ -175,7 +175,7 @@ class Cast:
 
     async def settle(self) -> None:
         """Wait until every model waits for the gate, every question for an answer, and the screen has drawn it."""
-        app = self.pilot.app
+        app: Any = self.pilot.app
         for screen in app.screen_stack:
             if hasattr(screen, "_clock"):
                 screen._clock = self.clock.now
@@ -244,7 +244,7 @@ def _screen_lines(pilot: Pilot[Any]) -> list[str]:
 
 async def _plan_drawn(cast: Cast) -> None:
     """A plan grows while the model writes it, is carried out, and is refined: proposed changes show as ghosts."""
-    app = cast.pilot.app
+    app: Any = cast.pilot.app
     await cast.frame(0.5)
     app.action_demo()
     await cast.run_until(lambda: _session(cast) is not None and _writes(cast, "plan"))
@@ -258,7 +258,8 @@ async def _plan_drawn(cast: Cast) -> None:
 
 async def _decision(cast: Cast) -> None:
     """A question is understood, its open question answered, and another pass started."""
-    cast.pilot.app.action_demo()
+    app: Any = cast.pilot.app
+    app.action_demo()
     cast.quiet = True
     await cast.run_until(lambda: _waits(cast))
     cast.quiet = False
@@ -274,7 +275,7 @@ async def _decision(cast: Cast) -> None:
 
 async def _fork(cast: Cast) -> None:
     """From the end of the first pass a fork starts, and runs beside its parent."""
-    app = cast.pilot.app
+    app: Any = cast.pilot.app
     app.action_demo()
     cast.quiet = True
     await cast.run_until(lambda: _waits(cast))
@@ -326,7 +327,8 @@ async def record_casts(folder: Path, picture: Callable[[Pilot[Any]], str]) -> li
 
 
 def _session(cast: Cast) -> Any:
-    return next(reversed(cast.pilot.app.sessions.all), None)
+    app: Any = cast.pilot.app
+    return next(reversed(app.sessions.all), None)
 
 
 def _waits(cast: Cast) -> bool:
