@@ -20,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 from textual.pilot import Pilot
+from textual.widgets import TextArea
 
 from aeon_core.errors import AeonError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
@@ -194,6 +195,14 @@ class Cast:
             await self.pilot.press(key)
             await self.frame(seconds)
 
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait for something that needs no model. Raises AeonError where it never comes."""
+        for _ in range(500):
+            if holds():
+                return
+            await self.pilot.pause(0.02)
+        raise AeonError(f"the cast {self.name!r} waits for something that never comes")
+
     async def type(self, text: str) -> None:
         """Type a text."""
         for letter in text:
@@ -275,6 +284,8 @@ async def _decision(cast: Cast) -> None:
 
 async def _fork(cast: Cast) -> None:
     """From the end of the first pass a fork starts, and runs beside its parent."""
+    from aeon_tui.screens.fork import ForkDialog
+
     app: Any = cast.pilot.app
     app.action_demo()
     cast.quiet = True
@@ -286,10 +297,12 @@ async def _fork(cast: Cast) -> None:
     cast.quiet = False
     await cast.frame(1)
     await cast.press("left_square_bracket", "left_square_bracket", seconds=1)
-    await cast.press("F", seconds=1.5)
-    await cast.press("ctrl+s", seconds=1)
     parent = _session(cast)
-    await cast.run_until(lambda: _session(cast) is not parent)
+    await cast.press("F", seconds=0)
+    await cast.until(lambda: isinstance(app.screen, ForkDialog) and app.screen.query_one(TextArea).text)
+    await cast.frame(1.5)
+    await cast.press("ctrl+s", seconds=1)
+    await cast.until(lambda: _session(cast) is not parent)
     for _ in range(30):
         cast.gate.let_through()
         await cast.frame(PIECE_SECONDS)
