@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -14,14 +14,15 @@ from aeon_tui.screens.panel_controller import APPROVAL, PanelController
 from aeon_widgets.approval_panel import DECIDE_ID
 from aeon_widgets.pane import Pane
 
-DECIDE = Binding("a", "focus_question", "Decide", priority=True, tooltip="Go to what waits for you", id=DECIDE_ID)
-"""Before the panes' own keys: what waits comes first."""
-
 
 class PaneScreen(Screen[None]):
     """The panes of a run or a workflow. A subclass names them, says which are there, and makes room for one."""
 
     ESCAPE_TO_MINIMIZE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Before the panes' own keys: what waits comes first.
+        Binding("a", "focus_question", "Decide", priority=True, tooltip="Go to what waits for you", id=DECIDE_ID),
+    ]
     PANES: ClassVar[dict[int, type[Pane]]]
     """The panes by the key that leads to them; the first is focused at the start."""
 

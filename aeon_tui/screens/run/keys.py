@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-from aeon_tui.screens.pane_screen import DECIDE
-
 PAST_RUN_KEYS: list[BindingType] = [
     Binding("R", "app.past_run('resume')", "Resume", tooltip="Continue where it stopped", id="run.resume"),
     Binding("P", "app.past_run('replay')", "Replay", tooltip="Play it back from its journal", id="run.replay"),
@@ -18,7 +16,6 @@ PAST_RUN_KEYS: list[BindingType] = [
 RUN_KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
-    DECIDE,
     Binding("z", "zoom", "Zoom", id="run.zoom"),
     Binding("f", "follow", "Follow", id="run.follow"),
     Binding("p", "open_tab(1)", "Prompt", show=False, id="run.prompt"),

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from aeon_tui.screens.pane_screen import DECIDE, PaneScreen
+from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL
 from aeon_tui.sessions.workflow_broker import read_artifact
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
@@ -64,7 +64,6 @@ TALK, ARTIFACT = 2, 3
 KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
-    DECIDE,
     Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
     Binding("z", "zoom", "Zoom", id="run.zoom"),
     Binding("f", "follow", "Follow", id="run.follow"),
