@@ -140,17 +140,10 @@ class EditTool(FileTool):
         {"file_path": "src/main.py", "diff": "@@ -4,2 +4,2 @@\n import os\n-retries = 2\n+retries = 3\n"},
     )
 
-    def _run(
-        self,
-        file_path: str,
-        old_string: str | None = None,
-        new_string: str | None = None,
-        replace_all: bool = False,
-        diff: str | None = None,
-    ) -> dict[str, Any]:
+    def _run(self, **arguments: Any) -> dict[str, Any]:
         """Return what was replaced and how. Where anything does not fit, the file stays as it was."""
-        path, before, after, count, method = self._edited(file_path, old_string, new_string, replace_all, diff)
-        self._sandbox.write_bytes(file_path, after)
+        path, before, after, count, method = self._edited(**arguments)
+        self._sandbox.write_bytes(arguments["file_path"], after)
         return {
             "file_path": path,
             "replacements": count,
