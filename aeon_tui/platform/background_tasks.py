@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.app import App
+from textual.notifications import SeverityLevel
 
 from aeon_core.errors import AeonError
 
@@ -43,14 +44,14 @@ class BackgroundTasks:
 
     def notify_here(self, text: str, *, warn: bool = False) -> None:
         """Say something. Called by the app."""
-        # One at a time: several would hide the screen that they are about.
-        self._app.clear_notifications()
-        self._app.notify(
-            text,
-            severity="warning" if warn else "information",
-            timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS,
-            markup=False,
-        )
+        show_notice(self._app, text, warn=warn)
+
+
+def show_notice(app: App[Any], text: str, *, warn: bool = False) -> None:
+    """Show one notification in place of those there are: several would hide the screen that they are about."""
+    app.clear_notifications()
+    severity: SeverityLevel = "warning" if warn else "information"
+    app.notify(text, severity=severity, timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS, markup=False)
 
 
 def reason(error: AeonError | OSError) -> str:

@@ -9,7 +9,7 @@ from textual.app import App, SuspendNotSupported
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.platform.background_tasks import PROBLEM_SECONDS, TOLD_SECONDS, reason
+from aeon_tui.platform.background_tasks import reason, show_notice
 from aeon_tui.platform.web import is_served
 from aeon_widgets.item import Item, item_of
 from aeon_widgets.text import count
@@ -38,12 +38,12 @@ class ItemActions:
         text = _readable(item.text)
         self._app.copy_to_clipboard(text)
         limit = "; some terminals take less" if len(text) > LONG else ""
-        self._say(f"Copied {item.name} ({count(len(text), 'character')}{limit})")
+        show_notice(self._app, f"Copied {item.name} ({count(len(text), 'character')}{limit})")
 
     def copy_run_id(self, journal: Path) -> None:
         """Copy the id of a run."""
         self._app.copy_to_clipboard(journal.stem)
-        self._say(f"Copied the run id: {escape_controls(journal.stem)}")
+        show_notice(self._app, f"Copied the run id: {escape_controls(journal.stem)}")
 
     def open(self, screen: Screen[Any], *, editor: bool = False) -> None:
         """Show the focused item in `$PAGER`, on a screen of its own where there is none, or in the editor if asked."""
@@ -62,21 +62,12 @@ class ItemActions:
         except SuspendNotSupported:
             self._show(item)
         except (AeonError, OSError) as error:
-            self._say(reason(error), warn=True)
+            show_notice(self._app, reason(error), warn=True)
 
     def _show(self, item: Item) -> None:
         from aeon_tui.screens.text import TextScreen
 
         self._app.push_screen(TextScreen(item))
-
-    def _say(self, text: str, *, warn: bool = False) -> None:
-        self._app.clear_notifications()
-        self._app.notify(
-            text,
-            severity="warning" if warn else "information",
-            timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS,
-            markup=False,
-        )
 
 
 def _readable(text: str) -> str:
