@@ -63,7 +63,7 @@ class RunHeader(TallyHeader):
     ) -> None:
         """Show the run as it is now; `status` is a RunResult's or `running`, `note` something to be aware of.
 
-        `with_ttl` is for a screen that does not have the TTL pane.
+        `with_ttl` is for a screen that shows the TTL nowhere else.
         """
         shown = (id(view), view.last_seq, status, note, int(elapsed_s), with_ttl)
         if shown != self._shown:

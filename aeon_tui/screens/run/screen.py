@@ -338,7 +338,7 @@ class RunScreen(TimeTravel):
 
     def show_header(self) -> None:
         """Show status, cost and time of the moment that is shown."""
-        with_ttl = not self.query_one(TTLGauge).display
+        with_ttl = not self.query_one(TTLGauge).display and not self.has_class("-wide")
         view, snapshot = self.shown_view, self.travel.snapshot
         live = snapshot is None and is_live(self.view, self._source)
         status = self.status if snapshot is None else status_then(view)
