@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
-def nearest(name: str, known: tuple[str, ...]) -> str:
+def nearest(name: str, known: Collection[str]) -> str:
     """Return the end of a message that names the nearest known name, or all of them where none is near."""
     near = close(name, known, 0.5)
     return f"; did you mean {near!r}?" if near else f"; the known ones are {', '.join(known)}"
 
 
-def close(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+def close(name: str, known: Collection[str], cutoff: float) -> str | None:
     """Return the known name that is nearest, None where none is as near as `cutoff`, 0…1."""
     import difflib
 

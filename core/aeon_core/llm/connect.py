@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from aeon_core.errors import ModelUnavailableError, UsageError
@@ -113,54 +114,12 @@ def connect(
 
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
-    return _ADAPTERS[provider](name, base_url, timeout, bedrock or {})
-
-
-def _anthropic(name: str, base_url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
-    from aeon_core.llm.anthropic import AnthropicModel
-
-    return AnthropicModel(name, base_url=base_url, timeout=timeout)
-
-
-def _openai(name: str, base_url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
-    from aeon_core.llm.openai import OpenAIModel
-
-    return OpenAIModel(name, base_url=base_url, timeout=timeout)
-
-
-def _bedrock(name: str, base_url: str | None, timeout: float, given: Mapping[str, str]) -> LLMAdapter:
-    from aeon_core.llm.bedrock import BedrockModel
-
-    return BedrockModel(
-        name,
-        base_url=base_url,
-        timeout=timeout,
-        region=given.get("region"),
-        profile=given.get("profile"),
-        role_arn=given.get("role_arn"),
+    given = {"base_url": base_url, "timeout": timeout, **(bedrock or {})}
+    module, adapter, taken = PROVIDERS[provider]
+    connected: LLMAdapter = getattr(import_module(module), adapter)(
+        name, **{option: given[option] for option in taken if option in given}
     )
-
-
-def _llama_cpp(name: str, _url: str | None, timeout: float, _: Mapping[str, str]) -> LLMAdapter:
-    from aeon_core.llm.llama_cpp import LlamaCppModel
-
-    return LlamaCppModel(name, timeout=timeout)
-
-
-def _simulated(name: str, *_: object) -> LLMAdapter:
-    from aeon_core.llm.simulated import SimulatedModel
-
-    return SimulatedModel(name)
-
-
-_ADAPTERS: Mapping[str, Callable[[str, str | None, float, Mapping[str, str]], LLMAdapter]] = {
-    "anthropic": _anthropic,
-    "openai": _openai,
-    "bedrock": _bedrock,
-    "llama-cpp": _llama_cpp,
-    "simulated": _simulated,
-}
-"""One of each of PROVIDERS."""
+    return connected
 
 
 def _parts(model: object) -> tuple[str, str]:
