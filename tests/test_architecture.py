@@ -54,6 +54,12 @@ def test_the_core_brings_neither_a_screen_nor_an_sdk(code: str) -> None:
     assert not loaded_by(code) & (SCREEN | SDKS)
 
 
+def test_a_run_that_needs_no_retry_and_no_repair_loads_neither_library() -> None:
+    code = "from aeon_core import Orchestrator, connect\n"
+    code += "Orchestrator(connect('simulated:default'), journal=False).run('add 5 and 10')"
+    assert not loaded_by(code) & {"tenacity", "asyncio", "json_repair", "regex", "pathspec", "genai_prices"}
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["runs"], ["runs", "--json"]])
 def test_light_commands_stay_light(arguments: list[str]) -> None:
     code = "import sys, aeon_tui.cli.main\ntry:\n    aeon_tui.cli.main.main(sys.argv[1:])\nexcept SystemExit:\n    pass"

@@ -46,7 +46,7 @@ EXIT_CODES: dict[str, int] = {
 class Entity(BaseModel):
     """A public entity: strict about its keys, with a JSON Schema (`aeon-tui schema NAME`)."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 _BOTH: dict[str, Any] = {"result": {"type": "object"}, "error": {"type": "object"}}

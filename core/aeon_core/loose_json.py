@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-import json_repair
-
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH, clean_text, json_safe, parse_json
 from aeon_core.redaction import tokens_in
@@ -356,6 +354,8 @@ def _lossless(text: str) -> Iterator[Any]:
     """Yield what `json_repair` makes of the text, where that holds all of its content, in order, and nothing else."""
     if text.count("{") + text.count("[") > MAX_REPAIRABLE // MAX_DEPTH:
         return
+    import json_repair  # what most replies need no repair for is not loaded
+
     end = max(text.rfind("}"), text.rfind("]")) + 1
     for opening in list(_OPENING.finditer(text, 0, end))[:3]:
         if _outside(text, [(opening.start(), end, None)]) is not None:

@@ -27,7 +27,7 @@ class PolicyRules(BaseModel):
     also fits the text without arguments.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     allow: tuple[str, ...] = Field(default=())
     ask: tuple[str, ...] = Field(default=())

@@ -107,7 +107,7 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
 class PendingApproval(BaseModel):
     """An `approval` record in the state `asked`. `seq` and `digest` together are of this question and no other."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     seq: int = Field(strict=True, ge=0)
     point: ApprovalPoint

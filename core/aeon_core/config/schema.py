@@ -62,7 +62,7 @@ def _server_url(url: str) -> str:
 class BedrockSettings(BaseModel):
     """Where and as whom Bedrock is reached, in place of what the AWS environment says."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     region: str | None = None
     profile: str | None = None
@@ -73,7 +73,7 @@ class BedrockSettings(BaseModel):
 class RunConfig(BaseModel):
     """Options of one run (contract: Options of `run`). Unknown keys and wrong values raise UsageError, in one line."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
     """`PROVIDER:NAME`, or several: the next one is used when the one before has failed for good.

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -26,7 +27,6 @@ _CLOSING = 0.25
 """Seconds that an adapter is given to close in when a run is aborted; it may be busy with loading an SDK."""
 _MOST_CHARACTERS = 500
 """Of what an adapter that broke says."""
-_USAGE: TypeAdapter[Usage] = TypeAdapter(Usage)
 
 Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
@@ -128,10 +128,15 @@ def _recordable(error: AeonError, conceal: Conceal) -> LLMError:
     return error
 
 
+@cache
+def _usage_adapter() -> TypeAdapter[Usage]:
+    return TypeAdapter(Usage)
+
+
 def _usage(told: Any) -> Usage | None:
     """Return the tokens that an adapter told, None where they are no counts."""
     try:
-        usage = _USAGE.validate_python(told)
+        usage = _usage_adapter().validate_python(told)
     except PydanticError:
         return None
     return usage if all(count <= _MOST_TOKENS for count in cast("dict[str, int]", usage).values()) else None

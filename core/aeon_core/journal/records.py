@@ -36,7 +36,9 @@ class Record(BaseModel):
     `emitted` says that the kernel emits it, so that a replay compares it.
     """
 
-    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True, defer_build=True
+    )
     nulls: ClassVar[Nulls] = "dropped"
     raw: ClassVar[bool] = False
     emitted: ClassVar[bool] = True
@@ -194,7 +196,7 @@ class ToolRecord(Record):
 class SupervisorRecord(SupervisorAction, Record):
     """One repair attempt."""
 
-    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(extra="ignore")
     type: Literal["supervisor"] = Field(default="supervisor", exclude=True)
     method: Literal["local", "llm"]
     pass_number: PassNumber
@@ -262,7 +264,7 @@ class PolicyRecord(Record):
 class _EntityRecord(Record):
     """A record whose body is an entity's fields, beside the pass."""
 
-    model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(extra="allow")
     nulls: ClassVar[Nulls] = "kept"
     pass_number: PassNumber
 
@@ -408,7 +410,7 @@ AnyRecord = Annotated[
     Field(discriminator="type"),
 ]
 
-RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord)
+RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord, config=ConfigDict(defer_build=True))
 """Validates a parsed line into its record; raises pydantic's ValidationError."""
 
 _KINDS: tuple[type[Record], ...] = get_args(get_args(AnyRecord)[0])

@@ -101,7 +101,7 @@ class LLMResponse(BaseModel):
     of these.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     text: str
     tool_calls: list[ToolCallDict] = Field(default_factory=list)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import count
-
-from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
+from typing import TYPE_CHECKING
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMResponse
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 MAX_ATTEMPTS = 3
 """Attempts in all, the first one counted."""
@@ -19,8 +21,6 @@ UNAVAILABLE_SECONDS = 30.0
 
 MAX_WAIT = 60.0
 """The longest wait before an attempt, in seconds, whatever a provider asks for."""
-
-_backoff = wait_exponential(multiplier=1, exp_base=2, max=MAX_WAIT)
 
 
 def attempts(
@@ -41,19 +41,41 @@ def attempts(
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
 
-    def before_sleep(state: RetryCallState) -> None:
-        on_retry(state.attempt_number, _error(state), state.upcoming_sleep)
+    try:
+        return call(1)
+    except LLMError as error:
+        if not error.retryable:
+            raise
+        return _retried(error, call, on_retry, sleep, max_attempts)
+
+
+def _retried(
+    first: LLMError,
+    call: Callable[[int], LLMResponse],
+    on_retry: Callable[[int, LLMError, float], None],
+    sleep: Callable[[float], None],
+    max_attempts: int,
+) -> LLMResponse:
+    # Imported where an attempt has failed: it loads asyncio, and most runs retry nothing.
+    from tenacity import Retrying, retry_if_exception, wait_exponential
+
+    backoff = wait_exponential(multiplier=1, exp_base=2, max=MAX_WAIT)
+    numbers = count(1)
+
+    def attempt() -> LLMResponse:
+        if (number := next(numbers)) == 1:
+            raise first
+        return call(number)
 
     retrying = Retrying(
         stop=lambda state: state.attempt_number >= max_attempts and _waited_long_enough(state),
-        wait=_wait,
+        wait=lambda state: _wait(state, backoff(state)),
         retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
-        before_sleep=before_sleep,
+        before_sleep=lambda state: on_retry(state.attempt_number, _error(state), state.upcoming_sleep),
         sleep=sleep,
         reraise=True,
     )
-    numbers = count(1)
-    return retrying(lambda: call(next(numbers)))
+    return retrying(attempt)
 
 
 def _waited_long_enough(state: RetryCallState) -> bool:
@@ -61,11 +83,11 @@ def _waited_long_enough(state: RetryCallState) -> bool:
     return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
 
 
-def _wait(state: RetryCallState) -> float:
+def _wait(state: RetryCallState, backoff: float) -> float:
     wish = _error(state).retry_after
     # An adapter of the caller's own may give anything here, NaN too: then the backoff stands alone.
     floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
-    return float(min(max(_backoff(state), floor), MAX_WAIT))
+    return float(min(max(backoff, floor), MAX_WAIT))
 
 
 def _error(state: RetryCallState) -> LLMError:

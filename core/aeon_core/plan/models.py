@@ -24,7 +24,7 @@ NonBlank = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
 
 
 class _Declarative(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False, defer_build=True)
 
 
 class PlanStep(_Declarative):

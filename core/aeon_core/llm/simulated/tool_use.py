@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import json_repair
-
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH, json_safe, parse_json
 from aeon_core.llm.simulated.calculator import (
@@ -235,6 +233,8 @@ def _read_leniently(text: str) -> Any:
         # On text that nests deeply the lenient reader takes quadratic time, and gives up in the end.
         if opened is None or len(text) > _MAX_READ or len(_OPENING.findall(text)) > MAX_DEPTH:
             return None
+        import json_repair
+
         try:
             value = json_safe(json_repair.loads(text[opened.start() :]))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):

@@ -50,7 +50,7 @@ class McpServer(BaseModel):
     Values of `env` and `headers` may be keys: a dump shows none but those that only refer to the environment.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, coerce_numbers_to_str=True)
 
     command: _Text | None = None
     args: list[str] = Field(default_factory=list)

@@ -18,7 +18,7 @@ class ShellSettings(BaseModel):
     a pattern that is none UsageError: no pattern is lost without a word.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     safety_mode: Literal["strict", "permissive"] = "strict"
     """`strict` refuses what the blocklist matches, `permissive` asks a person."""
