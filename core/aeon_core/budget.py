@@ -63,7 +63,7 @@ def request_bytes(described: Mapping[str, Any]) -> int:
 def request_tokens_at_most(described: Mapping[str, Any]) -> int:
     """Return more tokens than the described request can have, as any byte-level tokenizer counts.
 
-    Such a tokenizer makes no more tokens than there are UTF-8 bytes; the margins stand for what templates add.
+    Such a tokenizer makes no more tokens than there are UTF-8 bytes; the margins cover what templates add.
     """
     messages = described.get("messages", ())
     turns = len(messages) + sum(len(message.get("tool_calls", ())) for message in messages)
@@ -110,7 +110,7 @@ class Budget:
 
     @property
     def limit_usd(self) -> float | None:
-        """The ceiling in US dollars; None where there is none. Set anew, it may make a warning due again."""
+        """The ceiling in US dollars; None if there is none. Changing it may make a warning due again."""
         return None if self._limit is None else float(self._limit)
 
     @limit_usd.setter
@@ -135,7 +135,7 @@ class Budget:
     def reserve(self, worst_case_usd: float) -> None:
         """Hold what the next call may cost at most. Raises CostCeilingReached, and then holds nothing for it.
 
-        A reserve that is still open stays held beside it.
+        A reserve that is still open stays held as well.
         """
         worst_case = _amount(worst_case_usd, ROUND_CEILING)
         if self._limit is not None and self._spent + self._unsettled + worst_case > self._limit:
@@ -155,7 +155,7 @@ class Budget:
         self._open = None
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands between two calls, in US dollars, as plain JSON: what `restore` takes."""
+        """Return its state between two calls, in US dollars, as plain JSON: what `restore` takes."""
         return {
             "limit_usd": self.limit_usd,
             "spent_usd": self.spent_usd,

@@ -300,7 +300,7 @@ def _written(tokens: list[_Token]) -> str:
         before = tokens[index - 1] if index else None
         ends_value = before is not None and (before.kind != "sign" or before.text in ("}", "]"))
         if token.text == "," and token.kind == "sign":
-            # In a list, two commas may stand for a value that is missing.
+            # In a list, two commas may mean a missing value.
             if (following in ("}", "]") and ends_value) or (stack[-1] == "{" and not ends_value):
                 continue
         elif ends_value and (token.kind != "sign" or token.text in ("{", "[")):
@@ -426,7 +426,7 @@ def text_refusal(
         key, begun = _broken_off(text) or ("", "")
         rest = made.get(name(key), [])[len(said.get(name(key), [])) :]
         if begun and not (rest and _as_text(rest[0]).startswith(begun)):
-            return f"the original breaks off in {key!r} after {describe(begun)}; a repair goes on from there"
+            return f"the original breaks off in {key!r} after {describe(begun)}; a repair continues from there"
         return None
     for key, values in made.items():
         for value in values:

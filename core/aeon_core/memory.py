@@ -60,7 +60,7 @@ class InMemoryStore(Memory):
     def read(self, key: str, default: Any = None) -> Any | None:
         """Return a copy of the value under `key`, or `default` where there is none (core FR-016).
 
-        A stored None is told from that by `default`, or by `key in store`. Raises MemoryStoreError for a blank key.
+        `default`, or `key in store`, distinguishes that from a stored None. Raises MemoryStoreError for a blank key.
         """
         entry = self._entries.get(_key(key))
         return default if entry is None else json_safe(entry.value)

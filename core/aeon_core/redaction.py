@@ -27,7 +27,7 @@ from pydantic_core import from_json, to_json
 from aeon_core.secret_forms import HEADERS, LEAST, counts, header_spans, may_hold_key, secret_values, spans
 
 REDACTED = "[redacted]"
-"""What stands for a secret in journals of earlier versions, and in messages that name no digest."""
+"""The placeholder for a secret in journals of earlier versions, and in messages that name no digest."""
 TOKEN = re.compile(r"\[redacted:[0-9a-f]{12}\]")
 _OPENING = "[redacted:"
 _LENGTH = len(_OPENING) + 13
@@ -92,7 +92,7 @@ def _create_key(path: Path) -> None:
 
 
 class SecretVault:
-    """The secrets of one run or process, and the tokens that stand for them.
+    """The secrets of one run or process, and their tokens.
 
     `values` are secrets wherever they occur, beside the keys that are recognised by their issuer's format. A value that
     is also one of `names` (of tools, parameters, fields) is none: it hides nothing, and tokens in its place would break
@@ -116,7 +116,7 @@ class SecretVault:
         self._knows_values = False
 
     def knows(self, token: str) -> bool:
-        """Return whether the secret that a token stands for is known."""
+        """Return whether a token's secret is known."""
         return self._secret_of(token) is not None
 
     def conceal(self, value: Any, *, keep_tokens: bool = False) -> Any:
@@ -174,7 +174,7 @@ class SecretVault:
         return body if redacted is value else to_json(redacted)
 
     def token_of(self, secret: str) -> str:
-        """Return the token that stands for a secret, which is known from now on."""
+        """Return the token for a secret, which is known from now on."""
         digest = hmac.new(self._key(), secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
         token = f"{_OPENING}{digest[:12]}]"
         self._secrets[token] = secret
@@ -210,13 +210,13 @@ class SecretVault:
         return text
 
     def _written(self, value: str) -> list[str]:
-        """Return the parts of a secret that tokens stand for where it is written without escapes."""
+        """Return the parts of a secret that are replaced by tokens if it is written without escapes."""
         blocked: set[int] = set()
         list(_views(value, blocked))
         return [secret for _, _, secret in _parts(value, value, None, 0, len(value), blocked)]
 
     def _atoms(self, text: str, header: str | None) -> Iterator[tuple[int, int, str]]:
-        """Yield what is to be replaced in a text: where, and the secret that stands there, free of `_SPLIT`.
+        """Yield what is to be replaced in a text: where, and the secret there, free of `_SPLIT`.
 
         The text is read as it is, and as JSON text that holds it, in as many levels as it has escapes: of a secret that
         is written with escapes the parts between these are replaced.
@@ -285,7 +285,7 @@ def tokens_in(value: Any) -> Iterator[str]:
 
 
 def names_in(schemas: Any) -> frozenset[str]:
-    """Return the words by which things are called in plain JSON: keys, and what stands for a choice among several."""
+    """Return the names used in plain JSON: keys, and the values of enumerations."""
     found: set[str] = set()
     waiting = [schemas]
     while waiting:
@@ -359,7 +359,7 @@ def _vault_of(values: frozenset[str]) -> SecretVault:
 
 
 def _anchor(value: str) -> str:
-    """Return a part of a secret that stands in any JSON text that holds the secret."""
+    """Return a part of a secret that occurs in any JSON text that holds the secret."""
     runs = re.findall(r"[ !#-.0-\[\]-~]+", value)
     return max(runs, key=len) if runs else "\\u" if value.isprintable() and not value.isascii() else ""
 
@@ -376,7 +376,7 @@ def _is_whole_number(view: str, start: int, end: int) -> bool:
 
 
 def _views(text: str, blocked: set[int]) -> Iterator[tuple[str, list[int] | None]]:
-    """Yield the text as it is, then what it means as JSON text of one level, of two …, each with where it stands.
+    """Yield the text as it is, then what it means as JSON text of one level, of two …, each with its position.
 
     The places are those of the text where each character begins, and the end of the last one; None where they are the
     same. Characters of the text that are part of an escape at any level are added to `blocked`.
@@ -410,7 +410,7 @@ def _meaning(escape: str) -> str:
 def _parts(
     text: str, view: str, starts: list[int] | None, first: int, last: int, blocked: set[int]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the runs of a span of a view that tokens can stand for, as (start, end, secret) in the text."""
+    """Yield the parts of a span of a view that tokens can replace, as (start, end, secret) in the text."""
     begin, end, secret = -1, -1, ""
     for place in range(first, last):
         character = view[place]
@@ -418,7 +418,7 @@ def _parts(
         if after - start == 1:
             usable = start not in blocked and not _SPLIT.match(character)
         else:
-            # An escape of what need not be escaped, such as `\u00e9`: the token stands for the character.
+            # An escape of what need not be escaped, such as `\u00e9`: the token replaces the character.
             usable = starts is not None and text[start] == "\\" and character.isprintable() and character not in '"\\/'
         if not usable:
             if secret:
@@ -431,7 +431,7 @@ def _parts(
 
 
 def _merged(found: Iterable[tuple[int, int, str]], text: str) -> list[tuple[int, int, str]]:
-    """Return what is to be replaced in order, without overlaps: where two overlap as they stand, both as one."""
+    """Return what is to be replaced in order, without overlaps: two that overlap become one."""
     kept: list[tuple[int, int, str]] = []
     for start, end, secret in sorted(set(found), key=lambda atom: (atom[0], -atom[1])):
         if not kept or start >= kept[-1][1]:

@@ -177,7 +177,7 @@ def _may_hold_header(text: str) -> bool:
 
 
 def spans(text: str) -> Iterator[Span]:
-    """Yield where keys stand in a text, recognised by their issuer's format or by what is around them, unordered."""
+    """Yield the positions of keys in a text, recognised by their issuer's format or by their context, unordered."""
     for found in _KEYS.finditer(text):
         before = text[found.start() - 1 : found.start()]
         if not (before.isascii() and before.isalnum()):  # else the end of a longer word, such as `task-…`
@@ -199,7 +199,7 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def header_spans(header: str, value: str) -> Iterator[Span]:
-    """Yield where the credentials stand in the value of one of HEADERS."""
+    """Yield the positions of the credentials in the value of one of HEADERS."""
     kind = HEADERS[header]
     begins = len(kind) + 2
     for start, end in spans(f"{kind}: {value}"):

@@ -1,4 +1,4 @@
-"""The words for how a step stands and how it ran; what only reads journals needs no more of the entities."""
+"""The words for a step's status and mode; code that only reads journals needs no other entities."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a journal's records say in the words of OpenTelemetry's conventions for generative AI: attributes, no SDK.
 
-Without `content` nothing is told of what was asked, answered, handed to tools or said in errors.
+Without `content` they hold no prompts, replies, tool arguments or error texts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def place_fields(record: Record) -> Fields:
 
 
 def run_fields(record: Record, *, content: bool) -> Fields:
-    """Return what is known when a run begins, or goes on."""
+    """Return what is known when a run starts or resumes."""
     version = record.get("versions", {}).get("aeon")
     fields: Fields = {
         "gen_ai.operation.name": "invoke_agent",
@@ -201,7 +201,7 @@ def _evaluation(record: Record, name: str, **fields: Any) -> Fields:
 
 
 def metric_fields(fields: Fields) -> Fields:
-    """Return those of a call's fields that its metrics are told apart by."""
+    """Return those of a call's fields that are attributes of its metrics."""
     return {name: fields[name] for name in _OF_METRICS if name in fields}
 
 

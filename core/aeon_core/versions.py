@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 FORM = "tokens"
-"""What stands for a secret: a token for each. Journals of versions that wrote one text for all of them do not say."""
+"""How a secret is written: as a token of its own. Journals of versions that wrote one text for all do not say."""
 
 
 @lru_cache(maxsize=1)

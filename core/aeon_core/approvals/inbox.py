@@ -45,7 +45,7 @@ _CHUNKS = 64
 _MODE = stat.S_IRUSR | stat.S_IWUSR
 
 Fate = Literal["waits", "taken", "passed", "died"]
-"""What became of a decision: not heard yet; the run goes on with it; another was there first, or the run waits no
+"""The outcome of a decision: not read yet; the run applies it; another was there first, or the run waits no
 longer; or the run's process ended over it."""
 
 
@@ -109,7 +109,7 @@ class Inbox:
         return self
 
     def _make(self) -> None:
-        """Make the file anew: what stands there was left by an earlier process, or put there by somebody."""
+        """Recreate the file: an existing one was left by an earlier process, or put there by somebody."""
         assert self._path is not None
         self._close()
         with contextlib.suppress(FileNotFoundError):
@@ -136,7 +136,7 @@ class Inbox:
         return None
 
     def settle(self, decision: ApprovalDecision) -> ApprovalDecision:
-        """Return the decision that the run goes on with; those who have written are told when the inbox closes."""
+        """Return the decision that the run applies; its writers get a receipt when the inbox closes."""
         self._decided = decision
         return decision
 
@@ -203,11 +203,11 @@ class Inbox:
 
 
 class Sent:
-    """A decision that was written, and what becomes of it. `close` lets go of the file."""
+    """A decision that was written, and its outcome. `close` releases the file."""
 
     def __init__(self, journal: Path, question: PendingApproval, fd: int, letter: str) -> None:
         self.decided: Decision | None = None
-        """What the run goes on with, once that is known; where it has passed, that is somebody else's."""
+        """The decision that the run applies, once known; if this one came too late, somebody else's."""
         self._journal = journal
         self._question = question
         self._fd = fd
@@ -288,7 +288,7 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _append(fd: int, value: dict[str, Any]) -> None:
-    """Write one line at once; it begins on a line of its own, whatever stands before it. Raises OSError."""
+    """Write one line at once; it begins on a line of its own, whatever precedes it. Raises OSError."""
     line = f"\n{json.dumps(value)}\n".encode()
     if os.write(fd, line) != len(line):
         raise OSError(0, "only part of it could be written")
@@ -304,7 +304,7 @@ def _letter(line: bytes) -> _Letter | None:
 
 
 def _receipt_in(fd: int) -> _Receipt | None:
-    """Return the receipt that the file holds, None where there is none yet; a letter that came too late lies behind."""
+    """Return the receipt that the file holds, None where there is none yet; a letter that came too late follows it."""
     size = os.fstat(fd).st_size
     for line in os.pread(fd, 2 * MAX_LETTER, max(0, size - 2 * MAX_LETTER)).split(b"\n"):
         if len(line) <= _MAX_RECEIPT:

@@ -88,7 +88,7 @@ def unattended(on_unknown: str) -> ApprovalDecision | None:
 
 
 _CLOSING = STATE_TYPES - {"run_resumed"}
-"""Types of records that close a question. A process that resumes the run may ask it once more."""
+"""Types of records that close a question. A process that resumes the run may ask it again."""
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
 NOBODY = "there was no one to ask"
 """The feedback of a decision that no person made."""
@@ -101,7 +101,7 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
     "unknown": ("approve", "reject", "abort"),
     "budget": _CALL,
 }
-"""The decisions that each point takes, in the order in which a person is told of them."""
+"""The decisions that each point accepts, in display order."""
 
 
 class PendingApproval(BaseModel):

@@ -28,7 +28,7 @@ _NO_MORE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n\x85\u2028\u2029]|\Z)")
 """Behind a value that is the last of its line."""
 _BYTE_ORDER_MARK = "\ufeff"
 _MODE = 0o600
-"""Of a file that is made: it may come to hold what a server is told of a person."""
+"""The mode of a new file: it may come to hold personal data that is sent to a server."""
 
 _CHANGING = threading.Lock()
 """A theme and a key may be kept at the same time, each on a thread: none may write what the other has not read."""
@@ -309,7 +309,7 @@ def _taken_out(text: str, entry: _Entry) -> Iterator[str]:
 
 
 def _between(text: str, nodes: Iterable[yaml.Node], begin: int, end: int) -> Iterator[str]:
-    """Yield the lines from `begin` to `end` in which none of the nodes stands."""
+    """Yield the lines from `begin` to `end` that contain none of the nodes."""
     for node in nodes:
         line = node.start_mark.index - node.start_mark.column
         if line > begin:
@@ -329,7 +329,7 @@ def _leaves(node: Any) -> Iterator[yaml.Node]:
 
 
 def _end(text: str, node: yaml.Node) -> int:
-    """Return where a node ends. A block's own mark lies behind the comments that follow it."""
+    """Return where a node ends. A block's own end mark is after the comments that follow it."""
     last = deque(_leaves(node), maxlen=1).pop()
     stop: int = last.end_mark.index
     while stop > last.start_mark.index and text[stop - 1].isspace():

@@ -37,9 +37,9 @@ _NOT_FROM_JOURNAL = frozenset(
 
 
 def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) -> None:
-    """Remember that this user started the run of a `run_started` record, or goes on with it with these options.
+    """Remember that this user started the run of a `run_started` record, or continues it with these options.
 
-    Where that cannot be kept, a later resume asks; the run itself goes on.
+    If that cannot be saved, a later resume asks; the run itself continues.
     """
     try:
         config = config if config is not None else recorded_config(started)
@@ -68,7 +68,7 @@ def remembers(root: Path, told: object) -> bool:
 def remembers_run(project: Path | None = None) -> LineListener:
     """Return a listener that remembers a run when its first record is written, and the rules that a person allows.
 
-    `root` is the project of a run that goes on.
+    `root` is the project of a run that is continued.
     """
     root = project
 
@@ -112,9 +112,9 @@ def check_journal(
     rules: Iterable[str] = (),
     trusts_project: bool = False,
 ) -> RunConfig:
-    """Return the options of a run that goes on from a journal, ready to be used.
+    """Return the options of a run that is continued from a journal, ready to be used.
 
-    `config` is what the journal and today's options come to; the keys that are `said` anew are the user's; `rules` are
+    `config` is what the journal and today's options come to; the overridden keys, `said`, are the user's; `rules` are
     those that a person allowed during the run (`recorded_rules`). Raises UsageError for what neither today's options
     nor a run that this user started says, unless the user `trusts_project` for this call.
     """
@@ -139,7 +139,7 @@ def check_journal(
 
 
 def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
-    """Return what a journal's options ask for beyond the harmless ones, today's and those that are `said` anew."""
+    """Return what a journal's options ask for beyond the harmless ones, today's and the overrides `said`."""
     root, own = _root(config), _said_by(today)
     asked: dict[str, Any] = {}
     for key, value in _said_by(config).items():

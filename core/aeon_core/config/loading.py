@@ -1,6 +1,6 @@
 """The layers of the configuration: defaults, files, environment, command line; the later one wins.
 
-Every value is checked where it stands, so that a message names the file, the variable or the option it came from.
+Every value is checked in its source, so that a message names the file, the variable or the option it came from.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def load_values(
 
     `options` are the command line's, by key; None is absent, and text is read as in the environment. `config_file` is
     `--config`; `start` the folder in which the project is looked for. `project_root` is always set in what is
-    returned. `trust` says what becomes of a project's keys that need consent. Raises UsageError in one line for unknown
+    returned. `trust` says how to treat a project's keys that need consent. Raises UsageError in one line for unknown
     keys, wrong values, files that cannot be read, a project folder of another user, and consent that is missing.
     """
     environ = os.environ if environ is None else environ
@@ -173,7 +173,7 @@ def _option(key: str) -> str:
 
 
 def _joined(before: Any, value: Any) -> Any:
-    """Return what two layers say together: rules add up, prices and servers are told apart by name, else the later."""
+    """Merge two layers: rules add up, prices and servers are merged by name, for all else the later one counts."""
     if hasattr(before, "joined"):
         return before.joined(value)
     return {**before, **value} if isinstance(before, dict) else value

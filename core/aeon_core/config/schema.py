@@ -117,7 +117,7 @@ class RunConfig(BaseModel):
     budget: Dollars | None = None
     """What the run may cost; the worst case of a call is set aside before it is made."""
     budget_warning: Dollars | None = None
-    """What the run may have cost before a person is told; 80 % of the budget where it is not given."""
+    """The cost at which the user is warned; 80 % of the budget if not given."""
     prices: dict[str, PriceEntry] = Field(default_factory=dict)
     """Prices of models, by `PROVIDER:NAME` or NAME, before those that are known."""
     context_window: Annotated[int, Field(strict=True, ge=1)] | None = None

@@ -198,7 +198,7 @@ def check_unchanged(digests: Mapping[str, str]) -> None:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Return whether a path lies in the project, symbolic links followed."""
+    """Return whether a path is in the project, symbolic links followed."""
     try:
         return Path(os.path.realpath(path.expanduser())).is_relative_to(os.path.realpath(root))
     except (OSError, ValueError, RuntimeError):
@@ -410,7 +410,7 @@ def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ..
 
 
 def _lies_in(path: Path, root: Path) -> bool:
-    """Return whether the path's own name lies in the project, whatever it leads to."""
+    """Return whether the path's own name is in the project, wherever it leads."""
     return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root))
 
 

@@ -68,7 +68,7 @@ class ConvergenceEngine:
 
         `results` holds each executed step's output and `failures` why steps failed, by step id; `report` what
         validation found; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy,
-        the goal itself where there are none. Asks the judge once, and once more where its reply is in doubt.
+        the goal itself where there are none. Asks the judge once, and again if its reply is in doubt.
         """
         artifacts = Artifacts(
             goal=goal,
@@ -171,7 +171,7 @@ class ConvergenceEngine:
         coherence: float,
         broken: Collection[str | None],
     ) -> list[str]:
-        """Return the reason codes of what stands in the way, in the order of the contract."""
+        """Return the reason codes of what prevents convergence, in the order of the contract."""
         own = verdicts[: len(verdicts) - len(self.criteria.additional)]
         undone = bool(artifacts.missing or artifacts.failed) or not artifacts.answer
         unmet = any(verdict["met"] == "no" for verdict in own) or completeness < self.criteria.completeness

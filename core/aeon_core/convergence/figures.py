@@ -77,7 +77,7 @@ def _totals(items: list[Any] | tuple[Any, ...]) -> Iterator[float]:
 
 
 def _in_text(text: str) -> Iterator[tuple[str, tuple[float, ...], float]]:
-    """Yield each number of a text: as written, what it may stand for, and the place of its last digit."""
+    """Yield each number of a text: as written, its possible values, and the place of its last digit."""
     for found in _NUMBER.finditer(_western(text[:_MOST_CHARACTERS])):
         digits = found[0].lstrip("-−")
         if not digits.isdigit():
@@ -91,7 +91,7 @@ def _in_text(text: str) -> Iterator[tuple[str, tuple[float, ...], float]]:
 
 
 def _value(digits: str, point: str) -> float | None:
-    """Return what a number stands for where this is its decimal point, None where that cannot be."""
+    """Return a number's value if this is its decimal point, None if that cannot be."""
     group = "," if point == "." else "."
     whole, _, fraction = digits.partition(point)
     parts = whole.split(group)

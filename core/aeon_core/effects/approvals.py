@@ -50,7 +50,7 @@ def review(
 ) -> Review | None:
     """Ask a person about a plan or a pass; return what they want otherwise, None to continue as it is.
 
-    `before` is the plan as it was before the pass, which `replay` runs once more. An edited plan keeps what was
+    `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
     `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
     is journaled as a label. Raises RunAborted where a person ends the run, and where there was no one to ask.

@@ -31,7 +31,7 @@ def authorize_call(
     """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
     `objection` what the review of the plan has against the call.
 
-    A person sees what the call would change in a file, and may edit the arguments: what was edited is judged anew, and
+    The user sees what the call would change in a file, and may edit the arguments: edits are authorized again, and
     asked about no second time. The rule that they allow with the call holds in `policy` from here on. Raises ToolError
     where the call is denied or not approved, RunAborted where a person ended the run.
     """

@@ -11,7 +11,7 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import Usage
 
 NEARLY_FULL = 0.8
-"""The part of a context window from which on a person is told."""
+"""The share of a context window from which the user is warned."""
 GENEROUS = 0.8
 """The part of an estimate that is surely there, while no call of such a size has been measured."""
 COMPARABLE = 2
@@ -22,7 +22,7 @@ LEAST_REPLY = 256
 
 @dataclass(frozen=True)
 class Fitted:
-    """A request that fits: the longest reply there is room for, the tokens it has, and what a person is told of it."""
+    """A request that fits: the longest reply there is room for, the tokens it has, and the warning about it."""
 
     max_tokens: int
     tokens: int
@@ -30,7 +30,7 @@ class Fitted:
 
 
 class ContextWindow:
-    """The context window of one model, in tokens; None where it is not known. A person is told once."""
+    """The context window of one model, in tokens; None if unknown. The user is warned once."""
 
     def __init__(self, model: str, tokens: int | None) -> None:
         self.model = model
@@ -42,7 +42,7 @@ class ContextWindow:
     def fitted(self, described: Mapping[str, Any]) -> Fitted | None:
         """Return how the request fits, None where the window is not known.
 
-        A person is told from 80 % on; the request is refused only where even a generous reading leaves no room. Raises
+        The user is warned from 80 % on; a request is refused only if even a generous estimate leaves no room. Raises
         LLMError.
         """
         if self.tokens is None:

@@ -87,7 +87,7 @@ logger = logging.getLogger("aeon")
 Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
-"""Asks a person at the ceiling; returns the new limit in US dollars, None where it stands."""
+"""Asks the user at the ceiling; returns the new limit in US dollars, None to keep it."""
 
 
 @dataclass
@@ -166,7 +166,7 @@ class ModelCalls:
         return any(known.simulated for known in self.known if known.judges or known in used)
 
     def state(self) -> dict[str, Any]:
-        """Return where they stand, as plain JSON: what `restore` takes."""
+        """Return their state as plain JSON: what `restore` takes."""
         return {
             "calls": self._stream.calls,
             "index": self._index,
@@ -268,7 +268,7 @@ class ModelCalls:
         return response
 
     def _change(self) -> None:
-        """Go on with what was said anew when the run was resumed: another budget, other models."""
+        """Apply the overrides of a resume: another budget, other models."""
         changes = self._stream.changes()
         for change in changes[self._changed :]:
             self._take(change)

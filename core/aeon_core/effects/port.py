@@ -137,12 +137,12 @@ class Effects:
         self._stream.aborted.set()
 
     def control(self) -> dict[str, Any]:
-        """Act on what a person did meanwhile, and return the options said anew so far; polled at the top of a cycle.
+        """Act on what the user did meanwhile, and return the overrides so far; polled at the top of a cycle.
 
         Raises RunAborted.
         """
         options = self._changed()
-        # Behind what a resume has said: whoever goes on next goes by it.
+        # After the overrides of a resume: the next one applies it.
         self._stream.resumes_from(self._stream.next_seq)
         self._stream.follow_abort(in_a_cycle=False)
         if self._stream.aborted.is_set() and not self._stream.recording:
@@ -169,7 +169,7 @@ class Effects:
         return self.models.complete(ModelCall(self._stream.call_id(), request, pass_number, step_id))
 
     def _lifted_ceiling(self, ceiling: CostCeilingReached, call: ModelCall) -> float | None:
-        """Ask a person at the cost ceiling; return the new limit in US dollars, None where the old one stands."""
+        """Ask the user at the cost ceiling; return the new limit in US dollars, None to keep the old one."""
         needed = sum(ceiling.context[part] for part in ("spent_usd", "held_usd", "reserved_usd"))
         proposed = max(2 * ceiling.context["limit_usd"], math.ceil(100 * needed) / 100)
         asker = {"model": self.models.model.model, "purpose": call.request.purpose}
@@ -302,7 +302,7 @@ class Effects:
 
     @property
     def approve(self) -> list[str]:
-        """What a person is asked about: as the run was started, or as it was last said anew."""
+        """What the user is asked about: as the run was started, or as last overridden."""
         return list(self._options.get("approve", self._approve))
 
     def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
@@ -416,7 +416,7 @@ class Effects:
             decision = ApprovalDecision(**self._secrets.conceal_edited(decision.model_dump()))
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort":
-            # Whoever goes on with the run is asked again.
+            # Whoever resumes the run is asked again.
             self._stream.resumes_from(asked_at)
         self._stream.sync("normal")
         return decision

@@ -130,7 +130,7 @@ class RecordStream:
         self._digested_repeats = len(self.repeats)
 
     def resumes_from(self, seq: int) -> None:
-        """Say that a run which ends now goes on from that seq when it is resumed."""
+        """Record that a run which ends now continues from that seq when it is resumed."""
         self._resumes_at = seq
 
     def changes(self) -> list[Mapping[str, Any]]:

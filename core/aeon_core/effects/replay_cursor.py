@@ -31,7 +31,7 @@ class Difference:
     where: str
     """The record's type, what it belongs to, and the field."""
     recorded: str
-    """What stands there, as JSON, clipped around the place where it differs."""
+    """The value there as JSON, clipped around the difference."""
     now: str
     """What the kernel does today."""
 
@@ -88,7 +88,7 @@ def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any,
 
 
 def clipped(recorded: Any, now: Any) -> tuple[str, str]:
-    """Return both values as JSON of one line, of long ones what stands around the first place where they differ."""
+    """Return both values as JSON of one line, long ones clipped around the first difference."""
     first, second = (json.dumps(value, ensure_ascii=False) for value in (recorded, now))
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
     start = max(0, same - _BEFORE) if max(len(first), len(second)) > SHOWN else 0

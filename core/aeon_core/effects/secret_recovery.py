@@ -51,7 +51,7 @@ class RunSecrets:
         return self.vault.conceal(value)
 
     def conceal_edited(self, value: Any) -> Any:
-        """Return the same of what a person made of a record: a token in it stands for its secret."""
+        """Return the same of a user's edit of a record, with its tokens replaced by their secrets."""
         return self.vault.conceal(value, keep_tokens=True)
 
     def shown(self, value: Any) -> Any:

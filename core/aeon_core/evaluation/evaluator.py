@@ -22,10 +22,10 @@ from aeon_core.validation.validator import SemanticValidator, issues_of
 def current_plan(plan: Plan) -> Plan:
     """Return the plan without the substeps of replaced steps that no stand-in takes up; itself where there are none.
 
-    What became of them counts no more: the stand-in has parts of its own (adaptive FR-069).
+    Their results no longer count: the stand-in has parts of its own (adaptive FR-069).
     """
     stand_ins = {step.replaces: step for step in plan.walk() if step.replaces is not None}
-    dropped = {step.step_id for step in plan.walk() if _is_done_anew(step, stand_ins)}
+    dropped = {step.step_id for step in plan.walk() if _is_redone(step, stand_ins)}
     if not dropped:
         return plan
     made = plan.model_copy(deep=True)
@@ -35,7 +35,7 @@ def current_plan(plan: Plan) -> Plan:
     return made
 
 
-def _is_done_anew(step: PlanStep, stand_ins: Mapping[str, PlanStep]) -> bool:
+def _is_redone(step: PlanStep, stand_ins: Mapping[str, PlanStep]) -> bool:
     """Return whether one of the steps that stand in for a step one after another has parts of its own."""
     if step.subplan is None:
         return False

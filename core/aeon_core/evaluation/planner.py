@@ -1,4 +1,4 @@
-"""The recursive planner as the loop uses it: what it asks of a model, what becomes of the reply (adaptive FR-009)."""
+"""The recursive planner as the loop uses it: what it asks a model, and how it uses the reply (adaptive FR-009)."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Awaited:
         return next((Path(run.path) for run in (*live, *runs)), None)
 
     def argument(self, path: Path) -> str:
-        """Return what names the run of a journal on the command line: its id, or the path where it lies elsewhere."""
+        """Return what names the run of a journal on the command line: its id, or its path if it is elsewhere."""
         return path.stem if path.parent == self._runs_dir else str(path)
 
     def near(self) -> list[str]:

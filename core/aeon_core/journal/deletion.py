@@ -1,4 +1,4 @@
-"""Deleting a run: its journal, and the files beside it that belong to it alone."""
+"""Deleting a run: its journal, and the files next to it that belong to it alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def remove_run(journal: Path) -> None:
     except OSError as error:
         raise _refused(journal, error) from None
     try:
-        # Held until the file is gone: nobody goes on with the run meanwhile.
+        # Held until the file is gone, so that nobody resumes the run meanwhile.
         if not lock(fd):
             raise UsageError(
                 f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"

@@ -29,9 +29,9 @@ _SIGN = 200
 """Bytes at the beginning of a line by which it is known again: its envelope, with the moment of its writing."""
 
 Followed = tuple[int, dict[str, Any]]
-"""A generation and a record. With a new generation the records begin anew: those of the last one count no more."""
+"""A generation and a record. With a new generation the records start over: those of the last one no longer count."""
 Standing = Literal["awaited", "reading", "running", "ended", "interrupted", "gone"]
-"""How a run stands: it has no record yet; there may be more to read; a process writes it; it has ended, or its process
+"""A run's status: it has no record yet; there may be more to read; a process writes it; it has ended, or its process
 has without it; or its file was deleted or moved."""
 
 
@@ -73,9 +73,9 @@ class Follower:
 
     @property
     def standing(self) -> Standing:
-        """How the run stood when `read` was last called; whether a process writes it is told by the journal's lock.
+        """The run's status at the last `read`; whether a process writes it is known from the journal's lock.
 
-        Where locks cannot be asked for, a run goes on until its journal says that it has ended. On a mount that keeps
+        Where locks cannot be queried, a run is live until its journal says that it has ended. On a mount that keeps
         locks to one machine, a run of another machine looks as if its process had ended.
         """
         if self._reading is None or self._reading.offset == 0:
@@ -194,7 +194,7 @@ class _Reading:
         self._records = RecordReader(self.damage, place.gone, expected=place.seq, find_texts=place.find_texts)
 
     def still_holds(self) -> bool:
-        """Return whether the last line that was read still stands where it stood."""
+        """Return whether the last line that was read is still in its place."""
         start, sign = self._last
         return os.pread(self._fd, len(sign), start) == sign
 

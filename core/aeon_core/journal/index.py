@@ -1,4 +1,4 @@
-"""Where each line of a journal stands, without holding the file: eight bytes a line, made in small pieces (Decision 5).
+"""The offset of each line of a journal, without the file itself: eight bytes a line, built in small steps (Decision 5).
 
 Nothing here parses a line, so a file of any content has lines: each ends with its newline. CR, NUL and bytes
 that are no UTF-8 are bytes like any other. What follows the last newline is no line yet.
@@ -113,16 +113,16 @@ class OffsetIndex:
         return not done
 
     def _look(self) -> None:
-        """Begin anew where the file is not the one that was indexed; else at the last whole line after a pause."""
+        """Start over if the file is not the one that was indexed; else continue after the last whole line."""
         if self._was_replaced():
             new = open_regular(self.path)
             os.dup2(new, self._fd, inheritable=False)
             os.close(new)
-            self._begin_anew()
+            self._restart()
         elif self._read:
             end, size = self.indexed, os.fstat(self._fd).st_size
             if os.pread(self._fd, len(self._mark), end - len(self._mark)) != self._mark:
-                self._begin_anew()
+                self._restart()
             elif self.complete or size < self._read:
                 # A torn rest may have been set aside, and other lines written in its place.
                 self._read = end
@@ -134,7 +134,7 @@ class OffsetIndex:
             return False
         return not os.path.samestat(there, os.fstat(self._fd)) and self.path.is_file()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._ends, self._read, self._mark = array("Q"), 0, b""
         self.complete = False
         self.generation += 1
@@ -190,7 +190,7 @@ class OffsetIndex:
     def tail(self, count: int, before: int | None = None) -> list[tuple[int, int]]:
         """Return where the last `count` whole lines begin and end, in their order, read backwards from the end.
 
-        `before`, the beginning of a line, asks for those that stand before it. Needs no index.
+        `before`, the beginning of a line, asks for those that precede it. Needs no index.
         """
         end = self.size if before is None else before
         newlines: list[int] = []
@@ -254,9 +254,9 @@ class TextPlaces:
 
     def __init__(self, index: OffsetIndex) -> None:
         self.index = index
-        self._begin_anew()
+        self._restart()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._generation = self.index.generation
         self._read = 0
         self._sign = _COMPACT
@@ -277,7 +277,7 @@ class TextPlaces:
         """Look on for about so long, one chunk at least; return whether there is more to look through."""
         deadline = time.perf_counter() + max_seconds
         if self._generation != self.index.generation:
-            self._begin_anew()
+            self._restart()
         if self._read == 0 and len(self.index):
             self._sign = _SPACED if b'"type": "' in self.index.line(0, HEAD) else _COMPACT
         end = self.index.indexed

@@ -1,4 +1,4 @@
-"""Where a run comes from, and what was forked from it: by the beginnings of the journals beside its own."""
+"""Where a run comes from, and what was forked from it: from the first records of the journals in its folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lineage:
     forked_at: int | None = None
     """The pass that it began with; None where that is not told."""
     parent_is_there: bool = False
-    """Whether the parent's journal stands beside its own."""
+    """Whether the parent's journal is in the same folder."""
     forks: list[RunSummary] = field(default_factory=list)
     """What was forked from it, the oldest first."""
 

@@ -109,7 +109,7 @@ class Listing:
         return sorted(summaries, key=lambda summary: (summary.started, summary.run_id), reverse=True)
 
     def _keep(self, file: Path, known: dict[str, _Known]) -> None:
-        """Write the cache anew where it saves too little; once for the same runs, whether that succeeds or not."""
+        """Rewrite the cache if it saves too little; once for the same runs, whether that succeeds or not."""
         changed = sum(self._kept.get(name) != stamp for name, (stamp, _) in known.items())
         if changed + len(self._kept.keys() - known.keys()) > len(known) * _STALE:
             _save(file, known)

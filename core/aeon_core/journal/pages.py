@@ -67,7 +67,7 @@ class Pages:
         return [self.read(span) for span in self.index.tail(count, before)]
 
     def read(self, span: tuple[int, int]) -> JournalLine:
-        """Return the line that stands between two offsets."""
+        """Return the line between two offsets."""
         start, end = span
         number = self.index.number_at(start)
         if end - start > MAX_LINE:
@@ -84,7 +84,7 @@ class Pages:
         return JournalLine(start, end - start, number, record, None, frozenset(pending))
 
     def texts(self, wanted: set[str], before: int) -> dict[str, str]:
-        """Return those texts that are found, by their sha256, each as it last stands before the line at an offset."""
+        """Return those texts that are found, by their sha256, each in its last version before the line at an offset."""
         found: dict[str, str] = {}
         number = self.index.number_at(before)
         if self._texts is not None and number is not None:

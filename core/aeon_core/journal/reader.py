@@ -122,7 +122,7 @@ def marks(fd: int, mark: bytes) -> Iterator[int]:
 
 
 def _line_at(fd: int, offset: int) -> bytes:
-    """Return the whole line around an offset that lies in its envelope; b"" where its end is not there yet."""
+    """Return the whole line around an offset in its envelope; b"" if its end is not there yet."""
     start = max(0, offset - 4096)
     before = os.pread(fd, offset - start, start)
     begin = start + before.rfind(b"\n") + 1
@@ -208,7 +208,7 @@ def read_records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a journal in order.
 
-    `texts` puts long texts where `{"$text": sha256}` stands for them, `plans` whole plans where a cycle holds what
+    `texts` replaces each `{"$text": sha256}` with its long text, `plans` whole plans where a cycle holds what
     changed. What cannot be read is appended to `damage`, one line with the line's number, and left out; what `check`
     says of a record, before its plan is put in, is appended too. The lines that a resume took back are left out.
     Raises UsageError, when the first record is asked for, for a file that is no journal.
@@ -233,7 +233,7 @@ class RecordReader:
 
     Long texts are put in, unless `texts` says otherwise; what cannot be read, and what `check` says of a record, is
     appended to `damage`; the lines of `gone`, but for texts, are left out. The first line holds the seq `expected`;
-    texts that stand before it are asked of `find_texts`.
+    earlier texts are requested from `find_texts`.
     """
 
     def __init__(

@@ -89,13 +89,13 @@ class RunStarted(Record):
 
 
 class RunResumed(Record):
-    """A process goes on with a run."""
+    """A process continues a run."""
 
     type: Literal["run_resumed"] = Field(default="run_resumed", exclude=True)
     emitted: ClassVar[bool] = False
     raw: ClassVar[bool] = True
     options: dict[str, Any]
-    """What was said anew; everything else holds as it was."""
+    """The overrides; everything else is unchanged."""
     continues_at: int
     """The seq up to which the lines before hold; those from it on belong to the ending that is taken back."""
     models: list[dict[str, Any]] | None = None
@@ -340,7 +340,7 @@ class CycleRecord(LogEntry, Record):
 
 
 class PassRecord(Record):
-    """A pass ended: ExecutionPass, and all that a later process needs to go on from here."""
+    """A pass ended: ExecutionPass, and all that a later process needs to continue from here."""
 
     type: Literal["pass"] = Field(default="pass", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
@@ -359,11 +359,11 @@ class PassRecord(Record):
     outcomes: str | None = None
     """A number that changes with anything that came from outside up to here."""
     standing: dict[str, Any] | None = None
-    """Where the run stands behind the pass, beside the fields above; None in a run of a single pass."""
+    """The run's state after the pass, besides the fields above; None in a run of a single pass."""
 
 
 class TextRecord(Record):
-    """A long text, where it first occurs; elsewhere `{"$text": "<sha256>"}` stands for it."""
+    """A long text, where it first occurs; elsewhere `{"$text": "<sha256>"}` refers to it."""
 
     type: Literal["text"] = Field(default="text", exclude=True)
     emitted: ClassVar[bool] = False
@@ -380,7 +380,7 @@ class RunFinished(Record):
     outcomes: str | None = None
     """As in the record of a pass."""
     resumes_at: int | None = None
-    """The seq from which a resume goes on; the lines after it came of the ending. None where the run is finished."""
+    """The seq from which a resume continues; the lines after it came of the ending. None where the run is finished."""
 
 
 AnyRecord = Annotated[

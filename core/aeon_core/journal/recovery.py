@@ -20,7 +20,7 @@ _CHUNK = 1024 * 1024
 def reopen(
     path: Path, listener: LineListener | None = None, on_record: Callable[[dict[str, Any]], None] | None = None
 ) -> JournalWriter:
-    """Return the writer of an existing journal; it goes on behind its last whole line, and holds the lock.
+    """Return the writer of an existing journal; it continues after its last whole line, and holds the lock.
 
     A torn rest behind that line is kept beside the journal, in `<run_id>.torn-<n>`, cut off, and told by a
     `journal_recovered` record. `on_record` gets each record that there is, long texts in full. Raises UsageError where
@@ -68,7 +68,7 @@ def _cannot_go_on(path: Path, why: str) -> UsageError:
 
 
 def _open(path: Path) -> int:
-    """Return a descriptor of a regular file, which no link, pipe or device stands in for."""
+    """Return a descriptor of a regular file: no link, pipe or device."""
     try:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):

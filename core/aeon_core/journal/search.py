@@ -39,7 +39,7 @@ class Match:
     """None where the line is damaged."""
     type: str | None
     excerpt: str
-    """What was found with what stands around it, on one line; `…` where there is more."""
+    """What was found with its context, on one line; `…` where there is more."""
     step_id: str | None = None
     pass_number: int | None = None
     """The step and the pass that the record names."""
@@ -60,7 +60,7 @@ def search_journal(
     """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
 
     Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record
-    that holds it. A line that is no JSON is compared as it stands. The torn rest of a last line is left out.
+    that holds it. A line that is no JSON is compared as it is. The torn rest of a last line is left out.
     Ends within 50 ms after `cancelled` returns True, where no line has more than a few megabytes. Raises UsageError
     for an empty text and where the file cannot be opened, JournalError where it cannot be read.
     """
@@ -164,7 +164,7 @@ class _Needle:
         return True
 
     def find(self, line: bytes) -> tuple[str, str | None, int | None, str] | None:
-        """Return the first place of the text in a line's values with what stands around it, None where it is not.
+        """Return the first match in a line's values with its context, None if there is none.
 
         Behind it are the step, the pass and the part of the record.
         """

@@ -139,12 +139,12 @@ def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
 
 
 def last_told(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the last record that says where a run stands, {} where none does."""
+    """Return the last record that holds a run's state, {} if none does."""
     return next((record for record in newest_first if record["type"] in STATE_TYPES), {})
 
 
 def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
-    """Return how a run stands as far as its last records tell, those left out that a resume took back."""
+    """Return a run's status from its last records, without those that a resume took back."""
     last = last_told(newest_first)
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):

@@ -1,4 +1,4 @@
-"""The end of a journal, enough of it to show where a run stands before the rest has been read (Decision 5)."""
+"""The end of a journal, enough of it to show a run's state before the rest has been read (Decision 5)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {
     "validation": "the last validation report",
     "convergence": "the last scores",
 }
-"""Types of which the last record says how things stand, and what."""
+"""Types whose last record holds the current state, and the key that it is kept under."""
 _STRIDE = 64
 _BLOCK = 512 * 1024
 _ENVELOPE: tuple[str, ...] = ("v", "seq", "ts", "run")
@@ -36,7 +36,7 @@ class TailState:
 
     records: list[dict[str, Any]]
     """In their order: `run_started`, the last state of each kind, then the last lines without a gap. All are records
-    of the journal, but for one: where no `plan` stands near the end, one is made of the last plan that a cycle or the
+    of the journal, but for one: if there is no `plan` near the end, one is made of the last plan that a cycle or the
     result holds in full."""
     whole_from: int
     """From this seq on nothing is left out; 0 where the records are the whole journal."""
@@ -93,7 +93,7 @@ class _InBlocks(OffsetIndex):
 
 
 def _backwards(index: OffsetIndex, within: int, before: int | None) -> Iterator[tuple[int, int]]:
-    """Yield where the last lines stand, the last first, at least one and as many as lie within so many bytes."""
+    """Yield the offsets of the last lines, the last first, at least one and as many as fit in so many bytes."""
     spans = index.tail(_STRIDE, before)
     limit = (spans[-1][1] if spans else 0) - within
     while spans:
@@ -120,7 +120,7 @@ class _End:
         """The seqs of lines that a later resume took back."""
 
     def add(self, span: tuple[int, int]) -> None:
-        """Take a line that stands before all that were taken, as far as it says something new."""
+        """Take a line that precedes all that were taken, as far as it says something new."""
         self._start = span[0]
         is_recent = len(self._recent) < self._count
         head = self._index.read(span[0], min(HEAD, span[1] - span[0]))
@@ -168,7 +168,7 @@ class _End:
         return True
 
     def enough(self) -> bool:
-        """Whether what stands before can say nothing of how things are now."""
+        """Whether earlier lines cannot affect the current state."""
         return len(self._recent) >= self._count and self._kinds >= _KINDS.keys()
 
     def state(self, first: dict[str, Any]) -> TailState:

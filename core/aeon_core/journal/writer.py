@@ -49,7 +49,7 @@ class JournalWriter:
     """Appends records to `<runs-dir>/<run_id>.jsonl`, or only stamps them where `path` is None.
 
     A listener gets every record's line as bytes, in full (long texts are not replaced), after it was written. The
-    writer holds the lock on the file until `close`. With `file` it goes on where that one ends. Raises UsageError when
+    writer holds the lock on the file until `close`. `file` continues an existing one. Raises UsageError when
     the file cannot be created, JournalError when a line cannot be written; after that nothing more is written.
     """
 

@@ -129,7 +129,7 @@ def judge_result(
     """Return the judgement of a result, by majority of `votes` where the first verdict is no clear yes.
 
     A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues
-    beside them; otherwise the judge is asked once more and told why. What is then still not found is marked. Raises
+    next to them; otherwise the judge is asked again and told why. What is then still not found is marked. Raises
     LLMError and SupervisorError where the first reply cannot be had or used.
     """
     evidence = Evidence(case.artifacts, case.requirements)

@@ -31,7 +31,7 @@ from aeon_core.versions import versions
 
 @dataclass
 class Progress:
-    """How far a run has come, beside its state."""
+    """How far a run has come, besides its state."""
 
     run_id: str
     journal: str | None
@@ -264,7 +264,7 @@ def pass_record(progress: Progress, executor: Executor) -> PassRecord:
 
 
 def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
-    """Return what a Checkpoint needs beside the record's own fields, and where the models stand."""
+    """Return what a Checkpoint needs beside the record's own fields, and the models' state."""
     state = executor.state
     return {
         "ended": progress.ended,

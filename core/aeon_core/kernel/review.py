@@ -20,7 +20,7 @@ from aeon_core.validation.report import SemanticValidationReport, ValidationIssu
 
 
 def request_review(point: Point, executor: Executor, progress: Progress) -> Review | None:
-    """Return what a person wants otherwise, None where the run goes on as it is, or nobody is to be asked.
+    """Return what the user wants changed, None if the run continues as it is, or nobody is to be asked.
 
     A plan is shown before it first runs, and again where it was refined since. Raises RunAborted.
     """

@@ -63,7 +63,7 @@ def call_form(step: PlanStep) -> str:
 
 
 class OrchestrationState(Entity):
-    """Where a run stands. Histories are append-only; another thread may read all of it during the run.
+    """A run's state. Histories are append-only; another thread may read all of it during the run.
 
     `outputs`, `modes` and `failures` (why a step failed) are by step_id.
     """
@@ -161,7 +161,7 @@ class OrchestrationState(Entity):
             self.failures.pop(step.step_id, None)
 
     def substitution_of(self, step: PlanStep) -> str | None:
-        """Return the tool that a step, or one it stands in for, named before a repair; None where it is its own."""
+        """Return the tool that a step, or one it replaces, named before a repair; None if it is its own."""
         seen: set[str] = set()
         current: PlanStep | None = step
         while current is not None and current.step_id not in seen:
@@ -182,7 +182,7 @@ class OrchestrationState(Entity):
         return f"the review of the plan objects: {objection}" if objection is not None else None
 
     def limited(self, options: Mapping[str, Any]) -> bool:
-        """Allow, and allocate, as many cycles in all as options said anew name; return whether that is a change."""
+        """Allow, and allocate, as many cycles in all as overrides say; return whether that is a change."""
         cycles = options.get("ttl", self.ttl_limit)
         if cycles == self.ttl_limit:
             return False

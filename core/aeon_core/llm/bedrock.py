@@ -56,7 +56,7 @@ class Sockets:
 
         def connect(connection: Any) -> None:
             base.connect(connection)
-            # Under TLS within TLS, as behind some proxies, the socket is wrapped once more.
+            # Under TLS within TLS, as behind some proxies, the socket is wrapped again.
             self._opened(getattr(connection.sock, "socket", connection.sock))
 
         watched = type(base.__name__, (base,), {"connect": connect})
@@ -151,7 +151,7 @@ class BedrockClient:
         raise ModelUnavailableError("the connection to Amazon Bedrock was closed while it was made")
 
     def close(self) -> None:
-        """Cut what is in flight and release the client; from any thread. A later call connects anew."""
+        """Cut what is in flight and release the client; from any thread. A later call reconnects."""
         with self._lock:
             self.closings += 1
             client, self._client = self._client, None
@@ -250,7 +250,7 @@ class BedrockClient:
             )
 
     def _has_key(self) -> bool:
-        """Return whether an API key stands in for credentials; a role that is asked for goes before it."""
+        """Return whether an API key replaces credentials; a requested role takes precedence."""
         return bool(os.environ.get(_API_KEY)) and not self._role_arn
 
     def _in_role(self, source: Any, sockets: Sockets) -> Any:
@@ -295,7 +295,7 @@ class BedrockClient:
 class BedrockModel(ConverseModel):
     """A model behind Converse. `name` is a model's id, an inference profile such as `us.anthropic.…`, or an ARN.
 
-    `base_url` stands in for the service's address. With a `client` the other options are its own; closing the model
+    `base_url` replaces the service's address. With a `client` the other options are its own; closing the model
     closes it. Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing package.
     """
 

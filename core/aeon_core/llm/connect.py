@@ -103,7 +103,7 @@ def connect(
 ) -> LLMAdapter:
     """Return the adapter for `PROVIDER:NAME`; NAME may hold colons and slashes. Nothing is sent, no SDK is loaded.
 
-    Several models make a chain: the next is used when the one before has failed for good. `base_url` stands in for the
+    Several models make a chain: the next is used when the one before has failed for good. `base_url` replaces the
     provider's address (for `openai` any server that speaks Chat Completions, and then no key is needed; `llama-cpp` and
     `simulated` have none); `timeout` is the silence to bear in seconds; `bedrock` holds `region`, `profile` and
     `role_arn`. Raises UsageError (exit 2) for another form or an unknown provider, ModelUnavailableError (exit 3) that

@@ -189,7 +189,7 @@ class LlamaCppModel(LLMAdapter):
         return reply.model_copy(update={"model": self.model, "tool_calls": calls})
 
     def close(self) -> None:
-        """Let go of the model, and leave a call in flight behind; called from any thread. A later call loads anew.
+        """Release the model, and abandon a call in flight; called from any thread. A later call loads it again.
 
         The call returns at once. The work behind it ends after the token or the part of the prompt it is at.
         """
@@ -273,7 +273,7 @@ def _load(file: Path, context: int, model: str) -> Any:
     params.n_parallel = 1
     # A call that was left behind ends only between two parts of the prompt.
     params.n_batch = _BATCH
-    # Python stands still while it loads: the weights are read when they are first needed instead.
+    # Python is blocked while it loads: the weights are read when they are first needed instead.
     params.warmup = False
     params.cache_ram_mib = 0
     # It writes to the terminal by itself otherwise, below Python's streams.

@@ -85,7 +85,7 @@ def _waited_long_enough(state: RetryCallState) -> bool:
 
 def _wait(state: RetryCallState, backoff: float) -> float:
     wish = _error(state).retry_after
-    # An adapter of the caller's own may give anything here, NaN too: then the backoff stands alone.
+    # An adapter of the caller's own may give anything here, NaN too: then the backoff alone counts.
     floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
     return float(min(max(backoff, floor), MAX_WAIT))
 

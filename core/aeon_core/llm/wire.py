@@ -172,7 +172,7 @@ def _count(value: Any) -> int | None:
 
 
 class Deltas:
-    """Hands text on as it arrives. A listener that fails is not told any more; the call goes on."""
+    """Hands text on as it arrives. A listener that fails is dropped; the call continues."""
 
     def __init__(self, listener: Callable[[str], None] | None) -> None:
         self._listener = listener

@@ -48,7 +48,7 @@ class PlanStep(_Declarative):
     """The validator's messages; cleared by a successful repair or when the step ends."""
     subplan: Subplan | None = None
     replaces: NonBlank | None = None
-    """Id of the invalid step that this one stands in for."""
+    """Id of the invalid step that this one replaces."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "status":

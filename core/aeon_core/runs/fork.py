@@ -36,7 +36,7 @@ from aeon_core.tools.registry import ToolRegistry, default_registry
 
 
 def forked_config(path: Path) -> RunConfig:
-    """Return the options of a run as they held in the end: those that a fork has where nothing is said anew.
+    """Return a run's final options: those of a fork without overrides.
 
     The address of a model is none for one of another provider that was said since. Raises UsageError where the file is
     no journal.
@@ -164,7 +164,7 @@ class _Begun:
     passes: list[int] = field(default_factory=list)
     """Passes that have begun, as far as was read."""
 
-    def stand(self, checkpoint: Checkpoint) -> None:
+    def apply(self, checkpoint: Checkpoint) -> None:
         """Put the start behind a pass that has ended."""
         self.checkpoint, self.requirements = checkpoint, list(checkpoint.requirements)
 
@@ -179,7 +179,7 @@ def _begun(path: Path, pass_number: int) -> _Begun:
     begun = _Begun(run_id, started["task"], recorded_criteria(started), given, dict(started["memory"]))
     forked = recorded_start(started)
     if forked is not None and forked.checkpoint is not None:
-        begun.stand(forked.checkpoint)
+        begun.apply(forked.checkpoint)
     first = begun.checkpoint.pass_number + 1 if begun.checkpoint is not None else 1
     begun.passes.append(first)
     if pass_number == first:
@@ -193,7 +193,7 @@ def _begun(path: Path, pass_number: int) -> _Begun:
         elif (
             record["type"] == "pass" and (checkpoint := _checkpoint_of(record)) is not None and checkpoint.ended is None
         ):
-            begun.stand(checkpoint)
+            begun.apply(checkpoint)
             begun.passes.append(checkpoint.pass_number + 1)
             if pass_number == checkpoint.pass_number + 1:
                 return begun

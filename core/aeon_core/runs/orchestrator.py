@@ -70,7 +70,7 @@ class Orchestrator:
     the same as one line of JSON; `on_delta` gets (purpose, step_id, text) as a reply streams in, on the call's thread.
     `criteria` of convergence and `requirements` come before the files that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
-    `journal` that is open already the run goes on behind them, and says how in `resumed`. `start` is where it begins;
+    `journal` that is already open, the run continues after them, as `resumed` says. `start` is where it begins;
     `secrets` are those of the run, by default what environment and configuration say.
     """
 
@@ -226,7 +226,7 @@ class Orchestrator:
     def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
         """Write the run's first record, and put the run where it starts. Raises UsageError where it cannot be written.
 
-        A run that goes on behind one of its passes has its first record.
+        A run that continues after one of its passes has its first record.
         """
         start = self._start
         if start is None or start.parent is not None:

@@ -37,7 +37,7 @@ from aeon_core.tools.registry import ToolRegistry
 _ADDRESSES = ("base_url", "mcp_servers")
 """Options that may hold a password."""
 _REDACTED = "[redacted"
-"""How what stands for a secret begins, in any version's journal."""
+"""The prefix of a secret's placeholder, in any version's journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _those_in(recorded: Any, now: Any) -> Any:
 
 
 class RecordedTool(Tool):
-    """A tool as a journal describes it; what it gave stands in the journal, and it is never called."""
+    """A tool as a journal describes it; its results are in the journal, and it is never called."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
         self.name = str(described["name"])
@@ -200,7 +200,7 @@ def _check_models(started: Mapping[str, Any]) -> None:
 
 
 def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
-    """Return the plan that the run was given, None where the model made it. What is wrong with it is noted anew."""
+    """Return the plan that the run was given, None where the model made it. Its problems are recorded again."""
     if (given := lines[0].get("plan")) is None:
         return None
     try:

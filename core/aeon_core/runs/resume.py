@@ -40,12 +40,12 @@ from aeon_core.suggest import first_problem
 from aeon_core.tools.registry import ToolRegistry, default_registry
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
-"""What may be said anew when a run is resumed; the last two hold for that process alone. The model that is asked is the
-adapter that is handed over: its name is noted for whoever goes on next."""
+"""What may be overridden when a run is resumed; the last two only in that process. The model that is asked is the
+adapter that is handed over: its name is recorded for the next resume."""
 
 
 def finished_result(path: Path) -> RunResult | None:
-    """Return the result of a run that has ended for good, None where there is something to go on with.
+    """Return the result of a run that has ended for good, None if there is something to continue.
 
     Raises UsageError where the file is no journal.
     """
@@ -127,7 +127,7 @@ def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResu
     """Go on with a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
     What the journal holds behind its last pass is gone over without a model or a tool, then the run is live. The
-    arguments are those of Resumption: `options` of OPTIONS may be said anew; the model is asked from there on, whatever
+    arguments are those of Resumption: `options` of OPTIONS are overrides; the model is asked from there on, whatever
     it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
     `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
     """
@@ -163,7 +163,7 @@ def _resumed(
     models = [each.described() for each in known]
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
     same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
-    # Whoever was about to go on before may have got no further than to mend the journal.
+    # An earlier attempt to resume may have ended after repairing the journal.
     last = last_told(reversed(lines))
     ended = last["resumes_at"] if last["type"] == "run_finished" else None
     return RunResumed(

@@ -83,7 +83,7 @@ class Tool(ABC):
         """
         return None
 
-    # *args stands here for type checkers alone: with it, a tool may declare the parameters that it takes.
+    # **args is for type checkers alone: with it, a tool may declare the parameters that it takes.
     @abstractmethod
     def invoke(self, *args: Any, **arguments: Any) -> Any:
         """Run the tool: called with the validated arguments as keywords, returns a dict that fits `output_schema`.

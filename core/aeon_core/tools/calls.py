@@ -59,7 +59,7 @@ class CallReader:
         self._is_pure = registered is not None and registered.effect == "pure"
 
     def read(self, response: LLMResponse) -> Call:
-        """Return the call in a reply; native tool use wins over text beside it."""
+        """Return the call in a reply; native tool use wins over accompanying text."""
         cut = response.stop_reason == "max_tokens"
         if response.tool_calls:
             return self._native(response, cut)

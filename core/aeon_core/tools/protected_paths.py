@@ -41,7 +41,7 @@ class ProtectedPaths:
     missing: tuple[Path, ...]
     """What must not be made either."""
     git_folders: tuple[Path, ...] = ()
-    """Where a worktree's or submodule's repository lies outside the project root: git must be able to write there."""
+    """For a worktree or submodule whose repository is outside the project root: git must be able to write there."""
 
 
 def change_reason(root: Path, place: PurePosixPath) -> str | None:
@@ -118,13 +118,13 @@ def _hooks_folder(folder: Path, root: Path) -> Path | None:
     if not found:
         return None
     place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # what is not there, too
-    # Husky's are generated in a folder of that name, from those beside it.
+    # Husky's are generated in a folder of that name, from those next to it.
     place = place.parent if place.name == "_" else place
     return place if place != root and place.is_relative_to(root) else None
 
 
 def _git_folders(pointer: Path) -> list[Path]:
-    """Return the folders of the repository that a `.git` stands for: its own, and for a worktree the common one.
+    """Return the folders of the repository that a `.git` refers to: its own, and for a worktree the common one.
 
     A `.git` file is believed only where what it names points back, as git itself sets it up: it would otherwise open
     any folder to commands.

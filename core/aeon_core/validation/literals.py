@@ -2,7 +2,7 @@
 
 A literal is the same in every language; what a sentence says about it is not read, and "the day after 2026-03-31" is
 another date. So a pair is compared only where each side names exactly one literal of the kind, and counts only where
-few words are beside it, or where one can hardly lead to the other (Decision 7).
+few words are next to it, or where one can hardly lead to the other (Decision 7).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ValidationResult:
 
 
 def validate_step_tool(step: PlanStep, registry: ToolRegistry) -> ValidationResult:
-    """Return whether the step can be executed as it stands, and set `step.errors` accordingly (Decision 12).
+    """Return whether the step can be executed as it is, and set `step.errors` accordingly (Decision 12).
 
     A tool must be registered and takes precedence over the agent; without a tool, `agent: llm` or a subplan will do.
     `step.errors` becomes None where the step is valid; the status stays (core FR-058).

@@ -60,7 +60,7 @@ class Artifacts:
         return [step.step_id for step in left if step.status != "complete" or step.step_id in empty]
 
     def reported(self, step_id: str, *, beside_result: bool = False) -> str | None:
-        """Return the failure in an output's fields; with `beside_result`, one that a result beside it puts in doubt."""
+        """Return the failure in an output's fields; with `beside_result`, one that another result contradicts."""
         output = self.results.get(step_id)
         if not isinstance(output, Mapping):
             return None

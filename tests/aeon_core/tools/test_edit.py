@@ -135,7 +135,7 @@ def test_a_file_that_does_not_exist_or_is_no_text_is_refused(tmp_path: Path) -> 
         (
             SOURCE,
             "zzz\nqqq",
-            "nothing in it is similar, and around line 1 stands:\n     1\timport os\n     2\t\n",
+            "nothing in the file is similar; around line 1 it has:\n     1\timport os\n     2\t\n",
         ),
         (SOURCE, "return len(items)\n\n\nmore()", "the file ends before"),
         ("", "x", "old_string is not in 'f.py': the file is empty"),

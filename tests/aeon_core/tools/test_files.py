@@ -108,7 +108,7 @@ def test_read_stops_before_a_result_grows_too_large(registry: ToolRegistry, tmp_
         (
             b"caf\xe9\n",
             "     1\tcaf\ufffd",
-            "the file is not UTF-8 throughout; U+FFFD stands for each byte that is not",
+            "the file is not UTF-8 throughout; U+FFFD replaces each byte that is not",
         ),
         (b"a\r\nb\r\n", "     1\ta\n     2\tb", "lines end in CRLF, which is not shown; Edit keeps it"),
         (b"\xef\xbb\xbfa\n", "     1\ta", "the file begins with a byte order mark, which is not shown; Edit keeps it"),

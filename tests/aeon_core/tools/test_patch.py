@@ -182,7 +182,7 @@ def test_bytes_that_are_not_utf8_survive() -> None:
         ("@@ -1 +1 @@\n\\ No newline at end of file\n-one\n", "expected it to begin with"),
         (
             "@@ -1,2 +1 @@\n-one\n\\ No newline at end of file\n-two\n+2\n",
-            "goes on with '-two' after the end of the file",
+            "continues with '-two' after the end of the file",
         ),
         ("@@ -1 +1 @@\n-one\n+1\n\\ No newline at end of file\n", "says that the file ends after it, but line 2"),
         ("@@ -8 +8 @@\n-eight\n\\ No newline at end of file\n+8\n", "does not apply"),

@@ -171,7 +171,7 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _call_or_object(output: dict[str, Any]) -> dict[str, Any]:
-    """Return a step as it is, and a tool call as its arguments beside its name."""
+    """Return a step as it is, and a tool call as its name and arguments."""
     arguments = output.get("arguments")
     if "tool_name" in output and isinstance(arguments, dict):
         return {"tool_name": output["tool_name"], **arguments}

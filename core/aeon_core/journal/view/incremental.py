@@ -34,7 +34,7 @@ class Folded:
 
 
 class IncrementalFold:
-    """Folds the indexed lines of a journal into `view`, in their order; `step` goes on for a little.
+    """Folds the indexed lines of a journal into `view`, in their order; `step` folds a few more.
 
     The view is what `fold(read_records(path, plans=False))` gives, but that large values stay in the journal
     (`left_out`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index and the places
@@ -59,7 +59,7 @@ class IncrementalFold:
 
     @property
     def place(self) -> FollowPosition | None:
-        """Where a Follower goes on from what is folded; None before the first line."""
+        """Where a Follower continues after what is folded; None before the first line."""
         if not self._next:
             return None
         last, end = self._index.span(self._next - 1)

@@ -1,4 +1,4 @@
-"""How a run stands while its journal grows faster than it can be folded: the last state of each kind, and no more."""
+"""A run's state while its journal grows faster than it can be folded: the last record of each kind only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REFERENCE = re.compile(rb'"\$text":\s*"([0-9a-f]{64})"')
 _LAST_COUNTS = frozenset(
     (b"run_started", b"plan", b"ttl", b"pass", b"profile", b"validation", b"approval", b"label", b"run_finished")
 )
-"""Types of which the last record says how things stand."""
+"""Types whose last record holds the current state."""
 _TRAILS = frozenset((b"phase", b"convergence"))
 """Types of which the last few are wanted: the course of the passes, the trend of the scores."""
 _WANTED = _LAST_COUNTS | _TRAILS | {b"step", b"text", b"run_resumed"}
@@ -55,7 +55,7 @@ class LastStates:
         self._offset = 0
         self._lines = 0
         self._first: list[dict[str, Any]] = []
-        """What stands in the part of a long journal that is not looked through."""
+        """The content of the part of a long journal that is not scanned."""
         self._states: dict[bytes, bytes] = {}
         self._parsed: dict[bytes, tuple[bytes, dict[str, Any]]] = {}
         self._trail: deque[bytes] = deque(maxlen=_TRAIL)
@@ -118,7 +118,7 @@ class LastStates:
         self._recent.extend(lines[-RECENT:])
 
     def _takes_back(self, line: bytes) -> bool:
-        """Begin anew where a resume took lines back, without those; return whether it did."""
+        """Start over if a resume took lines back, without those; return whether it did."""
         record = parse_line(line, 0, []) or {}
         first, seq = record.get("continues_at"), record.get("seq", 0)
         if not isinstance(first, int) or first >= seq or range(first, seq) in self._gone:
@@ -136,7 +136,7 @@ class LastStates:
             self._texts_size -= len(self._texts.pop(next(iter(self._texts))))
 
     def view(self) -> RunView:
-        """Return the view of how the run stands by what was read."""
+        """Return the view of the run's state from what was read."""
         recent = [record for line in self._recent if (record := self._record(line)) is not None]
         trail = [record for line in self._trail if (record := self._record(line)) is not None]
         found = {record["seq"]: record for record in (*self._first, *self._last_records(), *trail, *recent)}

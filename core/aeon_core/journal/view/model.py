@@ -147,7 +147,7 @@ class IssueView:
 
 @dataclass
 class ReportView:
-    """One report of semantic validation; its issues stand with the highest severity first."""
+    """One report of semantic validation; its issues are sorted, highest severity first."""
 
     seq: int
     pass_number: int
@@ -263,7 +263,7 @@ class RefinementView:
     before: list[dict[str, Any]] = field(default_factory=list)
     after: list[dict[str, Any]] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
-    """The steps that were marked invalid, and the steps that stand in for them."""
+    """The steps that were marked invalid, and the steps that replace them."""
     issues: list[IssueView] = field(default_factory=list)
     """The validation issues that triggered it."""
     inconsistency_detected: bool = False

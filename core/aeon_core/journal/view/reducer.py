@@ -99,7 +99,7 @@ def label(view: RunView, record: Record) -> None:
 
 
 def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
-    """Return what a TaskProfile says, beside its `adaptive_depth` and the `adjustment_reason`."""
+    """Return what a TaskProfile says, besides its `adaptive_depth` and the `adjustment_reason`."""
     depth = dict_of(record.get("adaptive_depth")) or {}
     ttl = depth.get("allocated_ttl")
     return ProfileView(
@@ -282,7 +282,7 @@ def _score(value: Any) -> float | None:
 
 
 def issue_of(issue: Record) -> IssueView:
-    """Return an issue as a report holds it, or, with its step beside it, as a refinement does."""
+    """Return an issue as a report holds it, or, with its step, as a refinement does."""
     place = dict_of(issue.get("location")) or issue
     return IssueView(
         issue_id=str_of(issue.get("issue_id")),

@@ -52,7 +52,7 @@ def advisories_of(view: RunView, step_id: str) -> list[AdvisoryView]:
 
 
 def replacements(view: RunView) -> dict[str, str]:
-    """Return the steps that others replace, each with the one that stands in for it."""
+    """Return the steps that others replace, each with its replacement."""
     return {step.replaces: step.step_id for step in view.steps.values() if step.replaces is not None}
 
 

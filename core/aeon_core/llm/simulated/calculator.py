@@ -124,7 +124,7 @@ def parse_arithmetic(clause: str, step_ids: Sequence[str] = ()) -> Operation | N
 
 
 def _operand(node: ast.expr, refs: Mapping[str, Ref]) -> Operand:
-    """Return what a node of Python's syntax tree stands for. Raises ValueError where it is no arithmetic."""
+    """Return the value of a node of Python's syntax tree. Raises ValueError if it is not arithmetic."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) < _MAX_VALUE:
         return node.value
     if isinstance(node, ast.Name) and node.id in refs:
@@ -145,7 +145,7 @@ def _operand(node: ast.expr, refs: Mapping[str, Ref]) -> Operand:
 def flatten(operand: Operand, next_id: Callable[[Operation], str]) -> Operand:
     """Hand every calculation on two numbers to `next_id`, in order; it returns the id that later ones refer to.
 
-    Returns what stands for the whole: a number, or a reference to the last calculation.
+    Returns the value of the whole: a number, or a reference to the last calculation.
     """
     if not isinstance(operand, Operation):
         return operand

@@ -77,7 +77,7 @@ def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
 
 
 class ManualIntervention(Entity):
-    """A fragment that a person should look at; the run goes on with what there is (adaptive FR-065, FR-082)."""
+    """A fragment that the user should look at; the run continues with what there is (adaptive FR-065, FR-082)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -112,7 +112,7 @@ class RefinementLedger(Entity):
         return self.fragments.get(fragment, 0)
 
     def refusal(self, fragment: str, limits: RefinementLimits) -> str | None:
-        """Return why the fragment may not be refined once more, or None where it may."""
+        """Return why the fragment may not be refined again, or None if it may."""
         if self.attempts(fragment) >= limits.per_fragment:
             return f"{fragment!r} was refined {self.attempts(fragment)} times, the most for one fragment"
         if self.total >= limits.total:
@@ -168,7 +168,7 @@ def replaced_by_step(plan: Plan) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """A repair that validation proposed and the planner did not follow: the planner's refinement stands (FR-079)."""
+    """A repair that validation proposed and the planner did not follow: the planner's refinement is kept (FR-079)."""
 
     step_id: str
     issue: dict[str, JsonValue]

@@ -95,7 +95,7 @@ class Refinement:
     before: list[Node] = field(default_factory=list)
     after: list[Node] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
-    """The steps that were marked invalid, and the steps that stand in for them."""
+    """The steps that were marked invalid, and the steps that replace them."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the refinement as plain JSON (adaptive FR-073)."""
@@ -128,7 +128,7 @@ class RefinementOutcome:
 
     @property
     def replaced(self) -> dict[str, str]:
-        """The steps that were marked invalid, and the steps that stand in for them."""
+        """The steps that were marked invalid, and the steps that replace them."""
         return {old: new for each in self.refinements for old, new in each.replaced.items()}
 
     @property

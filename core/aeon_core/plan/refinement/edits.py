@@ -175,7 +175,7 @@ def _single(given: list[RefinementAction], tree: Tree) -> Iterator[RefinementAct
 
 
 def asks_for_answer(action: RefinementAction) -> bool:
-    """Return whether an action leaves the steps as they are and wants the task answered once more."""
+    """Return whether an action leaves the steps as they are and wants the task answered again."""
     if action.type != "plan_update" or action.target != ANSWER or "goal" in action.changes:
         return False
     try:
@@ -281,7 +281,7 @@ def replace_executed(
 
 
 def follow_replacements(tree: Tree) -> None:
-    """Make the steps that are still to run depend on what stands in for invalid steps."""
+    """Make the steps that are still to run depend on the replacements of invalid steps."""
     stand_ins = {node["replaces"]: node["step_id"] for node, _ in tree.walk() if "replaces" in node}
     invalid = {node["step_id"] for node, _ in tree.walk() if node["status"] == "invalid"}
     for node, _ in tree.walk():
@@ -291,7 +291,7 @@ def follow_replacements(tree: Tree) -> None:
 
 
 def last_stand_in(tree: Tree, step_id: str) -> str:
-    """Return the step that stands in for a step after all that was replaced; the step itself where none does."""
+    """Return a step's replacement after all replacements; the step itself if it has none."""
     stand_ins = {node["replaces"]: node["step_id"] for node, _ in tree.walk() if "replaces" in node}
     return _last(step_id, stand_ins, {node["step_id"] for node, _ in tree.walk() if node["status"] == "invalid"})
 
@@ -407,14 +407,14 @@ def edit_for(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
 
 
 def _on_stand_in(action: RefinementAction, tree: Tree) -> RefinementAction:
-    """Return an action on an invalid step as one on the step that stands in for it and is still to run.
+    """Return an action on an invalid step as one on its replacement that is still to run.
 
     An earlier action of the same reply may have replaced both. Raises Unusable where there is none, or nothing new.
     """
     stand_in = tree.find(last_stand_in(tree, action.target))
     steps = steps_of(action.changes)
     if not action.changes or action.type == "step_remove" or stand_in is None or stand_in["status"] != "pending":
-        raise Unusable(f"step {shown(action.target)} is invalid already, another step stands in for it")
+        raise Unusable(f"step {shown(action.target)} is already invalid: another step replaces it")
     target = stand_in["step_id"]
     kind = "subplan_create" if action.type == "subplan_create" else "step_modify"
     first = steps[0] if steps and kind == "step_modify" else None
@@ -425,7 +425,7 @@ def _on_stand_in(action: RefinementAction, tree: Tree) -> RefinementAction:
 
 
 def _answer_again(tree: Tree) -> Edit:
-    """Return the change that changes no step: that it is accepted is what makes the next pass answer once more."""
+    """Return the change that changes no step: its acceptance makes the next pass answer again."""
     if not any(executed(node) for node, _ in tree.walk()):
         raise Unusable("no step has run, so that there is no answer to give again")
 
@@ -442,7 +442,7 @@ def _add(action: RefinementAction, tree: Tree, nesting: int) -> Edit:
     replaced = replaces_in(action)
     if replaced is not None and (node := tree.find(replaced)) is not None and executed(node):
         if node["status"] == "invalid":
-            raise Unusable(f"step {shown(replaced)} is invalid already, another step stands in for it")
+            raise Unusable(f"step {shown(replaced)} is already invalid: another step replaces it")
         return _replace(action, node, nesting)
     first = stated_id(raw[0]) or fresh_id("new", tree.ids())
     raw = [{**raw[0], "id": None, "step_id": first}, *raw[1:]]
@@ -463,7 +463,7 @@ def _remove(node: Node) -> Edit:
     if any(executed(each) for each in subtree(node)):
         raise Unusable(f"step {shown(step_id)} was executed, or a part of it; what was executed stays")
     if "replaces" in node:
-        raise Unusable(f"step {shown(step_id)} stands in for the invalid step {shown(node['replaces'])}")
+        raise Unusable(f"step {shown(step_id)} replaces the invalid step {shown(node['replaces'])}")
 
     def change(edit: Edit, tree: Tree) -> None:
         siblings = tree.siblings(step_id)
@@ -522,7 +522,7 @@ def _expand(edit: Edit, tree: Tree, target: Node, raw: list[dict[str, Any]], nes
 
 
 def _replace(action: RefinementAction, node: Node, nesting: int) -> Edit:
-    """Return the change for an executed step: it becomes invalid, the step of the action stands in for it."""
+    """Return the change for an executed step: it becomes invalid, and the action's step replaces it."""
     step_id = node["step_id"]
     own, parts = _definition_and_parts(action, step_id)
 

@@ -32,7 +32,7 @@ class Fragment:
     """None for the plan."""
     reasons: tuple[str, ...]
     first_id: str
-    """The step_id, or the first of the steps that it stands in for: what the ledger counts by."""
+    """The step_id, or the first of the steps that it replaces: what the ledger counts by."""
     issues: list[dict[str, Any]] = field(default_factory=list)
     attempts: int = 0
     exhausted: bool = False
@@ -105,7 +105,7 @@ def _wanting_steps(
 
 
 def _parts_of_invalid(plan: Plan) -> dict[str, str]:
-    """Return, by step_id, for the valid parts of invalid steps what stands in for the step around them."""
+    """Return, by step_id, for the valid parts of invalid steps the replacement of the step around them."""
     stand_ins = {step.replaces: step for step in plan.walk() if step.replaces is not None}
     found: dict[str, str] = {}
     for step in plan.walk():
@@ -124,7 +124,7 @@ def _within(step: PlanStep) -> Iterator[PlanStep]:
 
 
 def _place(step_id: str, over: Mapping[str, str]) -> str:
-    """Return the step at which an issue with a step is put right: itself, or what stands in for the step around it."""
+    """Return the step at which an issue with a step is put right: itself, or the replacement of the step around it."""
     seen: set[str] = set()
     while step_id in over and step_id not in seen:
         seen.add(step_id)

@@ -1,4 +1,4 @@
-"""One provider's rate limit for many processes: who is told to wait holds back all others that use the model.
+"""One provider's rate limit for many processes: a process that has to wait holds back all others that use the model.
 
 What is agreed on is a small file in the runs directory, replaced as a whole: how many seconds to wait from when it was
 written. Both times, then and now, are read from the file system, so that machines whose clocks differ agree.
@@ -41,7 +41,7 @@ class RateGate:
         self._passed = -1
 
     def hold(self, seconds: float) -> None:
-        """Let everyone wait for so many seconds from now, at most 60; a longer wait that stands is left as it is."""
+        """Let everyone wait for so many seconds from now, at most 60; a longer wait is kept."""
         seconds = min(max(seconds, 0.0), MAX_WAIT)
         if seconds <= self.remaining():
             return

@@ -145,7 +145,7 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
 
 
 def _value(key: str, told: Any, before: Any, folder: Path, place: str) -> Any:
-    """Return what the line and the batch say together: rules and named entries add up, else the line's stands."""
+    """Merge the options of the line and the batch: rules and named entries add up, else the line's count."""
     if key in PATH_KEYS:
         return folder / expanded(told, f"{place}: {key!r}")
     if hasattr(before, "joined"):

@@ -42,8 +42,8 @@ _POLL = 0.2
 
 
 class Job(TypedDict):
-    """What a worker is told. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
-    may load; `trusts_project` lets a run go on from whatever its journal names; `stop` is a file that, once there,
+    """A worker's job. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
+    may load; `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once there,
     ends the run."""
 
     id: str
@@ -57,7 +57,7 @@ class Job(TypedDict):
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Run one task, or go on with it, and return its summary. What has ended is not run again.
+    """Run or continue one task, and return its summary. What has ended is not run again.
 
     A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
     Aeon's.
@@ -83,7 +83,7 @@ def work(job: Job) -> dict[str, Any]:
 
 
 def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
-    """Go on with a run that was interrupted; where its journal holds not even a beginning, it is run anew."""
+    """Continue an interrupted run; if its journal has no usable start, run it again from the start."""
     if head(path) is None:
         set_aside(path, "interrupted")
         return _run(path, job, config)
@@ -202,7 +202,7 @@ def ended_result(path: Path) -> RunResult | None:
     try:
         result: RunResult | None = RunResult.model_validate(last["result"])
     except (ValidationError, KeyError):
-        # A long text stands elsewhere in the journal.
+        # A long text is elsewhere in the journal.
         result = open_history(path).final_result
     resumable = last.get("resumes_at") is not None
     return None if result is not None and result.status == "aborted" and resumable else result

@@ -42,7 +42,7 @@ def whole_diff(path: str, before: bytes, after: bytes) -> str:
 
 
 def _diff(path: str, old: list[bytes], new: list[bytes], longest: int) -> Iterator[str]:
-    """Yield the diff's lines. Only what lies between the first and the last change is compared, and not all of that."""
+    """Yield the diff's lines. Only lines between the first and the last change are compared, and not all of these."""
     yield from (f"--- a/{path}", f"+++ b/{path}")
     head = _common(old, new, from_end=False)
     tail = min(_common(old, new, from_end=True), min(len(old), len(new)) - head)
@@ -107,7 +107,7 @@ class EditTool(FileTool):
     name = "Edit"
     description = (
         "Changes a part of a text file of the project. Replaces old_string, which must occur exactly once unless "
-        "replace_all is true, with new_string; copy old_string exactly as it stands in the file, without the line "
+        "replace_all is true, with new_string; copy old_string exactly as it is in the file, without the line "
         "numbers of Read. Or applies a unified diff: alone, or where old_string is not found or not unique."
     )
     input_schema = {  # noqa: RUF012  # the specification's member, read once
@@ -188,7 +188,7 @@ class EditTool(FileTool):
 
 
 class _NoUniqueMatchError(ToolError):
-    """The text to replace does not stand in the file, or more than once."""
+    """The text to replace is not in the file, or more than once."""
 
 
 def _check(old: str | None, new: str | None, diff: str | None) -> None:
@@ -218,7 +218,7 @@ def _replaced(path: str, data: bytes, old: str, new: str, replace_all: bool) -> 
 
 
 def _places(text: bytes, wanted: bytes) -> Iterator[int]:
-    """Yield where the text stands, also where two occurrences overlap."""
+    """Yield the text's positions, also of occurrences that overlap."""
     at = text.find(wanted)
     while at >= 0:
         yield at

@@ -67,7 +67,7 @@ class FileTool(Tool):
             error.context.setdefault("tool_name", self.name)
             raise
 
-    # *_ stands here for type checkers alone, as *args in Tool.invoke.
+    # **_ is for type checkers alone, as *args in Tool.invoke.
     @abstractmethod
     def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
 

@@ -41,7 +41,7 @@ def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
     start = _closest(lines, sought)
     if start is None:
         first = max(0, min(expected, len(lines) - 1))
-        return f"{hint}nothing in it is similar, and around line {first + 1} stands:\n{_snippet(lines, first, 1)}"
+        return f"{hint}nothing in the file is similar; around line {first + 1} it has:\n{_snippet(lines, first, 1)}"
     return f"{hint}{_difference(lines, sought, start)}:\n{_snippet(lines, start, len(sought))}"
 
 
@@ -164,7 +164,7 @@ class _Hunk:
 def apply_diff(data: bytes, diff: str, path: str, *aliases: str) -> tuple[bytes, int]:
     """Return the file's new content and the number of hunks.
 
-    A hunk whose line number is off is applied at the nearest place where all its old lines stand. A diff without CR
+    A hunk whose line number is off is applied at the nearest place where all its old lines match. A diff without CR
     fits a CRLF file, one without a byte order mark a file with one; both are kept. Raises ToolError where the diff is
     malformed or possibly cut off, names a file other than `path` and `aliases`, or has a hunk that does not apply.
     """
@@ -259,7 +259,7 @@ def _filled(hunk: _Hunk, lines: list[bytes]) -> _Hunk:
         if kind not in (b" ", b"-", b"+"):
             raise hunk.error(f"has a line {_quoted(line)}, expected it to begin with ' ', '-' or '+'")
         if (kind != b"+" and hunk.old_ends) or (kind != b"-" and hunk.new_ends):
-            raise hunk.error(f"goes on with {_quoted(line)} after the end of the file")
+            raise hunk.error(f"continues with {_quoted(line)} after the end of the file")
         if kind != b"+":
             hunk.old.append(content)
         if kind != b"-":

@@ -51,7 +51,7 @@ class McpTools:
     """The tools of some MCP servers. The servers live from `connect()` to `close()`, or as long as this object."""
 
     def __init__(self, servers: Mapping[str, McpServer], *, project_root: Path) -> None:
-        """`project_root` is where programs run and what servers are told when they ask for the roots.
+        """`project_root` is where programs run and the answer to servers that ask for the roots.
 
         Raises UsageError for wrong settings and where no server is enabled.
         """

@@ -98,7 +98,7 @@ def servers_from(value: Any) -> dict[str, McpServer]:
 def resolved(
     name: str, key: str, values: Mapping[str, str], environ: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a server's `env` or `headers` with every `${NAME}` replaced; `$${` stands for `${`.
+    """Return a server's `env` or `headers` with every `${NAME}` replaced; `$${` means `${`.
 
     Raises UsageError that names the server, the key and a variable that is not set.
     """

@@ -58,7 +58,7 @@ FILE_TYPES: dict[str, str] = {
 
 
 MAX_ALTERNATIVES = 200
-"""How many patterns the braces of one may stand for."""
+"""How many patterns the braces of one may expand to."""
 _BRACES = re.compile(r"(?<!\\)\{([^{}]*)(?<!\\)\}")
 _MAX_IGNORE_FILE = 100_000
 _MAX_RULE = 1_000
@@ -76,7 +76,7 @@ def glob_matcher(label: str, pattern: str, deadline: float) -> Callable[[str], b
 
 
 def _expanded(pattern: str) -> list[str]:
-    """Return the patterns without braces that a pattern stands for."""
+    """Return the patterns without braces that a pattern expands to."""
     waiting, done = [pattern], []
     while waiting:
         text = waiting.pop()
@@ -85,7 +85,7 @@ def _expanded(pattern: str) -> list[str]:
         else:
             done.append(text)
         if len(waiting) + len(done) > MAX_ALTERNATIVES:
-            raise PatternError(f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
+            raise PatternError(f"its braces expand to more than {MAX_ALTERNATIVES} patterns")
     return done
 
 

@@ -57,7 +57,7 @@ class SearchTool(Tool):
             error.context.setdefault("tool_name", self.name)
             raise
 
-    # *args stands here for type checkers alone, as in Tool.invoke.
+    # **args is for type checkers alone, as in Tool.invoke.
     @abstractmethod
     def run(self, deadline: float, *args: Any, **arguments: Any) -> dict[str, Any]:
         """Return what was found. Raises ToolError, and TimeoutError at the deadline (monotonic seconds)."""

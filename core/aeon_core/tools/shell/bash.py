@@ -236,7 +236,7 @@ class BashTool(Tool):
 
 
 def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> list[Tool]:
-    """Return the tools that `--tools shell` stands for. Raises UsageError for a bad pattern of the blocklist."""
+    """Return the tools of `--tools shell`. Raises UsageError for a bad pattern of the blocklist."""
     return [BashTool(root, settings, isolation)]
 
 

@@ -217,7 +217,7 @@ def bubblewrap(program: str, limits: Limits, status: int, seccomp: int | None = 
     for place, mount in sorted(_mounts(limits), key=lambda entry: len(entry[0].parts)):
         _unlink_on_the_way(place, limits.scratch)
         line += mount
-    # Only now: mounts on what lies beneath need their places made.
+    # Only now: mounts below them need their mount points.
     for place in (*limits.hidden, *limits.placeholders):
         line += ["--remount-ro", str(place)] if place.is_dir() else []
     line += [] if seccomp is None else ["--seccomp", str(seccomp)]
@@ -239,7 +239,7 @@ def _runtime(network: bool) -> list[str]:
 
 
 def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
-    """Return place and mount, to be sorted by depth: what lies deeper decides for what is beneath it."""
+    """Return place and mount, to be sorted by depth: a deeper mount overrides those above it."""
     writable = (limits.root, *limits.git_folders)
     mounts = [(place, _hide(place)) for place in limits.hidden]
     mounts += [(place, _bind("--bind", place, place)) for place in writable]

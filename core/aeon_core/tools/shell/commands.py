@@ -144,7 +144,7 @@ def policy_texts(text: str) -> list[str] | None:
     """Return a text like `git status --short` for each simple command that the line would run, for rules to match.
 
     Assignments before a command and redirections that write are part of its text; a command that runs another gives
-    both, `env rm x` also `rm x`. A file that is written to also stands alone, as `> out`. None where it cannot be told
+    both, `env rm x` also `rm x`. A file written to is also listed alone, as `> out`. None where it cannot be told
     what the line runs, or an option writes a file or runs a program: then no rule about commands allows it.
     """
     line = read(text)
@@ -221,7 +221,7 @@ def _doubt(command: SimpleCommand) -> str | None:
     takes_data = words[1:2] in {("add",), ("commit",)} if program == "git" else program in READERS
     if unknown is None or takes_data or (program == "printf" and command.literal[1]):
         return None
-    return f"what {_cut(unknown)!r} stands for is only known when the line runs"
+    return f"the value of {_cut(unknown)!r} is only known when the line runs"
 
 
 def _set_names(command: SimpleCommand) -> Iterator[str]:

@@ -104,7 +104,7 @@ class Isolation:
 
     @property
     def supervised(self) -> bool:
-        """Whether a program stands between Aeon and the command, reports its exit code and ends all it started."""
+        """Whether a program between Aeon and the command reports its exit code and ends all it started."""
         return self.name != "none" or _has_launcher()
 
     def temp(self, limits: Limits) -> str:

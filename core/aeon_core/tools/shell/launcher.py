@@ -186,7 +186,7 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str], net
     ruleset = _checked("landlock", _libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(size), 0))
     for path in write:
         _allow(ruleset, path, changes)
-    # What may be written to may be read, also where it stands in something hidden.
+    # What may be written to may be read, also inside something hidden.
     for top in ("/", *write, *show):
         for path in _all_but(set(hide), top):
             _allow(ruleset, path, _READ_FILE | _READ_FOLDER)
@@ -221,7 +221,7 @@ def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
 
 
 def _names(folder: str) -> list[str]:
-    """Return what is in the folder but links, whose targets stand elsewhere; nothing where it cannot be read."""
+    """Return what is in the folder but links, whose targets are elsewhere; nothing where it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries if not entry.is_symlink()]

@@ -30,5 +30,5 @@ def rule_pattern(text: str) -> str:
     if first == "git" and second in GIT_RECORDS:
         return f"git {second} *"
     if not all(command.literal):
-        raise ToolError("what its variables and patterns stand for may change")
+        raise ToolError("the values of its variables and patterns may change")
     return exact_pattern(command.text)

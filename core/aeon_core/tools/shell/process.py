@@ -241,7 +241,7 @@ def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
 
 
 class _Reader:
-    """Reads what a process writes, until it is told to stop."""
+    """Reads what a process writes, until stopped."""
 
     def __init__(self, process: subprocess.Popen[bytes], output: Output) -> None:
         self._process = process

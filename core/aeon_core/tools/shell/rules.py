@@ -210,7 +210,7 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
     text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
     for name, pattern in _SQL.items():
         if pattern.search(text) or pattern.search(_without_comments(text)):
-            return name, f"{program} is told to {name}"
+            return name, f"{program} would {name}"
     return None
 
 
@@ -238,7 +238,7 @@ def _has(options: list[str], letters: str, name: str) -> bool:
 
 
 def _normal(path: str) -> str:
-    """Return the path without `//`, `/./` and `x/..`; a path of blanks only stands for itself."""
+    """Return the path without `//`, `/./` and `x/..`; a path of blanks only is kept."""
     normal = posixpath.normpath(path) if path.strip() else path
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal
 

@@ -69,7 +69,7 @@ def hidden_paths(root: Path, environ: Mapping[str, str]) -> list[Path]:
 
 
 def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
-    """Return the hidden paths that are in no other, unless something shown lies around them there."""
+    """Return the hidden paths that are in no other, unless something shown contains them there."""
     hidden, shown = list(hidden), list(shown)
     return [
         path

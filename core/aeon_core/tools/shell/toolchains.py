@@ -95,7 +95,7 @@ def visible_paths(
         found += _interpreters(prefix)
     found += (Path(sys.base_prefix), Path(sys.prefix))
     kept: list[Path] = []
-    # Those around others first: what lies in one of them is seen already.
+    # Outer ones first: their content is already included.
     # Commands have a /tmp of their own: an environment there has to be shown like one in a home.
     covered = [*hidden, Path("/tmp"), Path("/var/tmp")]  # noqa: S108
     for path in sorted(
