@@ -67,7 +67,7 @@ class AeonApp(Navigation):
     TITLE = "aeon"
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
-    # Textual dims the colour of a muted text once more: that could not be read in every theme.
+    # Textual dims muted text a second time, which is unreadable in some themes.
     CSS = "CommandPalette > .command-palette--help-text { text-style: not bold; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),

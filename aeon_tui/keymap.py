@@ -118,7 +118,7 @@ def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
     while clashing := _first_clash(wanted):
         action, key, other = clashing
         problems.append(f"keys: {action!r} uses {key!r}, which belongs to {other!r}; give that one another key")
-        # It has its own keys again, which others may have been given: all are looked at anew.
+        # Its default keys may have been given to other actions, so check all of them again.
         del wanted[action]
     return CheckedKeys(wanted, tuple(problems))
 

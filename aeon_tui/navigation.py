@@ -70,7 +70,7 @@ class Navigation(App[None]):
 
     @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:
-        """Show the run of a journal, one that another process writes as it goes on; at a record where it is named."""
+        """Show the run of a journal, followed live if another process writes it; at `record` if given."""
         from aeon_tui.sources.followed import source_of
         from aeon_tui.sources.transcripts import is_workflow
 
@@ -184,7 +184,7 @@ class Navigation(App[None]):
             self.install_screen(left, f"session-{id(session)}")
 
     def show_branch(self, parent: Path, fork: Path) -> None:
-        """Show a fork that was started beside its parent, where there is room; the fork's own screen is below."""
+        """Show a new fork next to its parent if there is room; the fork's own screen is below."""
         from aeon_tui.screens.compare import BESIDE
 
         if self.size.width >= BESIDE:

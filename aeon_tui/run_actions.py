@@ -35,7 +35,7 @@ class RunActions:
     draft: NewRunForm | None = None
     """A new run that was begun to be filled in, and left."""
     declined: set[str] = field(default_factory=set)
-    """Digests of what the person goes on without: they are not asked about it again."""
+    """Digests of what the user declined to trust: they are not asked about it again."""
 
     def __post_init__(self) -> None:
         self._tasks = BackgroundTasks(self.app, "actions")
@@ -45,7 +45,7 @@ class RunActions:
         self._tasks.run(partial(self._resume, path))
 
     def replay(self, path: Path) -> None:
-        """Show a run once more from its journal."""
+        """Replay a run from its journal."""
         self._tasks.run(partial(self._replay, path))
 
     def fork(self, path: Path, start: int | None = None) -> None:
@@ -173,7 +173,7 @@ class RunActions:
         return True
 
     def ask_for_trust(self, trust: ProjectTrust, then: Callable[[], object], *, quits: bool = False) -> None:
-        """Show what a folder asks for; with either answer go on. Where it is left without one, the app `quits`."""
+        """Show what a folder asks for; continue with either answer. Without one, the app `quits`."""
         from aeon_tui.screens.trust import TrustScreen
 
         # The key may have been pressed more than once.
@@ -292,7 +292,7 @@ class RunActions:
         self._tasks.in_app(ask)
 
     def start_fork(self, request: ForkRequest) -> str | None:
-        """Start a fork as it was asked for, beside its parent, or return why not. Called from a thread."""
+        """Start the requested fork next to its parent, or return why not. Called from a thread."""
         from aeon_tui.sessions.fork_job import requested_fork
 
         try:
@@ -326,7 +326,7 @@ class RunActions:
 
 
 def without_trust(trust: ProjectTrust) -> str:
-    """Return what a person is told who goes on without trusting a folder."""
+    """Return the notice for a user who continues without trusting a folder."""
     # A key is that of a setting, such as `policy.allow`, or a file.
     keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
     keys = list(dict.fromkeys(map(escape_controls, keys)))

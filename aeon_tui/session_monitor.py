@@ -1,4 +1,4 @@
-"""What a person is told of runs that are not on screen: how many there are, what waits, and what has ended."""
+"""Notices about runs that are not on screen: how many there are, what waits, and what has ended."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ async def _decision(cast: Cast) -> None:
 
 
 async def _fork(cast: Cast) -> None:
-    """From the end of the first pass a fork starts, and runs beside its parent."""
+    """A fork starts at the end of the first pass and runs next to its parent."""
     from aeon_tui.screens.fork import ForkDialog
 
     app: Any = cast.pilot.app
@@ -314,7 +314,7 @@ async def _fork(cast: Cast) -> None:
 SCRIPTS = {
     "plan-drawing": ("A plan draws itself while the model writes it", _plan_drawn),
     "decision": ("A question is answered, and another pass started", _decision),
-    "fork-beside-parent": ("A fork from the first pass runs beside its parent", _fork),
+    "fork-beside-parent": ("A fork of the first pass runs next to its parent", _fork),
 }
 """What is recorded, by name: a title and a script. Each gives a picture of that name, too."""
 

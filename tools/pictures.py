@@ -33,7 +33,7 @@ RUNS_DIR = Path(".aeon/runs")
 """Below the folder that the runs are recorded in, which is the working directory meanwhile."""
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 RECORD_TIME = timedelta(seconds=0.7)
-"""What a record takes on the fixed clock."""
+"""Time per record on the fixed clock."""
 
 Records = list[dict[str, Any]]
 
@@ -73,7 +73,7 @@ class RecordedSource(RecordsOnly):
         self.ended = not live
         self._records = records
 
-    def take(self, seconds: float) -> Records:  # noqa: ARG002  # a source is told how long it may take
+    def take(self, seconds: float) -> Records:  # noqa: ARG002  # a source is given a time limit
         """Return all records, once."""
         records, self._records = self._records, []
         return records
@@ -88,7 +88,7 @@ class Waiting:
     def __init__(self, request: ApprovalRequest) -> None:
         self.waiting: ApprovalRequest | None = request
 
-    def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # what a broker is told
+    def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # the signature of a broker
         """Take no answer."""
         return False
 

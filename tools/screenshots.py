@@ -22,7 +22,7 @@ from tools.workflow_pictures import WORKFLOW_PICTURES, record_workflow
 
 FONT_SOURCES = re.compile(r',\s*url\("[^"]*"\)\s*format\("[^"]*"\)')
 SETTLED = 5
-"""So often in a row a screen must look the same."""
+"""How often in a row a screen must look the same."""
 MOST_LOOKS = 1_000
 KEYS_OF_OTHERS = ("AEON_", "AWS_", "ANTHROPIC_", "OPENAI_", "XDG_")
 
@@ -43,7 +43,7 @@ async def take(picture: Picture, target: Path) -> None:
 
 
 async def settled(pilot: Pilot[None]) -> str:
-    """Return the picture of the screen when it changes no more. Raises AeonError where it always does."""
+    """Return the picture of the screen when it no longer changes. Raises AeonError where it always does."""
     app, same, before = pilot.app, 0, ""
     for _ in range(MOST_LOOKS):
         for written in (*app.screen.query(Input), *app.screen.query(TextArea)):
@@ -54,7 +54,7 @@ async def settled(pilot: Pilot[None]) -> str:
         same, before = (same + 1, now) if now == before else (0, now)
         if same == SETTLED:
             return now
-    raise AeonError(f"{type(app.screen).__name__} never stands still")
+    raise AeonError(f"{type(app.screen).__name__} keeps changing")
 
 
 def portable(svg: str) -> str:

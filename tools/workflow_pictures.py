@@ -34,7 +34,7 @@ class RecordedWorkflowSource:
         self.live = live
         self._records = records
 
-    def take(self, seconds: float) -> Taken:  # noqa: ARG002  # a source is told how long it may take
+    def take(self, seconds: float) -> Taken:  # noqa: ARG002  # a source is given a time limit
         """Return all there are, once."""
         records, self._records = self._records, []
         return Taken(records)

@@ -73,7 +73,7 @@ def _letters(choice: Choice) -> str:
 
 
 def prompt(question: ApprovalQuestion) -> str:
-    """Return what stands before the cursor."""
+    """Return the text before the cursor."""
     return f"[{', '.join(map(_letters, question.choices))}] "
 
 
@@ -88,7 +88,7 @@ STYLES = {
     "accent": "cyan",
 }
 _WORDS = {"approve": "a", "yes": "a", "reject": "w", "no": "w", "replay": "r", "accept": "c", "edit": "e", "abort": "X"}
-"""Words that stand for a letter; they are the decisions' names."""
+"""Words accepted in place of a letter: the decisions' names."""
 
 
 class _Interrupted(BaseException):
@@ -240,7 +240,7 @@ def _forget_what_was_typed() -> None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and a termination end the reading: after any other handler, it would go on."""
+    """Let Ctrl-C and a termination interrupt the read: with any other handler it would be resumed."""
 
     def interrupt(*_: Any) -> NoReturn:
         raise _Interrupted

@@ -129,7 +129,7 @@ def _time(result: Result) -> str:
     return NOTHING if result["seconds"] is None else f"{result['seconds']:.1f} s"
 
 
-STOPPING = b"aeon-tui: stopping, what is running is aborted; once more kills it\n"
+STOPPING = b"aeon-tui: aborting what is running; press Ctrl-C again to kill it\n"
 MAX_JOBS = 1000
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 def diagnostics(debug: bool) -> contextlib.AbstractContextManager[None]:
-    """Send what Aeon logs to stderr with --debug, else nowhere: what a person needs stands in the records."""
+    """Send what Aeon logs to stderr with --debug, else nowhere: what users need is in the records."""
     return logged_to(logging.StreamHandler() if debug else logging.NullHandler())
 
 

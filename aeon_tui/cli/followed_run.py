@@ -83,7 +83,7 @@ class FollowedRun:
         for generation, record in self.follower.read():
             if generation != self._generation:
                 self._generation = generation
-                self._begin_anew(same_run=record == self._first)
+                self._restart(same_run=record == self._first)
             if record["seq"] == 0:
                 self._first = record
             if record["seq"] > self._last_seq:
@@ -108,7 +108,7 @@ class FollowedRun:
             show(self._err, request, view)
             self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
 
-    def _begin_anew(self, *, same_run: bool) -> None:
+    def _restart(self, *, same_run: bool) -> None:
         """Keep silent about what was told of the run before, where it is still the same."""
         self.progress = Progress(self._err)
         self._damage_told = 0

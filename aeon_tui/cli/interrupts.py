@@ -10,7 +10,7 @@ from typing import Any
 
 from aeon_tui.platform.terminal import handled
 
-ABORTING = b"aeon-tui: aborting; once more stops at once\n"
+ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ def load(args: Namespace) -> LoadedConfig:
 
 
 def trust_mode(args: Namespace) -> TrustMode:
-    """Return what becomes of the keys of the project that need consent."""
+    """Return how to treat the project's settings that need consent."""
     if getattr(args, "trust_project", False):
         return "apply"
     command = getattr(args, "command", None)
@@ -102,7 +102,7 @@ def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> N
 
 
 def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:
-    """Return what lets the app know that the person goes on without trusting the folder, None where they do not."""
+    """Return what tells the app that the user continues without trusting the folder, None otherwise."""
     declined = getattr(args, "declined_trust", None)
     return (lambda app: app.actions.go_on_without(declined)) if declined is not None else None
 

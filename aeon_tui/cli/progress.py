@@ -49,7 +49,7 @@ class Progress:
                 self._plan()
 
     def _told(self, record: dict[str, Any], kind: Any) -> bool:
-        """Print what has a form of its own; return whether the record is told with that."""
+        """Print a record that has its own format; return whether that covers the record."""
         if kind == "phase":
             self._begin_pass(record)
         elif kind == "convergence":
@@ -64,7 +64,7 @@ class Progress:
         return True
 
     def _told_before(self, kind: Any) -> bool:
-        """Return whether validation finds what it found the last time: the end of a run says it once more."""
+        """Return whether validation repeats its last findings, as it does at the end of a run."""
         if kind != "validation" or not self.view.log:
             return False
         before, self._last_found = self._last_found, self.view.log[-1].text
@@ -81,7 +81,7 @@ class Progress:
             self._out.line((f"── pass {number} ──", "bold"))
 
     def _assessed(self) -> None:
-        """Print an assessment; where a pass is assessed once more, as the last one may be, only what is new in it."""
+        """Print an assessment; if a pass is assessed twice, as the last one may be, only what is new."""
         found = self.view.assessments[-1]
         reasons = [f"pass {found.pass_number} · {reason}" for reason in formatting.scored_reasons(found)]
         new = [reason for reason in reasons if reason not in self._reasons_told]

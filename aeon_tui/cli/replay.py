@@ -1,4 +1,4 @@
-"""`aeon-tui replay`: a run once more, from its journal alone; --check says whether the kernel does the same."""
+"""`aeon-tui replay`: replay a run from its journal; --check reports whether the kernel still does the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aeon-tui resume`: a run goes on where its journal ends, live in the app or headless."""
+"""`aeon-tui resume`: continue a run where its journal ends, live in the app or headless."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path)
 
 
 def _own_command() -> str:
-    """Return what to type for this program: its name, or where it lies if it is not on the path, as in a checkout."""
+    """Return what to type for this program: its name, or its location if it is not on PATH, as in a checkout."""
     if shutil.which("aeon-tui"):
         return "aeon-tui"
     return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)

@@ -23,7 +23,7 @@ class BackgroundTasks:
         self._app, self._group = app, group
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do it on a thread; an AeonError or an OSError is told as a warning. Called by the app."""
+        """Run it on a thread; an AeonError or an OSError is shown as a warning. Called by the app."""
         self._app.run_worker(lambda: self._run(work), thread=True, exit_on_error=False, group=self._group)
 
     def _run(self, work: Callable[[], None]) -> None:

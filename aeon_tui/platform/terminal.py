@@ -1,4 +1,4 @@
-"""What the terminal is told beside the screen: its title, and a notification where the person looks elsewhere."""
+"""The terminal's title, and its notifications while the user looks elsewhere."""
 
 from __future__ import annotations
 

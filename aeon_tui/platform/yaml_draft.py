@@ -36,7 +36,7 @@ class DraftForm(Generic[Value]):
     write: Callable[[Value], str]
     load: Callable[[Path], Value]
     hint: str = ""
-    """What a person is told about it in the file: whole lines, each with a `#`."""
+    """The comment about it in the file: whole lines, each with a `#`."""
     elsewhere: str = "reject it and say what you want"
     """What else there is to do where no editor is named."""
 

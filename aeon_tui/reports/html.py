@@ -1,4 +1,4 @@
-"""A report on a run as one web page: no script, nothing fetched. Foreign text is escaped wherever it stands."""
+"""A report on a run as one web page: no script, nothing fetched. Foreign text is escaped everywhere."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Ite
     issues = reports[-1].issues if reports else []
     found = [formatting.issue(issue) for issue in issues]
     if assessment is not None:
-        # An assessment tells once more, with its place before it, what validation found.
+        # An assessment repeats what validation found, prefixed with its location.
         known = tuple(issue.description for issue in issues if issue.description)
         told = formatting.told_by_verdicts(assessment)
         new = (text for text in assessment.detected_issues if text not in told and not text.endswith(known))

@@ -17,7 +17,7 @@ from aeon_widgets.icons import shown_status
 
 
 def answer_title(simulated: bool) -> str:
-    """Return what stands above an answer."""
+    """Return the heading of an answer."""
     return f"Answer{' (simulated model)' if simulated else ''}"
 
 
@@ -75,7 +75,7 @@ class RunReport:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Label and value of what stands at the top; what there is several of has a line each, under the same label."""
+        """Labels and values of the header; several values have a line each, under the same label."""
         view, statistics = self.view, self._history.overall_statistics
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
         trend = score_trend(view.assessments)
@@ -139,7 +139,7 @@ class RunReport:
 
     @property
     def for_a_person(self) -> list[Section]:
-        """What the run leaves to a person, beside its answer."""
+        """What the run leaves to the user in addition to its answer."""
         return person_sections(self.view)
 
     @property

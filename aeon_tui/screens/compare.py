@@ -17,7 +17,7 @@ from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
 BESIDE = 110
-"""From this width on a fork is shown beside its parent when it starts."""
+"""From this width a new fork is shown next to its parent."""
 
 
 class CompareScreen(Screen[None]):

@@ -86,7 +86,7 @@ _TASKS, _TASK_CELLS = 5, 56
 
 
 class QuitDialog(ConfirmDialog):
-    """Asks whether to abort what runs and quit. The key that asked says yes when it is pressed once more.
+    """Asks whether to abort what runs and quit. Pressing the same key again means yes.
 
     So these have the ids of the app's keys: where those are changed, these are.
     """

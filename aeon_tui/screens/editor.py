@@ -29,7 +29,7 @@ _KEY = re.compile(r"^\s*(?:- +)*([\w.-]+|\"[^\"]*\"|'[^']*')(?=:(?:\s|$))")
 
 
 class YamlArea(TextArea):
-    """A text of YAML: keys and comments stand out."""
+    """YAML text with highlighted keys and comments."""
 
     HELP_TITLE = "Editor"
 

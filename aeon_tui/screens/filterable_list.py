@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 
 
 class ListFilter(FilterLine):
-    """A FilterLine from which Enter goes on to the list, as there is nothing else to search."""
+    """A FilterLine from which Enter moves to the list, as there is nothing else to search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "To the list", key_display="⏎", id="filter.submit"),

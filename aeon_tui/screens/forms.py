@@ -55,7 +55,7 @@ class Field(Horizontal):
 
 
 class TextField(Input):
-    """One line of a form. Down and Up lead to the fields beside it."""
+    """One line of a form. Down and Up move to the next and previous field."""
 
     HELP_TITLE = "Field"
     DEFAULT_CSS = """
@@ -72,7 +72,7 @@ class TextField(Input):
 
 
 class Tick(Checkbox):
-    """A tick that is told by its sign, and not by a colour."""
+    """A check box that is told apart by its sign, not by colour."""
 
     HELP_TITLE = "Tick"
     BUTTON_LEFT = BUTTON_RIGHT = ""

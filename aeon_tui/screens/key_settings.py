@@ -42,7 +42,7 @@ class KeyRow:
 
     @property
     def shown(self) -> str:
-        """The keys as they stand on a keyboard."""
+        """The keys as labelled on a keyboard."""
         return "  ".join(dict.fromkeys(map(shown_key, self.keys)))
 
 

@@ -95,7 +95,7 @@ class PanelController:
         panel.remove()
 
     def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste goes on to where the focus is; it is swallowed where it does not."""
+        """Return whether a key or a paste is passed on to the focus; otherwise it is swallowed."""
         if self._panel is not None and self._panel.is_attached:
             return self._panel.admits(event)
         if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):

@@ -1,4 +1,4 @@
-"""A past run shown once more: the run's screen, with the keys of a player."""
+"""The replay of a past run: the run's screen, with the keys of a player."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ReplayScreen(RunScreen):
         return super().check_action(action, parameters)
 
     def action_pause(self) -> None:
-        """Pause, or go on."""
+        """Pause or continue."""
         self._replay.toggle()
 
     def action_faster(self) -> None:
@@ -97,5 +97,5 @@ class ReplayScreen(RunScreen):
 
 
 def replay_screen(path: Path, speed: float = 1.0) -> ReplayScreen:
-    """Return the screen that shows a run once more, and checks meanwhile whether Aeon still does the same."""
+    """Return the screen that replays a run and meanwhile checks whether Aeon still does the same."""
     return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))

@@ -191,7 +191,7 @@ Whose = Literal["own", "project"]
 
 
 class SettingsList(KeptRows["Setting"]):
-    """Settings, one a line; the changed ones stand out."""
+    """Settings, one a line; changed ones are highlighted."""
 
     HELP_TITLE = "Settings"
     nothing = "no setting matches"
@@ -215,7 +215,7 @@ class SettingsList(KeptRows["Setting"]):
 
 
 class SettingsScreen(FilterableListScreen):
-    """All settings as they hold now. e and E open the files that say so; what is wrong with them is told."""
+    """All current settings. e and E open the files that set them; errors in these are shown."""
 
     HELP_TITLE = "Settings"
     DEFAULT_CSS = """

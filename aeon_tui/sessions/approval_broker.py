@@ -31,7 +31,7 @@ class ApprovalSource(Protocol):
 class ApprovalBroker:
     """An approver: called on the kernel's thread, which waits; answered on the screen's, or from another terminal.
 
-    `journal` is the run's: an inbox lies beside it while a question waits.
+    `journal` is the run's: its inbox exists while a question waits.
     """
 
     def __init__(self, journal: Path | None = None) -> None:

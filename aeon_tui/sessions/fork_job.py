@@ -33,7 +33,7 @@ class ForkJob:
     config: RunConfig
     edit: PlanEdit | None = None
     criteria: ConvergenceCriteria | None = None
-    """Those of convergence, where they are said anew."""
+    """Convergence criteria, if overridden."""
     requirements: list[str] | None = None
     """What a finished answer must satisfy, if that is overridden."""
     tools: ToolRegistry | None = None
@@ -44,7 +44,7 @@ class ForkJob:
         from aeon_core.runs.factory import build_tools
         from aeon_core.runs.fork import Fork
 
-        known: dict[str, Any] = {"config": self.config, **self._anew()}
+        known: dict[str, Any] = {"config": self.config, **self._overrides()}
         with contextlib.closing(usable_model(self.config)) as model:
             self.tools = build_tools(self.config)
             try:
@@ -53,7 +53,7 @@ class ForkJob:
                 self.tools.close()
                 raise
 
-    def _anew(self) -> dict[str, Any]:
+    def _overrides(self) -> dict[str, Any]:
         """Return what the fork has in place of its parent's; the file that was edited has the last word."""
         edit = self.edit or PlanEdit()
         requirements = edit.requirements if edit.requirements is not None else self.requirements
@@ -84,7 +84,7 @@ class ForkJob:
                 approver=about(self.config.approve, approver),
                 journal=journal,
                 on_record=listener,
-                **self._anew(),
+                **self._overrides(),
                 on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
@@ -99,7 +99,7 @@ def fork_job(
     *,
     in_app: bool,
 ) -> ForkJob:
-    """Return the work of a fork: with the parent's options, but for those `said` anew, and its plan or an edited one.
+    """Return the work of a fork: with the parent's options, overridden by those `said`, and its plan or an edited one.
 
     What a person is asked about is as in a new run, whatever it was in the parent's.
     Raises UsageError where the journal cannot be read.

@@ -1,4 +1,4 @@
-"""The options of a run that begins with another one's journal: that one's own, but for what is said anew."""
+"""The options of a run that starts from another run's journal: that run's own, plus overrides."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def merge_overrides(
     said: Mapping[str, Any],
     rules: Sequence[str] = (),
 ) -> RunConfig:
-    """Return a run's own options, but for what is said anew and for what no journal holds.
+    """Return a run's own options, with overrides and with what no journal holds.
 
-    `policy` said anew is rules that are added to the run's; `rules` are those that a person allowed while it ran.
+    An overriding `policy` is added to the run's rules; `rules` are those that the user allowed during the run.
     Raises UsageError where the journal names what needs consent and has none.
     """
     from aeon_core.config.journal_trust import check_journal

@@ -122,7 +122,7 @@ class RemoteApprovalBroker:
             self._sent, self._sent_at = send(journal, question, decision), time.monotonic()
         except AeonError as error:
             self._say(error.message)
-            self._request = None  # to be asked once more
+            self._request = None  # so that it is asked again
 
     def _follow_up(self) -> None:
         """See what has become of the decision that was sent."""
@@ -135,7 +135,7 @@ class RemoteApprovalBroker:
         self._let_go()
         if fate == "waits":
             self._say("The run's process has not taken the decision yet; is it stopped?")
-            self._request = None  # to be asked once more
+            self._request = None  # so that it is asked again
         elif fate == "died":
             self._say("The run's process ended before it took the decision.")
         elif fate == "passed":

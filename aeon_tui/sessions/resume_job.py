@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 _WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
-"""What may be said anew beside what the kernel takes: it changes nothing that is recorded."""
+"""What may be overridden besides the kernel's options: it changes nothing that is recorded."""
 
 
 @dataclass
 class ResumeJob:
-    """A run that goes on behind what its journal holds. `tools` are made from the configuration where not given.
+    """A run that continues after the end of its journal. `tools` default to those of the configuration.
 
-    `options` are said anew: with `approve`, what a person is asked about from here on.
+    `options` are overrides: `approve`, for example, is what the user is asked about from here on.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class ResumeJob:
     guide: str = ""
 
     def prepare(self) -> None:
-        """Load the tools, and make sure that the model can be used: what would fail the run is told before it starts.
+        """Load the tools, and check that the model can be used: what would fail the run is reported before it starts.
 
         Raises UsageError and ModelUnavailableError.
         """
@@ -60,7 +60,7 @@ class ResumeJob:
         return resumed_source(journal)
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
-        """Return what goes on with the run; its journal is locked from here on."""
+        """Return what continues the run; its journal is locked from here on."""
         from aeon_core.approvals.inbox import forget_left
         from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
@@ -91,7 +91,7 @@ def resumed_source(journal: Path) -> LiveSource:
 
 
 def retained_records(path: Path, damage: list[str]) -> Records:
-    """Yield the records of a journal up to where a resume goes on, long texts in full."""
+    """Yield the records of a journal up to where a resume continues, long texts in full."""
     ends_at = _last_told(path).get("resumes_at")
     for record in read_journal(path, damage):
         if ends_at is not None and record["seq"] >= ends_at:
@@ -100,7 +100,7 @@ def retained_records(path: Path, damage: list[str]) -> Records:
 
 
 def _last_told(path: Path) -> dict[str, Any]:
-    """Return the record that says where the run stands, texts by reference. Raises UsageError."""
+    """Return the last record that holds the run's state, texts by reference. Raises UsageError."""
     from aeon_core.journal.reader import tail
     from aeon_core.journal.summary import last_told
 
@@ -119,7 +119,7 @@ class Ended:
 
 
 def ended_for_good(path: Path) -> Ended | None:
-    """Return how a run has ended that has nothing to go on with, None where it has. Raises UsageError."""
+    """Return how a run has ended if there is nothing to continue, else None. Raises UsageError."""
     from aeon_core.entities import EXIT_CODES
     from aeon_core.journal.values import dict_of, int_of
 
@@ -133,7 +133,7 @@ def ended_for_good(path: Path) -> Ended | None:
 
 
 def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
-    """Return the work of going on with a run: with its own options, but for those `said` anew.
+    """Return the job that continues a run: with its own options, overridden by those `said`.
 
     In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
     configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer.
@@ -148,9 +148,9 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
 
     started = started_of(path)
     options = {name: value for name, value in said.items() if name in OPTIONS}
-    anew = "approve" not in said
+    inherits = "approve" not in said
     options["approve"] = (
-        resumed_approval_points(today, path, in_app=in_app) if anew else approval_points(today, in_app=in_app)
+        resumed_approval_points(today, path, in_app=in_app) if inherits else approval_points(today, in_app=in_app)
     )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
@@ -163,7 +163,7 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
 
 
 def check_said(names: Iterable[str]) -> None:
-    """Raise UsageError where an option of the command line cannot be said anew: the run began with it."""
+    """Raise UsageError for a command-line option that a resume cannot override: the run began with it."""
     from aeon_core.runs.resume import OPTIONS
 
     for name in names:

@@ -44,7 +44,7 @@ GUIDE = (
     "Simulated model, no key. The plan names a tool that does not exist: watch Aeon notice (✖) and refine it (✎). "
     "Press {approve} after each pass. {back} hides this."
 )
-"""What a newcomer is told about the guided run; at most two lines of 78 cells."""
+"""The introduction to the guided run; at most two lines of 78 cells."""
 
 
 class Kernel(Protocol):
@@ -73,7 +73,7 @@ class RunJob(Protocol):
 
     @property
     def guide(self) -> str:
-        """What a person is told about it on the screen; mostly nothing."""
+        """A notice on the screen; mostly empty."""
 
     def journal_in(self, runs_dir: Path) -> Path:
         """Return the journal that it writes, a new one in this directory or the one that is there."""

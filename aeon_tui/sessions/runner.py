@@ -20,7 +20,7 @@ logger = logging.getLogger("aeon")
 
 CHARACTERS_PER_TOKEN = 4
 MEASURED_SECONDS = 0.3
-"""From this long after its first piece on it is said how fast a reply comes."""
+"""From this long after its first piece the rate of a reply is shown."""
 STREAM_LIMIT = 20_000
 """Characters of a reply in progress that are kept for the screen."""
 
@@ -116,7 +116,7 @@ class Runner(Session["RunResult"]):
             kernel.abort()
 
     def ending(self) -> RunResult | None:
-        """Return how the run ended, a failure to start included; None where it goes on."""
+        """Return how the run ended, a failure to start included; None while it is running."""
         if self.error is None:
             return self.result
         from aeon_core.entities import RunResult, TTLState

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CALM = 3_000
 """Records a second, below which the whole is read."""
 VIEW_SECONDS = 0.08
-"""How often the last states are shown anew, at most."""
+"""How often, at most, the last states are refreshed."""
 LATE_SECONDS = 0.12
 """How often at least, whatever it costs."""
 VIEW_SHARE = 0.15

@@ -1,4 +1,4 @@
-"""Reads the journals of two runs to compare them, again where a run goes on; all of it on a thread (Decision 5)."""
+"""Reads the journals of two runs to compare them, repeatedly while a run is live; all on a thread (Decision 5)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class _Journal:
 
     def catch_up(self) -> bool:
         """Read the journal where it is another than when it was last read; return whether it was read."""
-        stands = _stands(self.path)
-        if stands == self._read_as or time.monotonic() < self._not_before:
+        version = _version(self.path)
+        if version == self._read_as or time.monotonic() < self._not_before:
             return False
         began = time.monotonic()
-        self.run, self._read_as = read(self.path), stands
+        self.run, self._read_as = read(self.path), version
         ended = time.monotonic()
         self._not_before = ended + RESTING * (ended - began)
         return True
@@ -69,7 +69,7 @@ class ComparisonReader:
         self._swapped = not self._swapped
 
     def again(self) -> ComparedRuns | None:
-        """Return the runs as they stand now; None where nothing has changed, or another thread is reading them.
+        """Return the runs as they are now; None if nothing has changed, or another thread is reading them.
 
         Reads files: called from a thread.
         """
@@ -116,7 +116,7 @@ def _view(path: Path) -> tuple[RunView, bool]:
     return view, True
 
 
-def _stands(path: Path) -> tuple[int, int, bool]:
+def _version(path: Path) -> tuple[int, int, bool]:
     """Return what changes when there is more to read of a journal."""
     try:
         now = path.stat()

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.05
 AWAIT_SECONDS = 0.2
 """How often it is looked whether the run is there."""
 BEHIND = 1024 * 1024
-"""Bytes that are yet to be read, from which on it is told how far the reading is."""
+"""Unread bytes from which reading progress is shown."""
 LONG = 16 * 1024 * 1024
 """Bytes from which on a journal is shown by its end first."""
 AHEAD = 2_000
@@ -36,7 +36,7 @@ GONE = "the journal was deleted or moved"
 
 @dataclass(frozen=True)
 class _Told:
-    """How the run stands once the records before this have been taken."""
+    """The run's status once the records before this have been taken."""
 
     standing: Standing
     notice: str = ""
@@ -45,7 +45,7 @@ class _Told:
 class FollowedSource:
     """The records of a run of another process, read on a thread as they come; the run need not be there yet.
 
-    A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal goes on with the
+    A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal continues the
     same journal. What such a resume takes back is left out of the view that `take_view` then gives. A long journal is
     shown by its end, as it grows, until the whole has been read behind it; so is one that grows `fast`, too fast for
     its records to be taken one by one.
@@ -193,7 +193,7 @@ class FollowedSource:
         self._say()
 
     def _follow(self, follower: Follower) -> None:
-        """Hand over what comes, until a long journal is to be read anew."""
+        """Hand over what comes, until a long journal has to be read again."""
         try:
             while not self._closed.is_set() and self._read_on(follower):
                 self._note_damage(follower)
@@ -205,7 +205,7 @@ class FollowedSource:
             follower.close()
 
     def _read_on(self, follower: Follower) -> bool:
-        """Hand over what has come; return False where all of a long journal is to be read anew."""
+        """Hand over what has come; return False if all of a long journal has to be read again."""
         fresh: RunView | None = None
         for generation, record in follower.read():
             if self._closed.is_set():
@@ -229,7 +229,7 @@ class FollowedSource:
         return True
 
     def _note_damage(self, follower: Follower) -> None:
-        """Tell what cannot be read, and nothing twice where a file is read anew."""
+        """Report what cannot be read, and nothing twice if a file is read again."""
         new = follower.damage[self._damage_read :]
         self._damage_read += len(new)
         self.damage += [problem for problem in new if problem not in self.damage]
@@ -271,7 +271,7 @@ def source_of(path: Path, runs_dir: Path) -> RecordSource:
 
 
 def said_of(standing: Standing, run: str) -> str:
-    """Return what a person is told of a run that nobody writes and that has not ended; nothing of any other.
+    """Return the notice about a run that nobody writes and that has not ended; empty for any other.
 
     `run` names it on the command line.
     """

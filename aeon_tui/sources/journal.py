@@ -88,7 +88,7 @@ class JournalSource:
         return self._views.popleft()
 
     def pause(self, paused: bool) -> None:
-        """Read no further for now, or go on."""
+        """Pause or continue reading."""
         if paused:
             self._may_read.clear()
         else:

@@ -19,11 +19,11 @@ PAUSE_SECONDS = 0.001
 
 
 _LINES, _BYTES = 16, 1024 * 1024
-"""How far behind a long text the record is looked for that it stands in, and how much of each line is read."""
+"""How far behind a long text to look for the record that refers to it, and how much of each line is read."""
 
 
 class RecordSearch:
-    """`found` grows while the search goes on, in the order of the records; in the end `ended` is True."""
+    """`found` grows during the search, in the order of the records; in the end `ended` is True."""
 
     def __init__(self, journal: Path, wanted: str) -> None:
         self.wanted = wanted

@@ -1,4 +1,4 @@
-"""A past run shown once more at its own pace, and whether Aeon still does what was recorded."""
+"""The replay of a past run at its own pace, and whether Aeon still does what was recorded."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ReplaySource(RecordsOnly):
         return records
 
     def toggle(self) -> None:
-        """Pause, or go on."""
+        """Pause or continue."""
         self.paused = not self.paused
 
     def step(self) -> None:

@@ -27,7 +27,7 @@ WEIGHT = 64 * 1024 * 1024
 SOON = 10_000
 """Lines that are folded at once for a moment: a person hardly waits for them."""
 NEAR = 64
-"""Lines between two states that are kept near the last moment: the next one is most often beside it."""
+"""Lines between two states that are kept near the last moment: the next one is usually adjacent."""
 NEARBY = 256
 PIECE_SECONDS = 0.004
 """How long the thread works before it lets the screen have its turn."""
@@ -186,7 +186,7 @@ class SnapshotStore:
     def at_pass_ends(self, passes: Sequence[int]) -> list[Snapshot]:
         """Return the run as each of these passes had ended; 0 is the first plan that there was, as it was made.
 
-        Of a pass that goes on, it is the last record. Raises what `snapshot` does.
+        For a pass in progress, it is the last record. Raises what `snapshot` does.
         """
         timeline = self._look().timeline
         ends = [timeline.end_of_pass(number) if number else timeline.first_plan or 0 for number in passes]

@@ -189,7 +189,7 @@ def on_a_pass(timeline: Timeline, position: int) -> int | None:
 
 
 def to_pass(number: int) -> Move:
-    """Go to the end of a pass; that of the one that goes on is now."""
+    """Go to the end of a pass; for the one in progress that is now."""
     return lambda timeline, _: _or_now(timeline, timeline.end_of_pass(number))
 
 

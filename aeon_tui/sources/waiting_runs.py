@@ -10,7 +10,7 @@ from pathlib import Path
 def waiting_runs(runs_dir: Path) -> list[Path]:
     """Return the journals of live runs that take a decision now, in their order. Reads one folder: for a thread.
 
-    No journal is read: a run that waits has an inbox beside it, and one that lives holds its lock.
+    No journal is read: a waiting run has an inbox next to its journal, and a live one holds its lock.
     """
     from aeon_core.journal.summary import INBOX, SUFFIX, is_being_written
 

@@ -59,7 +59,7 @@ class Moment:
     view: RunView
     records: Sequence[dict[str, Any]]
     live: bool
-    """Whether the run goes on from there."""
+    """Whether the run is live."""
 
     @property
     def status(self) -> str:

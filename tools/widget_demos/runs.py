@@ -14,7 +14,7 @@ RECORDING = Path(__file__).with_name("recording.jsonl")
 """The journal of the run that the demos show: real, on the simulated model, of two passes with repairs."""
 RUN_ID = "20261120-093000-d3a0a1"
 NOW = datetime(2026, 11, 20, 9, 40, tzinfo=UTC)
-"""When the runs are looked at, so that their ages stand still."""
+"""The fixed time of the demo, so that ages don't change."""
 _OTHERS = ("running", "not_converged", "failed", "aborted", "interrupted", "ttl_expired")
 
 

@@ -152,7 +152,7 @@ class ApprovalPanel(Pane):
         self.app.bell()
 
     def copy(self) -> ApprovalPanel:
-        """Return a panel of the same question, for another place, that takes on what was typed."""
+        """Return a panel for the same question, for another place, that keeps what was typed."""
         panel, typed, words = ApprovalPanel(self.question, self.guard), self._typed, self.feedback
         is_typing, is_focused, panel.answered = self.has_class("-typing"), self.has_focus_within, self.answered
 
@@ -370,7 +370,7 @@ def _lacks(typed: Typed, words: str) -> str:
 
 
 def not_taken(event: Key) -> str:
-    """Return what a person is told of a key that was swallowed."""
+    """Return the notice about a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
     return f"{name!r} was too soon · pause, then press it again"
 

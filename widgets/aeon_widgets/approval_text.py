@@ -68,7 +68,7 @@ class ApprovalText(TextView):
         self._wrap()
 
     def _lay_out(self) -> None:
-        """Make the text anew of the body and what is open."""
+        """Rebuild the text from the body and what is open."""
         blocks = [*self._problem, *self._body]
         self._heads = {}
         for number, section in enumerate(self._sections):

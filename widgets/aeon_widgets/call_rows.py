@@ -20,7 +20,7 @@ CALL_LABELS = {
 
 
 class RowKey(NamedTuple):
-    """What a row stands for: a step by its id, the calls of one purpose that belong to no step, or those of a pass."""
+    """A row's content: a step by its id, the calls of one purpose that belong to no step, or those of a pass."""
 
     kind: Literal["step", "calls", "pass", "draft"]
     name: str

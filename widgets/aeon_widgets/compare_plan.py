@@ -15,16 +15,16 @@ from aeon_widgets.text import block, one_line, pretty, readable
 _INDENT = "  "
 _LABEL = 11
 _SHORT = 60
-"""Characters of a value that stands beside its name."""
+"""The longest value that fits on the line of its name, in characters."""
 CONTEXT = 1
-"""Lines that are the same and stand around those that differ."""
+"""Equal lines shown around those that differ."""
 MOST_ROWS = 60
 """Rows of one value that are shown."""
 _NAMES = {"mode": "done by"}
 
 
 def plan_rows(pairs: Sequence[StepPair]) -> Iterator[CompareRow]:
-    """Yield each step of two plans beside the one that stands for it, and below it what differs."""
+    """Yield each step of two plans next to its counterpart, and below it what differs."""
     for pair in pairs:
         yield from _step(pair)
 
@@ -52,7 +52,7 @@ def _alone(left: StepView | None, right: StepView | None) -> CompareRow:
 
 
 def _hang(*steps: StepView | None) -> int:
-    """Return where the id of a step stands: its later lines begin there."""
+    """Return the column of a step's id: its later lines begin there."""
     return len(_INDENT) * (1 + max((step.depth for step in steps if step is not None), default=0))
 
 

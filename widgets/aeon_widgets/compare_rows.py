@@ -168,7 +168,7 @@ def _now(view: RunView) -> str:
 def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
     for (name, value), (_, other) in zip(facts(left), facts(right), strict=True):
         row = line_row(value, other, f"{name:<{_LABEL}}")
-        # Whole values are told apart sooner than words of them, but for the task.
+        # Except for the task, whole values differ, not words of them.
         yield row if name == "task" else replace(row, left_spans=(), right_spans=())
 
 

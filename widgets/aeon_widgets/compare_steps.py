@@ -1,4 +1,4 @@
-"""The steps of two plans, side by side: which stand for each other, and in what they differ."""
+"""The steps of two plans, side by side: which correspond, and how they differ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from aeon_core.journal.view.model import StepView
 
 ALIKE = 0.5
-"""From this share of common words on, two steps may stand for each other; 1 where all words are the same."""
+"""Two steps may correspond from this share of common words; 1 means that all words are the same."""
 COMMON = 50
-"""A word that more steps have on either side says nothing about which of them stand for each other."""
+"""A word that more steps have on either side says nothing about which of them correspond."""
 DEFINED = ("description", "tool", "agent", "arguments")
-"""What a plan says of a step, in the order in which it is told."""
+"""What a plan says of a step, in display order."""
 BECAME = ("status", "mode", "output", "errors")
 """What became of a step."""
 _WORD = re.compile(r"\w+")
 _READ = 2_000
-"""Characters of a description by which steps are told apart."""
+"""Characters of a description by which steps are distinguished."""
 _OWN_TOOL = 2
 """The tool counts as much as so many words."""
 
@@ -40,7 +40,7 @@ class StepPair:
 
 
 def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
-    """Return the steps of two plans in the order of the plans, each with the one that stands for it.
+    """Return the steps of two plans in the order of the plans, each with its counterpart.
 
     These have the same id and are alike; else they are alike enough; else they have the same id. Exchanging the plans
     exchanges the sides of the pairs and nothing else, but for the order. Without `outputs` only what a view of a
@@ -82,7 +82,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _partners(left: Sequence[StepView], right: Sequence[StepView]) -> dict[str, str]:
-    """Return the id of the right step that stands for each of the left ones."""
+    """Return the id of the right counterpart of each left step."""
     partner: dict[str, str] = {}
     there = {step.step_id: step for step in right}
     for step in left:
@@ -97,7 +97,7 @@ def _partners(left: Sequence[StepView], right: Sequence[StepView]) -> dict[str, 
 
 
 def _add_alike(partner: dict[str, str], left: Sequence[StepView], right: Sequence[StepView]) -> None:
-    """Pair the steps that are left and alike, the most alike first, then those that stand at the nearest places."""
+    """Pair the steps that are left and alike, the most alike first, then the nearest ones."""
     taken = set(partner.values())
     free = [(place, step) for place, step in enumerate(left) if step.step_id not in partner]
     others = [(place, step) for place, step in enumerate(right) if step.step_id not in taken]

@@ -23,7 +23,7 @@ _WORDS = re.compile(r"\s+|\w+(?:[.,:]\w+)*|[^\w\s]")
 
 @dataclass(frozen=True)
 class CompareRow:
-    """One row of a comparison: what stands on the left and on the right, and how they differ."""
+    """One row of a comparison: its left and right side, and how they differ."""
 
     mark: Mark
     left: str = ""
@@ -60,7 +60,7 @@ class CompareRow:
 
 
 def text_rows(left: str, right: str, indent: str = "") -> list[CompareRow]:
-    """Return two texts line by line; lines that differ stand beside each other as far as they are alike.
+    """Return two texts line by line; lines that differ are paired as far as they are alike.
 
     Exchanging the texts exchanges the sides of every row. The first row of each stretch that differs `begins`.
     """

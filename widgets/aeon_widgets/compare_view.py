@@ -106,11 +106,11 @@ class CompareHeader(TallyHeader):
 
 
 ROOMY = 100
-"""From this width on the runs stand beside each other."""
+"""From this width the runs are side by side."""
 _RULE = 3
 """Cells between the sides."""
 _SIGN = 2
-"""Cells of what says whose line it is, where the runs stand one under the other."""
+"""Cells of the label that says whose line it is, where the runs are one above the other."""
 _BELOW = 8
 """Lines below a difference that are brought in sight with it."""
 _DIFFERENT = "accent bold"
@@ -144,7 +144,7 @@ class CompareView(RowsView):
     DEFAULT_CSS = "CompareView { scrollbar-gutter: stable; }"
 
     beside: var[bool | None] = var(None)
-    """Whether the runs stand beside each other; None: where there is room."""
+    """Whether the runs are side by side; None: if there is room."""
     only: var[bool] = var(False)
     """Whether what is the same is left out."""
 
@@ -172,7 +172,7 @@ class CompareView(RowsView):
 
     @property
     def is_beside(self) -> bool:
-        """Whether the runs stand beside each other now."""
+        """Whether the runs are side by side now."""
         return self.scrollable_content_region.width >= ROOMY if self.beside is None else self.beside
 
     @property
@@ -234,7 +234,7 @@ class CompareView(RowsView):
         self.post_message(self.Shown(self))
 
     def _line_of(self, row: CompareRow) -> int:
-        """Return where a row stands now, the nearest to where it stood; where it is gone, a line there is."""
+        """Return a row's current line, the nearest to its old one; if it is gone, a line that exists there."""
         found = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row] == row]
         near = min(found, key=lambda at: abs(at - self.cursor), default=self.cursor)
         return min(near, max(0, len(self._lines) - 1))

@@ -36,7 +36,7 @@ GAP: Block = ("", "")
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
-"""Scores of the last passes that stand beside the bars as numbers."""
+"""How many passes' scores are shown as numbers next to the bars."""
 NEAR = 0.8
 """From this share of what was asked on, a score is near to it."""
 _BARS = "▁▂▃▄▅▆▇█"

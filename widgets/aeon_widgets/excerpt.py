@@ -1,4 +1,4 @@
-"""A place in a text, cut so that what was looked for is in sight and stands out."""
+"""A part of a text, cut so that the match is visible and highlighted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece
 
 _BEFORE = 0.3
-"""The part of the width that what stands before the place may take."""
+"""The share of the width for the text before the match."""
 
 
 def excerpt(text: str, wanted: str, width: int) -> list[Piece]:

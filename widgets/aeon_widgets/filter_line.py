@@ -10,9 +10,9 @@ from textual.widgets import Input
 
 
 class FilterLine(Input):
-    """One line, without a frame. Down goes on to what is filtered; Enter submits, as in any input.
+    """One line, without a frame. Down moves to what is filtered; Enter submits, as in any input.
 
-    Where a suggester knows how the line may go on, Tab or Right takes it over.
+    If a suggester has a completion, Tab or Right accepts it.
     """
 
     HELP_TITLE = "Filter"
@@ -34,7 +34,7 @@ class FilterLine(Input):
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, suggester=suggester)
 
     def action_complete(self) -> None:
-        """Take over what is suggested; where nothing is, go on to what is filtered."""
+        """Accept the suggestion; without one, move to what is filtered."""
         if self._suggestion and self.cursor_at_end:
             self.action_cursor_right()
         else:

@@ -152,7 +152,7 @@ def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int) -> tuple
 
 
 def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
-    """Return the keys that there is room for, where each has but one cell beside it."""
+    """Return the keys that there is room for, with one cell between them."""
     first = [key for action in _GIVE_WAY for key in keys if key.action == action]
     others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
     kept = list(keys)

@@ -1,4 +1,4 @@
-"""Icons for statuses and levels, each with a shape of its own: nothing is told by colour alone."""
+"""Icons for statuses and levels, each with a shape of its own: colour is never the only sign."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ VARIABLES: dict[str, str] = {
 
 
 def shown_status(status: str, live: bool) -> str:
-    """Return the status to show of a step or a call: where the run does not go on, nothing of it is running."""
+    """Return the status to show of a step or a call: nothing is running in a run that is not live."""
     return STOPPED if status == "running" and not live else status
 
 

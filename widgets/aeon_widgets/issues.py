@@ -152,7 +152,7 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
 _ROWS = 2
 """Rows of an issue: what it is, and the repair that is proposed; in a narrow pane, what it is and what it says."""
 _ROOMY = 60
-"""From this width on an issue's description stands beside its type."""
+"""From this width an issue's description is next to its type."""
 
 Found = tuple[int, IssueView]
 """An issue and the pass it was found in."""
@@ -247,19 +247,19 @@ class IssuesPane(RowsView, Pane):
         """Show the issues of the next severity there is alone; after the last one, all again."""
         there = [name for name in SEVERITY_ICONS if any(issue.severity == name for _, issue in self._found())]
         self._severity = _next(self._severity, there)
-        self._show_anew()
+        self._refresh_rows()
 
     def action_type(self) -> None:
         """Show the issues of the next type there is alone; after the last one, all again."""
         self._type = _next(self._type, sorted({issue.type for _, issue in self._found()}))
-        self._show_anew()
+        self._refresh_rows()
 
     def action_all(self) -> None:
         """Show the issues of every pass, or of the last report again."""
         self._all_passes = not self._all_passes
-        self._show_anew()
+        self._refresh_rows()
 
-    def _show_anew(self) -> None:
+    def _refresh_rows(self) -> None:
         self.cursor = 0
         self.update_view(self._view)
 
@@ -270,7 +270,7 @@ class IssuesPane(RowsView, Pane):
         if self._first_of(step_id) is None:
             self._severity = self._type = ""
             self._all_passes = all(issue.step_id != step_id for issue in self._view.issues)
-            self._show_anew()
+            self._refresh_rows()
         self.cursor = _ROWS * (self._first_of(step_id) or 0)
         return True
 

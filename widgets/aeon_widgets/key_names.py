@@ -1,4 +1,4 @@
-"""Keys as they stand on a keyboard, and the key that an action has now."""
+"""Keys as labelled on a keyboard, and an action's current key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = {
 
 
 def shown_key(key: str) -> str:
-    """Return a key as it stands on a keyboard."""
+    """Return a key as labelled on a keyboard."""
     *modifiers, last = key.split("+")
     return "+".join([*modifiers, _SHOWN.get(last) or format_key(last)])
 

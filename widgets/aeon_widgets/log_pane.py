@@ -115,7 +115,7 @@ class LogPane(LinesView, Pane):
             new = f" · {count(self._view.last_seq - self._log[-1].seq, 'record')} since"
         told = "" if self.following else f"paused{new} · End follows"
         if told != self._told:
-            # Only then: the whole pane is drawn anew with it.
+            # Only then: it redraws the whole pane.
             self._told = self.border_subtitle = told
 
     @override

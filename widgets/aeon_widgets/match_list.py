@@ -16,7 +16,7 @@ from aeon_widgets.virtual_list import Piece, RowsView
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
 _SHORT = 60
-"""Characters of a value that stands beside its name."""
+"""The longest value that fits on the line of its name, in characters."""
 _KIND_WIDTH = 15
 _PARTS = {
     "llm.request": "prompt",
@@ -43,7 +43,7 @@ class Heading(NamedTuple):
 
 
 class MatchList(RowsView):
-    """Matches under the step or pass that they belong to: what holds the text, and what stands around it."""
+    """Matches under the step or pass that they belong to: what contains the text, and its context."""
 
     HELP_TITLE = "Found"
 
@@ -134,7 +134,7 @@ class RecordText(TextView):
         self._pattern: re.Pattern[str] | None = None
 
     def open(self, blocks: Sequence[Block], wanted: str) -> None:
-        """Show a record from where the text first stands."""
+        """Show a record from the first match."""
         self._pattern = re.compile(re.escape(one_line(wanted)), re.IGNORECASE) if wanted.strip() else None
         self.start(blocks, follow=False)
         first = next((place for place, line in enumerate(self._lines) if self._is_marked(line.text)), 0)

@@ -1,4 +1,4 @@
-"""How the run ended: the answer, what went wrong, and what is left to a person; the last while it goes on, too."""
+"""How the run ended: the answer, what went wrong, and what is left to the user; the last during the run too."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNJUDGED = "The answer is available: check it yourself, or fork the run with ano
 
 
 class Outcome(TextView, Pane):
-    """The final answer and error. While the run goes on, it is there only where a person is asked for something."""
+    """The final answer and error. During the run it is shown only if the user is asked for something."""
 
     HELP_TITLE = "Answer"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,7 +61,7 @@ class Outcome(TextView, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The answer alone, else all that is told of the end."""
+        """The answer alone, else all that is shown of the end."""
         return Item("the answer", self._answer, ".md") if self._answer else Item("the outcome", self.source)
 
     def update_view(self, view: RunView) -> None:

@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Text that is safe to show, the name of its style, and the pass or phase that it stands for."""
+    """Text that is safe to show, the name of its style, and the pass or phase that it shows."""
 
     text: str
     style: str
@@ -71,7 +71,7 @@ class PassLine(Widget):
         self._drawn: list[Part] = []
 
     def update_view(self, view: RunView, live: bool, here: Place | None = None) -> None:
-        """Show the passes there are by now; `live` says whether the run goes on, `here` what is shown of its past."""
+        """Show the passes so far; `live` says whether the run is live, `here` which moment of its past is shown."""
         self._view, self._live, self._here = view, live, here
         self.set_class(view.adaptive, "-adaptive")
         if self._parts() != self._drawn:
@@ -98,7 +98,7 @@ class PassLine(Widget):
 def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | None = None) -> list[Part]:
     """Return the passes as pieces of a line of at most `width` cells.
 
-    What lies behind `here` is muted, and a sign stands before the phase, or the pass, that it names.
+    What comes after `here` is muted, and a sign precedes the phase, or the pass, that it names.
     """
     by_pass: dict[int, list[PhaseView]] = {}
     for phase in view.phases:

@@ -17,7 +17,7 @@ from aeon_widgets.text_view import Block
 
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 _FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")
-"""Fields of a step that say what it does and where it stands; of its status, only that it became invalid."""
+"""Fields of a step that say what it does and where it is; of its status, only that it became invalid."""
 _WORDS = {
     ADDED: ("added", "complete bold"),
     REMOVED: ("removed", "high bold"),
@@ -27,7 +27,7 @@ _WORDS = {
 _NOTHING = "none"
 _INDENT = "  "
 _SHORT = 40
-"""Characters of which two values stand beside each other."""
+"""The longest two values that are shown side by side, in characters."""
 
 
 def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], keys: str) -> list[Block]:
@@ -118,7 +118,7 @@ def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
 
 
 def _order(before: RunView, after: RunView) -> list[str]:
-    """Return all steps in the order of the later plan; one that is gone stands behind the step that it followed."""
+    """Return all steps in the order of the later plan; a removed step follows the one that it followed."""
     order = list(after.steps)
     previous: str | None = None
     for step_id in before.steps:

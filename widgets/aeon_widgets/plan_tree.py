@@ -29,13 +29,13 @@ FOLD_WIDTH = 2
 """Cells at the beginning of a pass's row; a click on them unfolds it."""
 STATUS_WIDTH = 9
 STATUS_FROM = 44
-"""From this width on, the status stands beside the step as a word too."""
+"""From this width, the status is also written next to the step."""
 
 
 class PlanTree(RowsView, Pane):
     """Every step with icon, status and marks. The selection follows the run until the person moves it.
 
-    What a step replaces is folded under it, and what a pass does beside its steps into the row of the pass.
+    What a step replaces is folded under it, and what a pass does besides its steps into the row of the pass.
     """
 
     HELP_TITLE = "Plan"
@@ -51,7 +51,7 @@ class PlanTree(RowsView, Pane):
     """A step is copied as what the screen has of it: the answer at the end, else the selected step's output."""
     following_run: var[bool] = var(True)
     live: var[bool] = var(True)
-    """Whether the run goes on: without it, a step or a call that has not come back never will."""
+    """Whether the run is live: if not, a step or a call that has not come back never will."""
 
     @dataclass
     class Selected(Message):
@@ -88,11 +88,11 @@ class PlanTree(RowsView, Pane):
 
     @property
     def selected(self) -> RowKey | None:
-        """What the selected row stands for."""
+        """The selected row's content."""
         return self._key
 
     def calls_of(self, key: RowKey) -> list[CallView]:
-        """Return every attempt of the calls that a row stands for, and of the repairs that they needed."""
+        """Return every attempt of a row's calls, and of the repairs that they needed."""
         return self._calls.calls_of(key)
 
     def calls_at(self, seq: int) -> RowKey | None:
@@ -129,7 +129,7 @@ class PlanTree(RowsView, Pane):
             self._stay()
 
     def update_activity(self, activity: Activity | None) -> None:
-        """Show beside its row which call the run waits for."""
+        """Show in its row which call the run waits for."""
         if activity != self._activity:
             self._activity = activity
             self._draw_changed()
@@ -153,7 +153,7 @@ class PlanTree(RowsView, Pane):
         self.set_line_count(len(self._rows))
 
     def _drafted_rows(self, rows: Sequence[RowKey]) -> dict[RowKey | None, list[RowKey]]:
-        """Return the rows of the reply in progress by the row that they stand below; None is the end of the plan."""
+        """Return the rows of the reply in progress by the row above them; None is the end of the plan."""
         drafted: dict[RowKey | None, list[RowKey]] = {}
         for place, step in enumerate(self._draft):
             after = self._holder.get(RowKey("step", step.after), RowKey("step", step.after))
@@ -309,7 +309,7 @@ class PlanTree(RowsView, Pane):
         ]
 
     def _pass_pieces(self, key: RowKey, width: int) -> list[Piece]:
-        """Return the row of a pass: what it does beside its steps now, or else how far it came."""
+        """Return the row of a pass: what it does besides its steps now, or else how far it came."""
         label = f"{call_label(key, with_pass=self._view.adaptive)} "
         keys = self._folds[key]
         waiting = next((each for each in reversed(keys) if self._waits(each)), None)

@@ -15,7 +15,7 @@ from aeon_widgets.text import block, wrap
 MAX_RENDERED = 40_000
 """Characters up to which a text is rendered; a longer one is shown as it is, at once."""
 _MAX_CODE = 10_000
-"""Characters of code whose words are told apart."""
+"""How many characters of code are highlighted."""
 _MAX_COLUMN = 60
 """Cells that a table's column takes at most; what is longer pushes the rest of its row aside."""
 _MAX_TABLE = 500
@@ -298,7 +298,7 @@ def flag_lines(text: str, width: int) -> Iterator[Line]:
 
 
 RENDERED: Mapping[str, Render] = {"markdown": markdown_lines, "json": json_lines, "flags": flag_lines}
-"""What renders a block, by the name that stands in the place of its style."""
+"""What renders a block, by the name in place of its style."""
 
 
 def form_of(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The columns of a list of runs: which there is room for, and what stands in each."""
+"""The columns of a list of runs: which there is room for, and the content of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Column:
     cells: int
     """Its width, with the blank before it."""
     least_task: int
-    """The cells that the task must still have beside it; 0 where the column is always shown."""
+    """The cells that must be left for the task; 0 for a column that is always shown."""
     order: str = ""
     """The order that a click on its title asks for; empty where there is none."""
     to_left: bool = False
@@ -82,12 +82,12 @@ def titles(width: int, order: str = "") -> list[tuple[str, str]]:
 
 
 def cell(column: Column, run: RunRow, now: datetime) -> str:
-    """Return what stands in a run's column, fitted to its width."""
+    """Return the content of a run's column, fitted to its width."""
     return _placed(_text(column.name, run, now), column)
 
 
 def status_cell(run: RunRow, mark: str) -> tuple[str, str]:
-    """Return a run's status as icon and word, fitted, and its style. `mark` stands before it, one cell."""
+    """Return a run's status as icon and word, fitted, and its style. `mark` precedes it, one cell."""
     waits = is_waiting(run)
     icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
     word = f"waits: {run.waits_for}" if waits else run.status.replace("_", " ")

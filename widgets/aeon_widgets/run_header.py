@@ -1,4 +1,4 @@
-"""The two lines above everything: what is run, on which model, how it stands, how long, and what TTL is left."""
+"""The two lines above everything: task, model, status, time, and the TTL that is left."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece, RowsView
 
 QUIET_SECONDS = 10
-"""How often ages are told anew where no run goes on."""
+"""How often ages are updated if no run is live."""
 _STYLES = {"sim": "medium", "passes": "", "scores": "", "cost": ""}
 """Of the columns that are not muted."""
 
@@ -69,7 +69,7 @@ class RunList(RowsView):
         self.cursor = self._place_of(chosen) if keep and chosen is not None else 0
 
     def tick(self, now: datetime) -> None:
-        """Tell ages as of now: each second while a run goes on, which stand first, and seldom else."""
+        """Update ages: each second while a run, which comes first, is live, and seldom otherwise."""
         first = self._lines[0].run if self._lines else None
         is_live = first is not None and first.status == LIVE
         if is_live or abs((now - self._now).total_seconds()) >= QUIET_SECONDS:
@@ -83,7 +83,7 @@ class RunList(RowsView):
             self.refresh()
 
     def _place_of(self, chosen: RunLine) -> int:
-        """Return where a line stands now: at its place where it is still there, else where its run is."""
+        """Return a line's current index: its old one if it is still there, else that of its run."""
         if self.cursor < len(self._lines) and _same(self._lines[self.cursor], chosen):
             return self.cursor
         run_id = chosen.run.run_id
@@ -111,12 +111,12 @@ class RunList(RowsView):
 
 
 def _lead(line: RunLine) -> str:
-    """Return what stands before the task: of a fork where it comes from, of a workflow that it is one."""
+    """Return the prefix of the task: a fork's origin, or that it is a workflow."""
     if line.run.kind == WORKFLOW:
         return "workflow · "
     if line.run.parent is None:
         return ""
-    # A fork that stands for itself is one whose parent is gone, or not shown.
+    # A fork at the top level is one whose parent is gone, or not shown.
     begins = f"pass {line.run.forked_at} · " if line.run.forked_at is not None else ""
     return f"{line.guide or '↳ '}{begins}"
 

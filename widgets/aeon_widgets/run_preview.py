@@ -1,4 +1,4 @@
-"""What a person wants to know of a run before opening it: how it stands and why, scores, answer, plan."""
+"""What users want to know about a run before opening it: its status and why, scores, answer, plan."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Kin:
 
 
 class RunPreview(TextView):
-    """One run in short. What stands there stays until another run is shown."""
+    """One run in short. The content stays until another run is shown."""
 
     HELP_TITLE = "Preview"
 
@@ -51,7 +51,7 @@ class RunPreview(TextView):
 
 
 def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
-    """Return what is told of a run, from its line in the list and a view of its journal or of the journal's end."""
+    """Return a run's preview, from its row in the list and a view of its journal or of the journal's end."""
     yield "bold", _clipped(run.task, TASK_CHARACTERS)
     yield from _standing(run, view)
     yield from _damage(view)

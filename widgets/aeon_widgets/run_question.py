@@ -99,7 +99,7 @@ def _pass_headline(subject: Subject) -> str:
 
 
 def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
-    """Return the answers that lead to something different here, the one that goes on first."""
+    """Return the answers that lead to something different here, the one that continues first."""
     if point == "plan":
         return _plan_choices(subject, pass_number)
     if point == "pass":

@@ -1,4 +1,4 @@
-"""Runs and their forks as a tree: a family stands where its newest run would, those that go on before all others."""
+"""Runs and their forks as a tree: a family is sorted by its newest run, live ones first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIVE = "running"
 WORKFLOW = "workflow"
 """The kind of what has agents and gates, where a run has passes."""
 DEEPEST = 6
-"""Levels that are indented; what was forked from there on stands on the last of them."""
+"""Levels that are indented; deeper forks are on the last of them."""
 
 
 class RunRow(Protocol):
@@ -53,7 +53,7 @@ class RunLine(NamedTuple):
     guide: str = ""
     """What leads from the line of its parent to a fork."""
     found: str | None = None
-    """Where the line shows a place in the run's journal instead of the run: what stands there."""
+    """The match, if the line shows a place in the run's journal instead of the run."""
     found_in: str = ""
     """The type of the record that holds the place."""
     seq: int | None = None
@@ -114,7 +114,7 @@ def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
 def _placed(
     root: RunRow, place: int, places: dict[str, int], forks: dict[str, list[RunRow]], shown: set[str]
 ) -> tuple[bool, int, list[RunLine]]:
-    """Return a family's lines after what they are sorted by: whether none of it goes on, and its newest run's place."""
+    """Return a family's lines after their sort key: whether none of it is live, and its newest run's place."""
     if root.run_id not in forks:
         shown.add(root.run_id)
         return root.status != LIVE, place, [RunLine(root)]

@@ -24,7 +24,7 @@ class Scrubber(Widget):
 
     @dataclass
     class Stepped(Message):
-        """The person wants to go one record back, -1, or on, 1."""
+        """The user wants to go one record back, -1, or forward, 1."""
 
         by: int
 

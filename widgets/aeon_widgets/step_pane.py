@@ -40,7 +40,7 @@ from aeon_widgets.text_view import Block, TextView
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
 """The last one is there in a run that goes round in passes."""
 _READ_BY_THE_RUN = frozenset({"profile", "review", "judge", "refine"})
-"""Calls whose replies are not meant for a person: what they came to is told before them."""
+"""Calls whose replies are not meant for people: their result is shown first."""
 _SHORTER: tuple[dict[str, str], ...] = (
     {},
     {"Tool call": "Tool"},
@@ -178,10 +178,10 @@ class StepPane(Vertical, Pane):
         filled: StepDetail | None = None,
         instead: Sequence[Block] | None = None,
     ) -> None:
-        """Show what `key` stands for; `calls` are its model calls where it is no step, `streamed` its reply so far.
+        """Show what `key` names; `calls` are its model calls if it is no step, `streamed` its reply so far.
 
-        `live` says whether the run goes on; `filled` holds what the view left in the journal. `instead` stands in the
-        tab of changes in the place of the step's own.
+        `live` says whether the run is live; `filled` holds what the view left in the journal. `instead`
+        replaces the step's own changes.
         """
         self._view, self._key, self._streamed, self._live, self._instead = view, key, streamed, live, instead
         self._opened = filled or step_detail(view, key, calls)
@@ -203,7 +203,7 @@ class StepPane(Vertical, Pane):
         self._label(step)
         instead = list(self._instead or ()) if self.tab == TABS.index("Changes") else []
         if self._opened.lean and not instead and self._shown is not None and self._shown[:2] == (self._key, self.tab):
-            return  # what stands there stays until the rest has been read
+            return  # keep the content until the rest has been read
         blocks = instead or self._blocks(step)
         came_back = self._came_back()
         shown = ("instead", *instead[:1]) if instead else (self._key, self.tab, came_back)

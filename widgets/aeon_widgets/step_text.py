@@ -48,7 +48,7 @@ class StepDetail:
 
 
 def step_detail(view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> StepDetail:
-    """Return what a row of the plan stands for; `calls` are its model calls where it is no step."""
+    """Return a row of the plan; `calls` are its model calls if it is no step."""
     if key is not None and key.kind == "step":
         step = view.steps.get(key.name)
         return _step(step) if step is not None else StepDetail()

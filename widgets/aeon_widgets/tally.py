@@ -1,4 +1,4 @@
-"""How many runs go on and how many wait for a person, at the right of every header's first line."""
+"""How many runs are live and how many wait for the user, at the right of every header's first line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 ROOMY = 72
-"""From this width on all of it is told, below it what matters most."""
+"""From this width all of it is shown, below it what matters most."""
 _RULE = " │ "
 
 

@@ -77,7 +77,7 @@ class LinesView(ScrollView, can_focus=True):
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
         self._drawn: dict[int, _Line] = {}
-        """What stands on each line of the pane."""
+        """The content of each line of the pane."""
         self._base: Style | None = None
         """The pane's own style while its lines are drawn: it takes longer to find than a line to draw."""
 
@@ -109,7 +109,7 @@ class LinesView(ScrollView, can_focus=True):
         return self._count
 
     def set_line_count(self, count: int) -> None:
-        """Say how many lines there are now, and that they may have changed: those in sight that have are drawn anew."""
+        """Say how many lines there are now, and that they may have changed: visible ones that have are redrawn."""
         self._count = count
         if self.virtual_size.height != count:
             self._set_height(count)

@@ -24,7 +24,7 @@ _QUIET = frozenset({"accent", "complete", "text", ""})
 
 @dataclass(frozen=True)
 class ConversationItem:
-    """One part: a line that says what it is, and what stands behind it."""
+    """One part: a line that says what it is, and its text."""
 
     icon: str
     style: str
@@ -88,7 +88,7 @@ class WorkflowConversation(RowsView, Pane):
         """Show the same conversation as it is now; a list that is the same one has only grown."""
         if items is self._items:
             if len(items) != self._wrapped[1]:
-                self._make(anew=False)
+                self._make(from_top=False)
         elif list(items) != list(self._items):
             self._items = items
             self._make()
@@ -96,11 +96,11 @@ class WorkflowConversation(RowsView, Pane):
     def _is_open(self, index: int) -> bool:
         return (self._items[index].is_open or self._all_open) is not (index in self._turned)
 
-    def _make(self, *, anew: bool = True) -> None:
+    def _make(self, *, from_top: bool = True) -> None:
         width = self.scrollable_content_region.width
         if width <= 0:
             return
-        done = 0 if anew or self._wrapped[0] != width else self._wrapped[1]
+        done = 0 if from_top or self._wrapped[0] != width else self._wrapped[1]
         self._lines = self._lines[: self._place_of(done)] if done else []
         for index in range(done, len(self._items)):
             self._lines += self._lines_of(index, width)

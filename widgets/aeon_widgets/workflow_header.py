@@ -1,4 +1,4 @@
-"""The two lines above a workflow: its task and how it stands; model, what works, cost against its marks, time."""
+"""The two lines above a workflow: its task and status; model, running agent, cost against its limits, time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FULL, _EMPTY, _WARNING_MARK, _CEILING_MARK = "█", "░", "┊", "│"
 
 @dataclass(frozen=True)
 class WorkflowFacts:
-    """What is told above a workflow."""
+    """The content of a workflow's header."""
 
     task: str = ""
     status: str = "running"
@@ -37,7 +37,7 @@ class WorkflowFacts:
 
 
 class WorkflowHeader(TallyHeader):
-    """Says at a glance what is done, how it stands, and what it has cost against the warning and the ceiling."""
+    """Shows at a glance the task, the status, and the cost against the warning level and the ceiling."""
 
     DEFAULT_CSS = """
     WorkflowHeader { dock: top; height: 2; background: $panel; color: $aeon-text; padding: 0 1; }

@@ -23,7 +23,7 @@ FOUND_SECONDS = 0.1
 
 
 class FilteredScreen(RunsScreen):
-    """A screen with a FilterLine and a FilterHint over its list. `clock` gives the time that ages are told by."""
+    """A screen with a FilterLine and a FilterHint over its list. `clock` gives the time that ages are computed from."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a filter's line offers while it is typed: how a term may go on, and a line that says what is known."""
+"""Suggestions while a filter is typed: completions of a term, and a hint line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def offered(term: str, present: Present) -> list[str]:
 
 
 def hint(line: str, problem: str, present: Present) -> str:
-    """Return what stands under the line: what is wrong with it, what a filter's value may be, or which filters are."""
+    """Return the hint under the line: what is wrong with it, a filter's possible values, or the filters."""
     if problem:
         return f"✖ {problem}"
     name, colon, value = _last_term(line)[1].removeprefix("-").partition(":")
@@ -67,6 +67,6 @@ def _values(name: str, begun: str, present: Present) -> list[str]:
 
 
 def _last_term(line: str) -> tuple[str, str]:
-    """Return what stands before the term that is being typed, and the term."""
+    """Return the text before the term that is being typed, and the term."""
     at = max(line.rfind(" "), line.rfind("\t")) + 1
     return line[:at], line[at:]

@@ -48,7 +48,7 @@ class PreviewPane(RunPreview):
         self.set_interval(LIVE_SECONDS, self._read_live)
 
     def _read_live(self) -> None:
-        """Read on in a run that goes on: steps come and go that its line in the list does not tell of."""
+        """Keep reading a live run: its row in the list does not show its steps."""
         if self._view is not None and self._run is not None and self._run.status == LIVE and self.screen.is_current:
             self._read()
 
@@ -69,7 +69,7 @@ class PreviewPane(RunPreview):
             self._show()
 
     def forget(self) -> None:
-        """Read anew what is selected next: nobody sees this pane meanwhile."""
+        """Read the next selection again, as nobody sees this pane meanwhile."""
         self._run = self._view = None
         if self._rest is not None:
             self._rest.stop()
@@ -102,18 +102,18 @@ class PreviewPane(RunPreview):
     def _take(self, run: RunSummary, view: RunView) -> None:
         if run is self._run:
             is_first, self._view = self._view is None, view
-            self._show(anew=is_first)
+            self._show(from_top=is_first)
             self.post_message(self.Read(run, bool(view.damage)))
 
     def _take_problem(self, run: RunSummary, text: str) -> None:
         if run is self._run:
             self.start([("high", f"✖ {text}")], follow=False)
 
-    def _show(self, *, anew: bool = False) -> None:
+    def _show(self, *, from_top: bool = False) -> None:
         if self._run is None or self._view is None:
             return
         blocks = list(preview_blocks(self._run, self._view, self._kin, self._clock()))
-        if anew:
+        if from_top:
             self.start(blocks, follow=False)
         else:
             self.show(blocks)

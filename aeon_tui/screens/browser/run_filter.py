@@ -43,7 +43,7 @@ _LOOKS_LIKE_ONE = re.compile(r"-?[a-z]{2,12}:[^:/\s]*")
 
 @dataclass(frozen=True)
 class RunFilter:
-    """A filter as it was read. `words` have to stand in the run's texts, `text` is the words as they were typed."""
+    """A parsed filter. `words` must occur in the run's texts, `text` is the words as they were typed."""
 
     words: tuple[str, ...] = ()
     text: str = ""
@@ -88,7 +88,7 @@ def with_status(line: str, status: str) -> str:
 
 
 def asked_status(line: str) -> str:
-    """Return the status that the line asks for first, as it stands there; empty where it asks for none."""
+    """Return the first status that the line asks for, as typed; empty if there is none."""
     asked = (term[7:] for term in line.split() if term.casefold().startswith("status:"))
     return next(asked, "")
 
@@ -113,7 +113,7 @@ def _read_term(term: str, now: datetime, reading: _Reading) -> None:
 
 
 def _may_name_a_model(term: str) -> bool:
-    """Whether a term is a model's name as it stands in the list, `PROVIDER:NAME`."""
+    """Whether a term is a model's name as shown in the list, `PROVIDER:NAME`."""
     provider, _, name = term.casefold().partition(":")
     return bool(name) and provider in PROVIDERS
 

@@ -56,7 +56,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Found:
-    """A run that holds a text, and what stands around its last place there."""
+    """A run that contains a text, and the context of the last match."""
 
     run_id: str
     type: str
@@ -94,7 +94,7 @@ class RunSearch:
         self.stopped = self.stopped or not self.ended
 
     def work(self) -> None:
-        """Search until the end, or until it is told to stop."""
+        """Search to the end, or until stopped."""
         try:
             for run in self._runs:
                 if self.stopped:

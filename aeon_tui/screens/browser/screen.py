@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
 
 REFRESH_SECONDS, LIVE_SECONDS, TICK_SECONDS = 3.0, 0.5, 1.0
-"""How often the folder is read: more often while a run is live, unless that takes long; and how often ages are told."""
+"""How often the folder is read, more often while a run is live unless that is slow; how often ages are updated."""
 _SHARE = 20
 """Reading takes at most one part in so many of the time."""
 WIDE = 100
-"""From this width on the preview stands beside the list, unless it was closed; below it, it opens under the list."""
+"""From this width the preview is next to the list, unless closed; on narrower screens it opens below the list."""
 ORDERS = ("", "cost", "scores")
 
 
@@ -137,7 +137,7 @@ class BrowserScreen(FilteredScreen):
         return Path(run.path) if run is not None else None
 
     def offers(self, action: str) -> bool:
-        """Return whether something can be done with the selected run as it stands."""
+        """Return whether an action applies to the selected run in its current state."""
         run = self.selected_run
         if run is None or (run.kind == WORKFLOW and action != "resume"):
             return False

@@ -1,4 +1,4 @@
-"""What stands around the list of runs: its title, the line under the filter, what is told where there is no list."""
+"""The widgets around the list of runs: its title, the hint under the filter, and its empty state."""
 
 from __future__ import annotations
 
@@ -94,6 +94,6 @@ class FilterHint(Widget):
 
 
 class RunsText(TextView):
-    """What stands in place of a list that cannot be read: why."""
+    """Shown instead of a list that cannot be read: why."""
 
     HELP_TITLE = "Runs"

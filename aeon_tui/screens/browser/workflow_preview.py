@@ -21,7 +21,7 @@ _NAME_CELLS = 22
 
 
 def workflow_blocks(run: RunSummary) -> list[Block]:
-    """Return what is told of a workflow, from its line in the list and its transcript. Reads: for a thread.
+    """Return the preview of a workflow, from its row in the list and its transcript. Reads: for a thread.
 
     Raises UsageError, OSError where it cannot be read.
     """

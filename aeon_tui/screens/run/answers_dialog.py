@@ -17,9 +17,9 @@ from aeon_widgets.key_names import key_of
 
 
 class AnswersDialog(ModalScreen[dict[str, str]]):
-    """Has a field for each question. Enter goes on to the next one, from the last back to the decision.
+    """Has a field for each question. Enter moves to the next one, from the last back to the decision.
 
-    Gives back what stands in the fields, by question, however it is left: it decides nothing, and can be opened again.
+    Returns the content of the fields, by question, however it is closed: it decides nothing and can be reopened.
     """
 
     HELP_TITLE = "Open questions"

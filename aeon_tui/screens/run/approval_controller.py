@@ -73,7 +73,7 @@ class ApprovalController(PanelController):
     def show(self, view: RunView, *, home: Widget) -> bool:
         """Show the question there is now, or none; return whether it is a new one.
 
-        Where no other place is known, `home` is focused. `view` is the run as it is now: a pass stands against those
+        Where no other place is known, `home` is focused. `view` is the run as it is now: a pass is compared with those
         before it.
         """
         if self._broker is not None and (news := self._broker.pop_notice()):
@@ -94,7 +94,7 @@ class ApprovalController(PanelController):
         return request is not None
 
     def answered(self, event: ApprovalPanel.Answered) -> None:
-        """Do what a person has chosen: open an editor, ask once more before an abort, or answer the question."""
+        """Do what the user chose: open an editor, confirm an abort, or answer the question."""
         if event.answer == "edit":
             self.edit(event.panel)
         elif event.answer == "abort":
@@ -196,7 +196,7 @@ class ApprovalController(PanelController):
     def edit(self, panel: ApprovalPanel) -> None:
         """Open what the question is about in an editor, and answer with what the person leaves.
 
-        That is their own where one is named and there is a terminal to give it, which stands still meanwhile; else the
+        That is their own if one is set and there is a terminal for it, which is suspended meanwhile; else the
         app's. The run waits.
         """
         from aeon_tui.platform.editor import has_own_editor

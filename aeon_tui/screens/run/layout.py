@@ -236,7 +236,7 @@ class Layout:
         self._tell(shown, [] if column else having, there)
 
     def _fitting(self, having: Sequence[int], rows: int, empty: Set[int]) -> list[int]:
-        """Return the panes that are opened in a column of that height; a line stands for each of the others.
+        """Return the panes that are open in a column of that height; each of the others is one line.
 
         Those that are empty are opened where all others are.
         """
@@ -292,12 +292,12 @@ _SUMMARIES |= {f"line-{number}": pane.summary for number, pane in SIDE.items() i
 
 
 def _lines(numbers: Sequence[int]) -> int:
-    """Return how many lines stand for panes that are not open."""
+    """Return how many closed panes have a line."""
     return len(numbers) + (TTL in numbers)
 
 
 def rail_lines() -> dict[int, list[RailLine]]:
-    """Return new lines that stand for the panes of the column, by the pane they come before."""
+    """Return new lines for the column's closed panes, by the pane they come before."""
     lines = {
         number: [RailLine(number, pane.line or pane.title, line_id=f"line-{number}")] for number, pane in SIDE.items()
     }

@@ -1,4 +1,4 @@
-"""What a person is told, once, of the source of a run's records."""
+"""One-time notices about the source of a run's records."""
 
 from __future__ import annotations
 

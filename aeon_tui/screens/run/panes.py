@@ -91,7 +91,7 @@ class RunPanes(PaneScreen):
 
     @abstractmethod
     def show_step(self) -> None:
-        """Show in the step pane what the selected row stands for."""
+        """Show the selected row in the step pane."""
 
     def compose(self) -> ComposeResult:
         yield RunHeader()

@@ -52,7 +52,7 @@ class PlanChanges:
         self._asked: tuple[int, int] | None = None
         self._blocks = READING
         self.shown = False
-        """Whether it stands in the step pane, in the place of the step's own changes."""
+        """Whether it is shown in the step pane instead of the step's own changes."""
 
     @property
     def blocks(self) -> Sequence[Block] | None:
@@ -61,7 +61,7 @@ class PlanChanges:
 
     @property
     def passes(self) -> list[int]:
-        """The passes that can be compared; the first stands for the plan as it was made."""
+        """The passes that can be compared; the first is the original plan."""
         return [FIRST_PLAN, *sorted({phase.pass_number for phase in self._of.view.phases})]
 
     @property

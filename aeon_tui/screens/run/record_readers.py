@@ -22,7 +22,7 @@ Take = Callable[[], None]
 
 
 class StepDetailReader:
-    """Holds in full what the selected row stands for. `has_come` is called when it has been read."""
+    """Holds the selected row in full. `has_come` is called when it has been read."""
 
     def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
         self._has_come = has_come

@@ -26,7 +26,7 @@ for a run that is over."""
 
 
 class RefreshScheduler:
-    """Calls `fold`, which says whether something has come, and `show_rest` for what goes on without records.
+    """Calls `fold`, which says whether something has come, and `show_rest` for what changes without records.
 
     `slow_rate` gives how many frames a second there are once nothing comes, where the source says when something does.
     """

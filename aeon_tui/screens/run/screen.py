@@ -156,7 +156,7 @@ class RunScreen(TimeTravel):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the run goes on, here or in another process, or is still being read."""
+        """Whether the run is live, here or in another process, or is still being read."""
         return is_live(self.view, self._source) or is_being_read(self.view, self._source)
 
     def note_record(self, record: dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ class RunScreen(TimeTravel):
         self.show_step()
 
     def show_rest(self) -> None:
-        """Show what goes on without records: the time, what is told and what is asked."""
+        """Show what changes without records: the time, notices and pending approvals."""
         if self.made:
             if self._ran != (ran := self._runner is not None and self._runner.running):
                 self._ran = ran
@@ -250,7 +250,7 @@ class RunScreen(TimeTravel):
             self.repaint(types, goes_on=self.goes_on)
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
-        """Name the terminal after the run that goes on, here or in another process; a question is urgent.
+        """Put the live run, here or in another process, in the terminal's title; a question is urgent.
 
         The app does so for a run of its own that is not on screen.
         """
@@ -311,7 +311,7 @@ class RunScreen(TimeTravel):
         self.show_step()
 
     def show_step(self) -> None:
-        """Show in the step pane what the selected row stands for."""
+        """Show the selected row in the step pane."""
         if not self.made:
             return
         tree, view = self.query_one(PlanTree), self.shown_view
@@ -326,7 +326,7 @@ class RunScreen(TimeTravel):
 
     @property
     def note(self) -> str:
-        """What is to be known of the run beside its status, for the header; mostly nothing."""
+        """What the header says about the run in addition to its status; mostly nothing."""
         if self._source.reading:
             return self._source.reading
         if is_being_read(self.view, self._source):

@@ -170,7 +170,7 @@ class SearchScreen(Screen[StepPlace | None]):
         self.set_focus(self.query_one(FilterLine))
 
     def action_back(self) -> None:
-        """Cancel the search that goes on, close the record, or go back to the run."""
+        """Cancel the search in progress, close the record, or go back to the run."""
         if self._search is not None and not self._search.ended:
             self._search.cancel()
         elif self.has_class("-opened"):

@@ -1,4 +1,4 @@
-"""How a run stands, from its records and from who writes or reads them."""
+"""A run's status, from its records and from who writes or reads them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def first_view(runner: Runner | None) -> RunView:
 
 
 def is_live(view: RunView, source: RecordSource) -> bool:
-    """Return whether the run goes on, here or in another process."""
+    """Return whether the run is live, here or in another process."""
     return source.live and view.result is None
 
 
 def is_being_read(view: RunView, source: RecordSource) -> bool:
-    """Return whether the records of a past run are still coming in. A view of its end says already how it stands."""
+    """Return whether the records of a past run are still coming in. A view of its end already has its status."""
     return not source.live and not source.ended and view.result is None and not view.whole_from
 
 
@@ -63,7 +63,7 @@ def status_then(view: RunView) -> str:
 
 
 def offers(action: str, view: RunView, *, live: bool) -> bool:
-    """Return whether a run can be resumed, replayed, labelled or forked, as it stands."""
+    """Return whether a run can be resumed, replayed, labelled or forked in its current state."""
     if action == "fork":
         return view.passes > 0 if live else bool(view.steps or view.phases)
     if live or view.last_seq < 0:

@@ -34,7 +34,7 @@ _SCROLLED = (LogPane, StepText, Input)
 
 
 class TimeTravel(RunPanes):
-    """Goes through a run's past by passes and records. The run itself goes on, and is folded on, behind what is shown.
+    """Goes through a run's past by passes and records. The run itself continues, and is folded, in the background.
 
     What decides something about the run is about the run as it is now, whatever moment is shown.
     """
@@ -71,14 +71,14 @@ class TimeTravel(RunPanes):
     @property
     @abstractmethod
     def goes_on(self) -> bool:
-        """Whether the run goes on from now, here or in another process."""
+        """Whether the run is live, here or in another process."""
 
     def on_unmount(self) -> None:
         self.made = False
         self.travel.close()
 
     def show_time(self) -> None:
-        """Say where in the run's records what is shown stands."""
+        """Show the position of the current view in the run's records."""
         travel = self.travel
         if self._first is not None and self.journal is not None:
             first, self._first = self._first, None
@@ -134,7 +134,7 @@ class TimeTravel(RunPanes):
         self._go(by_records(by))
 
     def action_pause_here(self) -> None:
-        """Stay at what is shown while the run goes on, or return to now."""
+        """Stay at the current view while the run continues, or return to now."""
         if self.travel.away:
             self.action_now()
         elif self.journal is not None:

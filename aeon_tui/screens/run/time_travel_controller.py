@@ -30,7 +30,7 @@ class _Way:
 class TimeTravelController:
     """Leads a screen to moments of a run's past. `has_come` is called whenever another one is to be shown.
 
-    A move that is asked for while one is being made goes on from where that leads; only the last place is shown.
+    A move requested during another starts from that one's target; only the last position is shown.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class TimeTravelController:
 
 
 def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> RunPosition | None:
-    """Return what a person is told of the moment that is shown, None where that is now."""
+    """Return the marker of the moment that is shown, None for now."""
     snapshot = travel.snapshot
     if snapshot is None:
         return None

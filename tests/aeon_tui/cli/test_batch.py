@@ -190,7 +190,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert [(each["id"], each["status"]) for each in json.loads(out)] == [("a", "aborted"), ("b", "not_run")]
-    assert err.startswith("aeon-tui: stopping, what is running is aborted; once more kills it\n")
+    assert err.startswith("aeon-tui: aborting what is running; press Ctrl-C again to kill it\n")
     assert "run the command again to continue the aborted ones" in err
     result = open_history(RUNS / "jobs.a.jsonl").final_result
     assert result is not None
