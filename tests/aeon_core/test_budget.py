@@ -81,7 +81,7 @@ def test_a_cost_that_was_never_told_stays_held() -> None:
         budget.reserve(0.05)
 
 
-def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_told() -> None:
+def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_reported() -> None:
     budget = Budget(0.10)
     budget.reserve(0.05)
     budget.settle(0.01, partly=True)
@@ -166,7 +166,7 @@ def test_a_warning_can_be_asked_for_elsewhere_and_counts_what_is_held() -> None:
     assert unlimited.warning_due() is True
 
 
-def test_a_lifted_ceiling_lets_the_call_pass_and_warns_anew() -> None:
+def test_a_lifted_ceiling_lets_the_call_pass_and_warns_again() -> None:
     budget = Budget(0.10)
     budget.settle(0.09)
     assert budget.warning_due() is True
@@ -176,7 +176,7 @@ def test_a_lifted_ceiling_lets_the_call_pass_and_warns_anew() -> None:
     assert [budget.warning_due(), budget.warning_due()] == [True, False]
 
 
-def test_a_run_goes_on_with_what_was_spent_before() -> None:
+def test_a_run_continues_with_what_was_spent_before() -> None:
     budget = Budget(0.10, spent_usd=0.06, held_usd=0.03)
     with pytest.raises(CostCeilingReached):
         budget.reserve(0.02)

@@ -181,7 +181,7 @@ def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule:
     ]
 
 
-def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_anew() -> None:
+def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_again() -> None:
     tool, asked = Run(), []
 
     def approver(request: Any) -> ApprovalDecision:

@@ -37,7 +37,7 @@ def test_the_server_is_named_where_the_run_was_given_one() -> None:
     assert attributes(on_aws)["gen_ai.request.model"] == "us.amazon.nova-pro-v1:0"
 
 
-def test_costs_caches_and_the_model_that_took_over_are_told() -> None:
+def test_costs_caches_and_the_model_that_took_over_are_reported() -> None:
     usage = {"input_tokens": 9, "output_tokens": 2, "cache_read_tokens": 4, "cache_write_tokens": 3}
     spans = (
         Collected()

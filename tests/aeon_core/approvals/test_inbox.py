@@ -49,7 +49,7 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_a_decision_is_taken_once_and_the_decider_is_told_when_it_is_journaled(asking: Asking) -> None:
+def test_a_decision_is_taken_once_and_the_decider_is_notified_when_it_is_journaled(asking: Asking) -> None:
     request = asking.ask("plan")
     with Inbox(asking.path, request) as inbox:
         path = inbox_of(asking.path)
@@ -68,7 +68,7 @@ def test_a_decision_is_taken_once_and_the_decider_is_told_when_it_is_journaled(a
     sent.close()
 
 
-def test_of_two_deciders_one_wins_and_the_other_is_told(asking: Asking) -> None:
+def test_of_two_deciders_one_wins_and_the_other_is_notified(asking: Asking) -> None:
     request = asking.ask("plan")
     with Inbox(asking.path, request) as inbox:
         first, second = (send(asking.path, question_of(asking), each) for each in (REJECT, APPROVE))
@@ -81,7 +81,7 @@ def test_of_two_deciders_one_wins_and_the_other_is_told(asking: Asking) -> None:
     second.close()
 
 
-def test_who_comes_after_the_person_at_the_run_is_told_what_they_decided(asking: Asking) -> None:
+def test_who_comes_after_the_person_at_the_run_learns_what_they_decided(asking: Asking) -> None:
     request = asking.ask("tool")
     with Inbox(asking.path, request) as inbox:
         sent = send(asking.path, question_of(asking), APPROVE)
@@ -200,7 +200,7 @@ def test_what_is_no_answer_to_the_question_is_passed_over(asking: Asking, change
 
 
 @given(st.lists(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), max_size=20))
-def test_nothing_that_is_written_beside_a_letter_hides_or_changes_it(
+def test_nothing_that_is_written_next_to_a_letter_hides_or_changes_it(
     tmp_path_factory: pytest.TempPathFactory, noise: list[bytes]
 ) -> None:
     asking = Asking(tmp_path_factory.mktemp("run") / "r.jsonl")

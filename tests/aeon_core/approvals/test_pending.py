@@ -35,7 +35,7 @@ def test_what_is_asked_last_is_open_until_it_is_decided(asking: Asking) -> None:
     assert pending_approval(asking.path) is None
 
 
-def test_a_process_that_goes_on_leaves_it_open(asking: Asking) -> None:
+def test_a_process_that_resumes_leaves_it_open(asking: Asking) -> None:
     asking.ask("tool")
     asking.writer.append(RESUMED)
     question = pending_approval(asking.path)

@@ -64,7 +64,7 @@ def test_what_restricts_and_what_is_simulated_is_taken_from_the_journal(project:
     assert check_journal(started(project), config, today) == config
 
 
-def test_a_run_that_this_user_started_goes_on_without_a_question(project: Path) -> None:
+def test_a_run_that_this_user_started_continues_without_a_question(project: Path) -> None:
     first = started(project, model="openai:gpt", base_url=URL)
     remembers_run()(json.dumps(first).encode())
     config = RunConfig(**first["config"])
@@ -89,7 +89,7 @@ def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> N
         check_journal(first, config, RunConfig(project_root=project))
 
 
-def test_where_nothing_can_be_remembered_the_run_goes_on_all_the_same(
+def test_where_nothing_can_be_remembered_the_run_continues_all_the_same(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))

@@ -220,7 +220,7 @@ def test_coherence_is_one_or_a_half() -> None:
 
 
 @pytest.mark.parametrize("severity", ["low", "medium"])
-def test_issues_below_high_are_told_and_decide_nothing(severity: str) -> None:
+def test_issues_below_high_are_reported_and_decide_nothing(severity: str) -> None:
     found = assess(report=[report(severity=severity, description="a remark")])
     assert (found.converged, found.detected_issues) == (True, ["a remark"])
 

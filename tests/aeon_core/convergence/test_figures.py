@@ -120,7 +120,7 @@ def test_an_exit_code_that_is_not_zero_is_suspected() -> None:
     assert suspicions_about(artifacts("Fertig", "exit_code 2")) == []
 
 
-def test_a_failure_beside_a_result_is_suspected_and_one_alone_is_none_of_the_judges() -> None:
+def test_a_failure_next_to_a_result_is_suspected_and_one_alone_is_not_for_the_judge() -> None:
     told = "step 's' gave a result, and yet {}, which the answer must account for"
     for output, failure in (
         ({"success": False, "issues": ["zu lang"]}, "success is false"),

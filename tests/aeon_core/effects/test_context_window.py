@@ -25,7 +25,7 @@ def test_a_small_request_is_left_as_it_is() -> None:
     assert ContextWindow("a:b", 10_000).fitted(request(3_600)) == Fitted(1_000, 1_000)
 
 
-def test_a_person_is_told_once_from_80_percent_on_and_the_reply_gets_what_is_left() -> None:
+def test_a_user_is_warned_once_from_80_percent_on_and_the_reply_gets_what_is_left() -> None:
     window = ContextWindow("a:b", 10_000)
     fitted = window.fitted(request(34_200))
     assert fitted is not None

@@ -145,13 +145,13 @@ def test_a_person_may_lift_the_ceiling(decision: ApprovalDecision, status: str) 
     assert replayed(records, budget=4.0, max_tokens=100).model_dump() == result.model_dump()
 
 
-def test_a_person_is_told_once_when_the_budget_is_nearly_spent() -> None:
+def test_a_user_is_warned_once_when_the_budget_is_nearly_spent() -> None:
     model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
     _, records = run(model, budget=1_000.0, budget_warning=0.4)
     assert [record["message"] for record in of(records, "notice")] == ["$0.50 of the budget of $1,000.00 spent"]
 
 
-def test_a_person_is_told_at_the_amount_to_warn_at_without_a_budget_too() -> None:
+def test_a_user_is_warned_at_the_warning_amount_without_a_budget_too() -> None:
     model = ScriptedModel(reason=[reply("one", 500, 0), reply("two", 500, 0)], answer=reply("done"))
     _, records = run(model, budget_warning=0.4)
     assert [record["message"] for record in of(records, "notice")] == ["$0.50 spent"]
@@ -226,7 +226,7 @@ def test_a_request_beyond_the_context_window_is_refused_before_it_is_sent() -> N
     assert result.error["context_too_long"] is True
 
 
-def test_a_reply_is_asked_for_no_longer_than_there_is_room_and_a_person_is_told_at_80_percent() -> None:
+def test_a_reply_is_asked_for_no_longer_than_there_is_room_and_a_user_is_warned_at_80_percent() -> None:
     model = ScriptedModel(reason=[reply("x" * 9_000, 300, 10), reply("y", 1_562, 10)], answer=reply("z", 1_562, 10))
     _, records = run(model, context_window=1_900, max_tokens=1_500)
     asked = [request.max_tokens for request in model.requests]

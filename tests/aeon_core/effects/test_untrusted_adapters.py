@@ -129,7 +129,7 @@ class Streaming(LLMAdapter):
     ],
     ids=["cut", "cut before text", "overloaded midway", "overloaded", "unsent", "no model"],
 )
-def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than_was_told(
+def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than_was_reported(
     text: str, error: LLMError, calls: int
 ) -> None:
     # Each attempt may cost some 2 dollars; two that broke leave no room for a third.

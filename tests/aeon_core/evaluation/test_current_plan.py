@@ -60,7 +60,7 @@ def test_a_stand_in_that_is_expanded_again_leaves_out_all_that_was_before_it() -
     ],
     ids=["at-once", "after-a-mark"],
 )
-def test_a_result_that_was_done_anew_converges_though_a_part_had_failed(actions: list[Any]) -> None:
+def test_a_result_that_was_done_again_converges_though_a_part_had_failed(actions: list[Any]) -> None:
     plan = done(applied(HALVES, *actions).plan)
     outputs = {"p1": {"result": 4}, "n1": {"result": 15}, "p-r1": {"n1": {"result": 15}}}
     artifacts: dict[str, Any] = {"outputs": outputs, "failures": {"p2": ["timed out"]}, "memory": {}}

@@ -180,7 +180,7 @@ def test_a_run_that_has_ended_stays_ended_where_a_resume_died_before_its_first_w
     assert journal.follower.standing == "ended"
 
 
-def test_a_resume_that_takes_nothing_back_goes_on(journal: Journal) -> None:
+def test_a_resume_that_takes_nothing_back_continues(journal: Journal) -> None:
     journal.write(*begun(3))
     journal.read()
     journal.write(a_line(3, "run_resumed", options={}, continues_at=3))
@@ -205,7 +205,7 @@ def test_a_journal_that_was_resumed_before_begins_without_what_was_taken_back(jo
     assert (journal.read(), journal.generation) == ([0, 1, 2, 5, 6], 0)
 
 
-def test_a_line_that_was_taken_back_and_written_anew_begins_a_generation(journal: Journal) -> None:
+def test_a_line_that_was_taken_back_and_written_again_begins_a_generation(journal: Journal) -> None:
     """An interrupt may come between the writing of a line and its counting; the next one then takes its place."""
     lines = begun(3)
     journal.write(*lines)
@@ -261,7 +261,7 @@ def test_a_deleted_file_is_read_to_its_end(journal: Journal) -> None:
     assert (journal.read(), journal.follower.standing) == ([], "interrupted")
 
 
-def test_whether_a_process_writes_it_is_told_by_the_lock(journal: Journal) -> None:
+def test_the_lock_shows_whether_a_process_writes_it(journal: Journal) -> None:
     journal.write(*begun(2))
     with written(journal.path):
         journal.read()
@@ -304,7 +304,7 @@ def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monke
     assert journal.follower.damage == ["line 2: longer than 4000 bytes"]
 
 
-def test_a_first_line_that_is_cut_off_is_told(journal: Journal) -> None:
+def test_a_first_line_that_is_cut_off_is_reported(journal: Journal) -> None:
     journal.write(b'{"v":1,"seq":0,' + b"x" * 5_000)
     with pytest.raises(UsageError, match="is not a journal: its first line ends after 5,015 bytes"):
         journal.read()

@@ -69,7 +69,7 @@ def test_a_run_of_a_living_writer_is_listed_as_running(tmp_path: Path) -> None:
     assert [run.status for run in list_runs(tmp_path)] == ["interrupted"]
 
 
-def test_damage_is_told_and_the_rest_of_the_history_stands(tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_rest_of_the_history_is_kept(tmp_path: Path) -> None:
     content = lines(*whole_run())
     content[5] = b"{broken\n"
     bad_pass = content[-2].replace(b'"pass_number":1', b'"pass_number":"one"')
@@ -188,7 +188,7 @@ def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch
         (17, b'"step_id":"s2",', b"", "line 17: step.step_id: Field required"),
     ],
 )
-def test_damaged_fields_are_told_by_line_and_reading_goes_on(
+def test_damaged_fields_are_reported_by_line_and_reading_continues(
     tmp_path: Path, number: int, old: bytes, new: bytes, told: str
 ) -> None:
     content = lines(*whole_run())

@@ -100,7 +100,7 @@ def test_a_torn_rest_that_was_set_aside_leaves_no_trace(path: Path) -> None:
 
 
 @pytest.mark.parametrize("new", [b"", b"one\n", b"other\nlines\nhere\nand more\n"], ids=["empty", "cut", "rewritten"])
-def test_a_file_that_was_cut_or_rewritten_is_indexed_anew(path: Path, new: bytes) -> None:
+def test_a_file_that_was_cut_or_rewritten_is_indexed_again(path: Path, new: bytes) -> None:
     path.write_bytes(b"one\ntwo\nthree\n")
     with OffsetIndex(path) as index:
         index_all(index)

@@ -15,7 +15,7 @@ def fork(folder: Path, run: str, parent: str, number: int = 1) -> Path:
     return write(folder, started(parent={"run_id": parent, "pass": number}), ttl(1), finished("failed"), run=run)
 
 
-def test_a_run_that_stands_alone_has_no_family(tmp_path: Path) -> None:
+def test_a_run_that_is_alone_has_no_family(tmp_path: Path) -> None:
     write(tmp_path, started(), run="other")
     assert lineage_of(write(tmp_path, started(), run="alone")) == Lineage()
 
@@ -62,5 +62,5 @@ def test_the_history_of_a_fork_names_its_parent(tmp_path: Path) -> None:
     assert "parent" not in open_history(write(tmp_path, started(), run="a")).configuration
 
 
-def test_the_pass_of_a_fork_is_named_where_it_is_told() -> None:
+def test_the_pass_of_a_fork_is_named_where_it_is_reported() -> None:
     assert (at_pass(2), at_pass(None)) == (" at pass 2", "")

@@ -103,7 +103,7 @@ def test_a_run_that_is_being_written_is_said_to_be_running_only_meanwhile(runs: 
     ],
     ids=["empty", "binary", "newer", "shape", "object", "stale"],
 )
-def test_a_cache_that_is_worth_nothing_is_made_anew(runs: Path, content: bytes) -> None:
+def test_a_cache_that_is_worth_nothing_is_rebuilt(runs: Path, content: bytes) -> None:
     (runs / CACHE).write_bytes(content)
     assert list_runs(runs) == read_each(runs)
     assert (runs / CACHE).read_bytes() != content
@@ -188,7 +188,7 @@ def test_a_fork_is_listed_with_its_parent_which_is_no_part_of_its_json(runs: Pat
         ({"pass": 1}, (None, None)),
     ],
 )
-def test_a_parent_counts_as_far_as_it_is_told(
+def test_a_parent_counts_as_far_as_it_is_recorded(
     tmp_path: Path, parent: dict[str, object], read: tuple[str | None, int | None]
 ) -> None:
     write(tmp_path, started(parent=parent), ttl(1))

@@ -137,7 +137,7 @@ def test_the_nearest_text_before_a_record_counts_and_none_after_it(tmp_path: Pat
         assert (late.record or {})["value"] == "t"
 
 
-def test_texts_whose_sha256_begin_alike_are_told_apart(tmp_path: Path) -> None:
+def test_texts_whose_sha256_begin_alike_are_distinguished(tmp_path: Path) -> None:
     digests = ["aaaaaaaa" + "1" * 56, "aaaaaaaa" + "2" * 56, "aabbbbbb" + "3" * 56]
     texts = [TextRecord(sha256=each, text=f"text {each[-1]}") for each in digests]
     records = [MemoryRecord(key="k", value={"$text": each}) for each in digests]
@@ -251,7 +251,7 @@ def test_a_short_journal_is_shown_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cause_again", [True, False], ids=["plan", "cycle"])
 @pytest.mark.parametrize("within", [80_000, 10**7], ids=["near", "far"])
-def test_the_end_of_a_long_run_says_where_it_stands(tmp_path: Path, within: int, cause_again: bool) -> None:
+def test_the_end_of_a_long_run_has_its_state(tmp_path: Path, within: int, cause_again: bool) -> None:
     path = long_run(tmp_path / "r1.jsonl", 40, cause_again)
     found = tail_state(path, recent=20, within=within)
     everything = list(read_records(path))
@@ -296,7 +296,7 @@ def test_what_a_resume_took_back_is_not_shown(tmp_path: Path) -> None:
     assert (fold(found.records).status, fold(found.records).ttl_spent) == ("running", 0)
 
 
-def test_damage_near_the_end_is_told_and_passed_over(tmp_path: Path) -> None:
+def test_damage_near_the_end_is_reported_and_passed_over(tmp_path: Path) -> None:
     path = write(tmp_path, *whole_run())
     size = path.stat().st_size
     with path.open("ab") as file:

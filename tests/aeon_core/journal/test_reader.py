@@ -258,7 +258,9 @@ def test_head_and_tail_of_a_foreign_file_are_nothing(tmp_path: Path) -> None:
     assert list(tail(path)) == []
 
 
-def test_a_huge_file_is_told_to_be_no_journal_by_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_huge_file_is_reported_to_be_no_journal_by_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
         file.truncate(10**12)

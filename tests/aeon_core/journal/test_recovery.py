@@ -46,7 +46,7 @@ def sound(path: Path) -> list[Line]:
     return records
 
 
-def test_a_whole_journal_is_gone_on_with_where_it_ends(tmp_path: Path) -> None:
+def test_a_whole_journal_is_continued_where_it_ends(tmp_path: Path) -> None:
     path = tmp_path / "another-name.jsonl"
     before = b"".join(journal(path))
     seen: list[Line] = []
@@ -63,7 +63,7 @@ def test_a_whole_journal_is_gone_on_with_where_it_ends(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_cut_at_any_byte_all_whole_lines_stay_and_the_rest_is_kept_beside(tmp_path: Path) -> None:
+def test_cut_at_any_byte_all_whole_lines_stay_and_the_rest_is_set_aside(tmp_path: Path) -> None:
     lines = journal(tmp_path / "r1.jsonl")
     whole = b"".join(lines)
     for end in range(len(lines[0]), len(whole), 7):
@@ -215,7 +215,7 @@ def held(tmp_path: Path) -> Any:
         process.communicate(b"\n")
 
 
-def test_the_second_writer_is_told_which_process_holds_the_journal(
+def test_the_second_writer_learns_which_process_holds_the_journal(
     held: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "PATIENCE_S", 0.02)
@@ -228,7 +228,7 @@ def test_the_second_writer_is_told_which_process_holds_the_journal(
     assert path.read_bytes().endswith(b"torn")
 
 
-def test_whether_somebody_writes_is_told_without_changing_the_file(held: tuple[Path, Any], tmp_path: Path) -> None:
+def test_whether_somebody_writes_is_known_without_changing_the_file(held: tuple[Path, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"is being written by process {held[1].pid} "):
         make_sure_nobody_writes(held[0])
     free = tmp_path / "free.jsonl"
@@ -286,7 +286,7 @@ def test_a_file_that_is_replaced_while_its_lock_is_awaited_is_not_written(
         reopen(path)
 
 
-def test_a_run_that_goes_on_twice_has_one_sound_journal(tmp_path: Path) -> None:
+def test_a_run_that_continues_twice_has_one_sound_journal(tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"
     journal(path)
     for number in range(3):

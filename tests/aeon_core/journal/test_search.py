@@ -77,7 +77,7 @@ def test_all_and_only_the_records_that_hold_it_are_found(
         assert seqs(path, wanted, newest_first=True) == expected[::-1]
 
 
-def test_a_match_says_where_it_is_and_what_stands_around(tmp_path: Path) -> None:
+def test_a_match_says_where_it_is_and_what_is_around(tmp_path: Path) -> None:
     path = journal(tmp_path, "first " * 30 + "the NEEDLE\nin " + "hay " * 30)
     offset = len(lines(started())[0])
     with OffsetIndex(path) as index:

@@ -62,7 +62,7 @@ def test_what_a_workflow_waits_for(tmp_path: Path, record: tuple[str, dict[str, 
         assert live.status == "running"
 
 
-def test_one_that_was_gone_on_with_has_not_ended(tmp_path: Path) -> None:
+def test_one_that_was_continued_has_not_ended(tmp_path: Path) -> None:
     run = summarise(written(tmp_path, ("workflow_end", END), ("workflow_resumed", {"config": {}, "model": "m"})))
     assert run is not None
     assert (run.status, run.ended) == ("interrupted", False)

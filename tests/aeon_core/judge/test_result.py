@@ -169,7 +169,9 @@ def test_a_good_verdict_without_its_quote_is_marked_and_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("severity", ["medium", "high"])
-def test_good_verdicts_beside_an_issue_with_the_answer_are_asked_about_and_then_the_issue_counts(severity: str) -> None:
+def test_good_verdicts_next_to_an_issue_with_the_answer_are_asked_about_and_then_the_issue_counts(
+    severity: str,
+) -> None:
     against = reply(lambda r: r["issues"].append({**ISSUE, "severity": severity}))
     found, model = judged(against, against)
     assert len(model.requests) == 2
@@ -186,7 +188,7 @@ def test_good_verdicts_beside_an_issue_with_the_answer_are_asked_about_and_then_
     [{"severity": "low"}, {"location": {"artifact": "step", "step_id": "s1"}}, {"location": {"artifact": "plan"}}],
     ids=["remark", "step", "plan"],
 )
-def test_other_issues_beside_good_verdicts_are_remarks(change: dict[str, Any]) -> None:
+def test_other_issues_next_to_good_verdicts_are_remarks(change: dict[str, Any]) -> None:
     found, model = judged(reply(lambda r: r["issues"].append({**ISSUE, **change})))
     assert (found.converged, len(model.requests)) == (True, 1)
     assert found.detected_issues == [ISSUE["description"]]

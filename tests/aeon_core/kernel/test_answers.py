@@ -57,7 +57,9 @@ def test_what_was_answered_is_open_no_more_and_not_asked_again(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("decision", ["reject", "replay"])
-def test_a_rejection_needs_no_reason_beside_an_answer_and_a_replayed_pass_has_it(tmp_path: Path, decision: str) -> None:
+def test_a_rejection_needs_no_reason_next_to_an_answer_and_a_replayed_pass_has_it(
+    tmp_path: Path, decision: str
+) -> None:
     scripted, person = asking(), Person({"decision": decision, "answers": {WHICH: "decimal"}})
     run(tmp_path, scripted, person, "pass")
     told = [issue["description"] for report in of(records(tmp_path), "validation") for issue in report["issues"]]

@@ -110,7 +110,7 @@ def test_a_crash_leaves_a_journal_that_is_taken_over_at_once(crashed: Crashed, f
             assert path.with_name("r.torn-1").read_bytes() == rest
 
 
-def test_a_run_that_is_gone_on_with_ends_as_if_nothing_had_been(crashed: Crashed, folder: Path) -> None:
+def test_a_run_that_is_continued_ends_as_if_nothing_had_been(crashed: Crashed, folder: Path) -> None:
     whole, found = crashed
     for number, crash in enumerate(different(found)):
         goes_on_to_the_same(whole, copied(crash.folder, folder), thoroughly=number % 4 == 0)

@@ -65,7 +65,7 @@ def again(request: pytest.FixtureRequest, memory: Path) -> Again:
 
 
 @pytest.mark.exhaustive
-def test_what_goes_on_was_killed_at_many_places_of_its_own(again: Again) -> None:
+def test_a_continued_run_is_killed_at_many_places_of_its_own(again: Again) -> None:
     _, left, found = again
     assert {crash.signal for crash in found} == {signal.SIGKILL}
     assert all(crash.alone for crash in found)
@@ -86,7 +86,7 @@ def test_what_was_there_stays_and_what_was_torn_is_kept(again: Again) -> None:
             assert torn(crash.journal) == rest or rest in kept, crash
 
 
-def test_it_is_gone_on_with_once_more_and_ends_as_if_it_had_been_killed_once(again: Again, folder: Path) -> None:
+def test_it_is_continued_again_and_ends_as_if_it_had_been_killed_once(again: Again, folder: Path) -> None:
     whole, left, found = again
     expected = Ending.of(whole, left, folder / "once")
     for number, crash in enumerate(sampled(found)):

@@ -129,7 +129,7 @@ def _is_tried(length: int, size: int) -> bool:
 
 
 @pytest.mark.exhaustive
-def test_a_run_cut_at_any_byte_is_gone_on_with_and_ends_as_if_nothing_had_been(whole: Whole, folder: Path) -> None:
+def test_a_run_cut_at_any_byte_is_continued_and_ends_as_if_nothing_had_been(whole: Whole, folder: Path) -> None:
     lines = lines_of(whole)
     for number, length in cuts(whole):
         (folder / JOURNAL).write_bytes(b"".join(lines[:number]) + lines[number][:length])

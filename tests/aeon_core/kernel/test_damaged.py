@@ -167,7 +167,7 @@ def test_an_end_or_a_resume_that_makes_no_sense_is_said_so(
         replay(path)
 
 
-def test_the_same_journal_undamaged_is_gone_on_with_gone_over_and_forked(tmp_path: Path, lines: Lines) -> None:
+def test_the_same_journal_undamaged_is_continued_gone_over_and_forked(tmp_path: Path, lines: Lines) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(lines))
     assert replay(path).difference is None

@@ -81,7 +81,7 @@ def test_the_task_reaches_the_plan_prompt_unaltered_with_every_tool_its_schemas_
         assert described["output_schema"]["properties"]
 
 
-def test_every_iteration_is_told_plan_state_earlier_results_errors_and_remaining_ttl() -> None:
+def test_every_iteration_gets_plan_state_earlier_results_errors_and_remaining_ttl() -> None:
     model = ScriptedModel(
         plan=steps(
             {"tool": "calculator", "arguments": {"operation": "divide", "a": 1, "b": 0}}, add(2, 3), {"agent": "llm"}
@@ -250,7 +250,7 @@ def test_given_arguments_that_do_not_fit_are_repaired() -> None:
     assert action["action_type"] == "tool_call_repair"
 
 
-def test_an_unrepairable_tool_call_fails_the_step_and_the_run_goes_on() -> None:
+def test_an_unrepairable_tool_call_fails_the_step_and_the_run_continues() -> None:
     model = ScriptedModel(
         tool_call=call("calculator", operation="add", a="x", b="y"),
         repair={"tool_name": "calculator", "arguments": {"operation": "add", "a": "z", "b": 1}},

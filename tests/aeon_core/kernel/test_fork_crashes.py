@@ -65,7 +65,7 @@ def test_whenever_a_fork_dies_its_parent_is_as_it_was_byte_for_byte(forked: Fork
 
 
 @pytest.mark.exhaustive
-def test_a_killed_fork_is_gone_on_with_and_ends_as_if_nothing_had_been(forked: Forked, folder: Path) -> None:
+def test_a_killed_fork_is_continued_and_ends_as_if_nothing_had_been(forked: Forked, folder: Path) -> None:
     whole, parent, found = forked
     assert len(different(found)) > 20
     for crash in different(found):

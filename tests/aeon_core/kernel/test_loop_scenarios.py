@@ -136,7 +136,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_what_validation_finds_anew_in_a_pass_that_looked_finished_is_refined_in_another() -> None:
+def test_new_findings_in_a_pass_that_looked_finished_are_refined_in_another() -> None:
     checked = {
         "actions": [
             {
@@ -291,7 +291,7 @@ def _divide(a: float, b: float) -> dict[str, Any]:
     return {"tool": "calculator", "arguments": {"operation": "divide", "a": a, "b": b}}
 
 
-def test_a_fragment_at_the_nesting_limit_is_left_to_a_person_and_the_run_goes_on() -> None:
+def test_a_fragment_at_the_nesting_limit_is_left_to_a_person_and_the_run_continues() -> None:
     step: dict[str, Any] = {"step_id": "s1.1.1.1.1.1", "description": "Improve the things", "tool": "improver"}
     for depth in range(5, 0, -1):
         step_id = "s1" + ".1" * (depth - 1)

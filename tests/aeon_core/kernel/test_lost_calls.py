@@ -50,7 +50,7 @@ def needed(records: Records) -> float:
     return most
 
 
-def test_a_lost_call_is_asked_for_again_as_another_attempt_and_costs_the_run_nothing_that_was_told(
+def test_a_lost_call_is_asked_for_again_as_another_attempt_and_costs_the_run_nothing_that_was_reported(
     tmp_path: Path,
 ) -> None:
     whole, records = whole_run(tmp_path)

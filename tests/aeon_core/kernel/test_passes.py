@@ -254,7 +254,7 @@ def test_whatever_a_model_replies_the_loop_ends_within_the_ttl_and_what_ran_stay
     assert len([r for r in of(records, "refinement") if r["accepted"]]) <= 10
 
 
-def test_what_a_refinement_says_that_cannot_be_read_stands_in_the_cycle() -> None:
+def test_what_a_refinement_says_that_cannot_be_read_is_in_the_cycle() -> None:
     odd = {"actions": [*json.loads(json.dumps(MENDED))["actions"], {"type": "explode", "target": "s2", "reason": "r"}]}
     _, records = run(model(plan=plan(by=0), refine=odd))
     told = [error for cycle in of(records, "cycle") for error in cycle["errors"]]
@@ -277,7 +277,7 @@ def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
         Orchestrator(nothing)
 
 
-def test_an_answer_that_came_back_empty_is_asked_for_once_more() -> None:
+def test_an_answer_that_came_back_empty_is_asked_for_again() -> None:
     right = "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
     scripted = model(answer=["", right])
     result, _ = run(scripted)

@@ -166,7 +166,7 @@ def test_what_counts_is_on_the_disk_before_the_next_line_is_written(
 @pytest.mark.parametrize(
     ("name", "durability"), sample([("outside", "normal"), ("outside", "full"), ("launches", "normal")], 1, rows=True)
 )
-def test_a_run_goes_on_from_what_is_on_the_disk_and_ends_the_same(
+def test_a_run_continues_from_what_is_on_the_disk_and_ends_the_same(
     folder: Path, run: Path, name: str, durability: Durability
 ) -> None:
     (folder / "whole").mkdir()
@@ -182,7 +182,7 @@ def test_a_run_goes_on_from_what_is_on_the_disk_and_ends_the_same(
     assert tried[True] >= {"outside": 20, "launches": 15}[name]
 
 
-def test_the_end_of_a_run_is_on_the_disk_when_it_is_told(folder: Path, run: Path) -> None:
+def test_the_end_of_a_run_is_on_disk_when_it_is_reported(folder: Path, run: Path) -> None:
     last = power_cuts(run, "short", "normal")[-1].left_in(folder / "last")
     assert (last / JOURNAL).read_bytes() == (run / JOURNAL).read_bytes()
     result = finished_result(last / JOURNAL)

@@ -129,7 +129,7 @@ def test_an_edited_plan_that_is_none_is_asked_about_again(tmp_path: Path) -> Non
     assert all("not a valid plan: " in str(problem) for problem in problems[1:])
 
 
-def test_a_pass_is_run_once_more_from_where_it_began(tmp_path: Path) -> None:
+def test_a_pass_is_replayed_from_its_start(tmp_path: Path) -> None:
     result = run(tmp_path, model(), Person({"decision": "replay"}), "pass")
     assert (result.status, result.passes) == ("converged", 2)
     ran = [(r["pass"], r["step_id"]) for r in of(records(tmp_path), "step") if r["status"] == "running"]
@@ -150,7 +150,7 @@ def test_what_a_step_gave_before_is_no_memory_when_it_runs_again(tmp_path: Path)
     assert "first thought" not in again
 
 
-def test_an_abort_ends_the_run_and_whoever_goes_on_is_asked_again(tmp_path: Path) -> None:
+def test_an_abort_ends_the_run_and_whoever_continues_is_asked_again(tmp_path: Path) -> None:
     result = run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     assert (result.status, result.exit_code) == ("aborted", 1)
     person = Person()
@@ -183,7 +183,7 @@ def test_an_approver_that_fails_ends_the_run_and_is_not_refined_for(tmp_path: Pa
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_a_run_that_waits_is_gone_on_with_unasked_where_that_is_said_anew(tmp_path: Path, point: str) -> None:
+def test_a_run_that_waits_is_continued_unasked_where_that_is_overridden(tmp_path: Path, point: str) -> None:
     run(tmp_path, two_passes(), None, point)
     path = tmp_path / "r.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -194,7 +194,7 @@ def test_a_run_that_waits_is_gone_on_with_unasked_where_that_is_said_anew(tmp_pa
         assert replay(path).difference is None
 
 
-def test_a_run_is_asked_about_from_where_that_is_said_anew(tmp_path: Path) -> None:
+def test_a_run_is_asked_about_from_where_that_is_overridden(tmp_path: Path) -> None:
     run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     person = Person()
     path = tmp_path / "r.jsonl"

@@ -86,7 +86,7 @@ def test_without_a_system_prompt_none_is_sent(anthropic_model: Make, server: Ser
     assert "system" not in server.bodies[0]
 
 
-def test_an_auth_token_stands_in_for_a_key(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_auth_token_replaces_a_key(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token-of-mine")
     server.script(text())
     model = AnthropicModel("m1", base_url=server.url)
@@ -111,7 +111,7 @@ def test_a_schema_with_an_open_object_is_left_to_the_prompt(anthropic_model: Mak
     assert "output_config" not in server.bodies[0]
 
 
-def test_a_server_that_knows_no_output_config_is_asked_once_more_without_and_never_again_with(
+def test_a_server_that_knows_no_output_config_is_asked_again_without_and_never_again_with(
     anthropic_model: Make, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script(refused("output_config: Extra inputs are not permitted"), text("{}"), text("{}"))

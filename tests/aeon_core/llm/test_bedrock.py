@@ -151,7 +151,7 @@ def test_a_refusal_of_something_else_is_an_error_after_one_request(make: Make, s
     "reply", [Reply(hang=True), stream(*text_frames("he"), hang_after=True)], ids=["silent", "half"]
 )
 @pytest.mark.parametrize("streamed", [False, True])
-def test_closing_cuts_a_call_and_the_next_connects_anew(
+def test_closing_cuts_a_call_and_the_next_connects_again(
     make: Make, server: Server, reply: Reply, streamed: bool
 ) -> None:
     server.script(reply, said("again"))

@@ -280,7 +280,7 @@ def test_the_metadata_service_is_waited_for_briefly_unless_the_user_set_a_time(
     assert waits == [0.5, 3, 4]
 
 
-def test_a_client_is_made_once_and_anew_after_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_is_made_once_and_remade_after_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     client = BedrockClient()
     first = client.client

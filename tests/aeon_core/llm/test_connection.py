@@ -19,7 +19,7 @@ class Client:
         self.closed += 1
 
 
-def test_the_client_is_made_once_and_anew_after_closing() -> None:
+def test_the_client_is_made_once_and_remade_after_closing() -> None:
     connection = Connection(lambda _: Client())
     first = connection.client()
     assert connection.client() is first

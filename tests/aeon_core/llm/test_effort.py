@@ -230,7 +230,7 @@ def test_a_refusal_of_what_was_not_asked_for_is_an_error_after_one_request(
         ("llama3.1:8b", "shallow", None, 4096),
     ],
 )
-def test_openai_models_that_reason_are_told_their_effort(
+def test_openai_models_that_reason_are_sent_their_effort(
     openai_model: Make, server: Server, name: str, mode: ReasoningMode | None, effort: str | None, longest: int
 ) -> None:
     server.script(COMPLETION)
@@ -247,7 +247,7 @@ def test_openai_itself_gets_effort_and_the_limit_under_the_name_that_counts_thin
     assert "max_tokens" not in params
 
 
-def test_effort_is_not_sent_beside_tools(openai_model: Make, server: Server) -> None:
+def test_effort_is_not_sent_next_to_tools(openai_model: Make, server: Server) -> None:
     server.script(COMPLETION)
     openai_model("gpt-5").complete(request(tools=[TOOL]))
     assert "reasoning_effort" not in server.bodies[0]

@@ -148,7 +148,7 @@ CONVERSATION: list[Message] = [
 ]
 
 
-def test_a_schema_beside_native_tools_is_met_too(make: Make) -> None:
+def test_a_schema_next_to_native_tools_is_met_too(make: Make) -> None:
     reply = make(template=NATIVE).complete(request(tools=[TOOL], schema=SCHEMA, max_tokens=600))
     assert jsonschema_rs.is_valid(SCHEMA, parse_json(reply.text))
     assert reply.tool_calls == []
@@ -162,7 +162,7 @@ def test_a_conversation_with_calls_and_results_is_taken(make: Make, template: st
     assert reply.usage["input_tokens"] > sum(told)
 
 
-def test_a_model_whose_template_has_no_tools_is_told_of_them_and_calls_by_json(make: Make) -> None:
+def test_a_model_whose_template_has_no_tools_gets_them_in_the_prompt_and_calls_by_json(make: Make) -> None:
     model = make(says=('{"tool_name": "calc.add", ', '"arguments": {"a": 5}}'))
     bare = model.complete(request())
     reply = model.complete(request(tools=[TOOL]))
@@ -219,7 +219,7 @@ def test_a_cut_file_is_an_error_that_is_not_tried_again(tmp_path: Path, kept: in
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_missing_package_is_told_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.llm.llama_cpp.find_spec", lambda name: None)
     with pytest.raises(ModelUnavailableError, match=r"pip install 'aeon-tui\[local\]'") as caught:
         LlamaCppModel(str(tmp_path / "m.gguf"))

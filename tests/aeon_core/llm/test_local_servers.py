@@ -63,7 +63,7 @@ def test_a_schema_that_no_grammar_is_made_of_is_left_out_for_its_purpose_with_on
     assert formats(server) == ["json_schema", None, None, "json_schema"]
 
 
-def test_a_grammar_beside_tools_is_left_out_where_the_server_takes_one_alone(
+def test_a_grammar_next_to_tools_is_left_out_where_the_server_takes_one_alone(
     openai_model: Make, server: Server
 ) -> None:
     server.script(refused("Cannot use custom grammar constraints with tools."), text(), text())
@@ -172,7 +172,7 @@ def test_any_other_option_that_is_refused_is_one_notice_too(
     ],
     ids=["ollama", "vllm"],
 )
-def test_a_model_without_tool_use_is_told_of_the_tools_and_calls_them_by_json(
+def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by_json(
     openai_model: Make, server: Server, message: str
 ) -> None:
     call = text('```json\n{"tool_name": "add", "arguments": {"a": 1}}\n```')

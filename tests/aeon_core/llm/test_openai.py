@@ -246,7 +246,7 @@ def test_streamed_tool_calls_are_put_together_by_index(openai_model: Make, serve
     assert reply.stop_reason == "tool_use"
 
 
-def test_streamed_tool_calls_without_numbers_are_told_apart_by_their_ids(openai_model: Make, server: Server) -> None:
+def test_streamed_tool_calls_without_numbers_are_distinguished_by_their_ids(openai_model: Make, server: Server) -> None:
     first = {"id": "a", "function": {"name": "echo", "arguments": '{"t":'}}
     more = {"function": {"arguments": "1}"}}
     second = {"id": "b", "function": {"name": "echo", "arguments": {"t": 2}}}
@@ -325,7 +325,7 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(openai_model: Make, serv
         "This model does not support structured outputs",
     ],
 )
-def test_a_server_that_knows_no_response_format_is_asked_once_more_without_and_never_again_with(
+def test_a_server_that_knows_no_response_format_is_asked_again_without_and_never_again_with(
     openai_model: Make, server: Server, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script(refused(message), text("{}"), text("{}"))
@@ -400,7 +400,7 @@ def test_a_second_refusal_is_an_error(openai_model: Make, server: Server) -> Non
     assert (caught.value.retryable, len(server.requests)) == (False, 2)
 
 
-def test_a_validation_error_in_fastapis_form_is_told(openai_model: Make, server: Server) -> None:
+def test_a_validation_error_in_fastapis_form_is_reported(openai_model: Make, server: Server) -> None:
     detail = [{"loc": ["body", "messages", 0], "msg": "field required", "input": {"response_format": 1}}]
     server.script(Reply({"detail": detail}, status=422))
     with pytest.raises(LLMError, match=r"body.messages.0: field required"):

@@ -241,7 +241,7 @@ def test_an_open_task_gets_a_subplan_whose_results_reach_the_step_it_expands() -
         assert part.output["text"] in whole.output["text"]
 
 
-def test_a_step_that_gave_nothing_becomes_invalid_and_another_stands_in_for_it() -> None:
+def test_a_step_that_gave_nothing_becomes_invalid_and_another_replaces_it() -> None:
     result, records = recorded(API)
     assert [step.step_id for step in result.steps if step.status == "invalid"] == ["s5"]
     assert [record["replaced"] for record in records if record["type"] == "refinement"] == [{"s5": "s5-r1"}]

@@ -213,7 +213,7 @@ def test_an_answer_that_nobody_thought_about_says_so() -> None:
     assert talk.answer.startswith("This is a simulated answer to “why is the sky blue?”.")
 
 
-def test_what_is_not_understood_beside_what_is_becomes_one_step_of_reasoning() -> None:
+def test_what_is_not_understood_next_to_what_is_becomes_one_step_of_reasoning() -> None:
     steps = plan_of("compute 5 + 10, then write a poem about it")["steps"]
 
     assert [step["tool"] or step["agent"] for step in steps] == ["calculator", "llm"]

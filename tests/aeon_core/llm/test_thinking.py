@@ -57,7 +57,7 @@ def test_thinking_is_asked_for_at_high_effort_alone(name: str, effort: Any) -> N
     assert claude_thinking(name, request(effort=effort)) is None
 
 
-def test_a_conversation_with_tool_uses_goes_on_without_thinking() -> None:
+def test_a_conversation_with_tool_uses_continues_without_thinking() -> None:
     asked = request()
     asked.messages.append({"role": "assistant", "content": "", "tool_calls": [{"name": "t", "arguments": {}}]})
     asked.messages.append({"role": "tool", "content": "done"})
@@ -93,5 +93,5 @@ def test_models_that_reason_are_known_by_name(name: str) -> None:
         *("gpt-5.2-chat-latest", "o1-mini", "o1-preview", "o2", "llama3.1:8b", "qwen3:8b", "phi-o3x", "go3", "m1", ""),
     ],
 )
-def test_other_models_are_told_nothing(name: str) -> None:
+def test_other_models_are_sent_nothing(name: str) -> None:
     assert not takes_reasoning_effort(name)

@@ -19,7 +19,7 @@ def test_every_name_goes_out_in_an_allowed_form_and_comes_back_as_itself(names: 
     assert [mapped.real(wire) for wire in wires] == names
 
 
-def test_an_allowed_name_stays_as_it_is_whatever_stands_beside_it() -> None:
+def test_an_allowed_name_stays_as_it_is_whatever_is_next_to_it() -> None:
     names = ToolNames([{"name": "a.b"}, {"name": "a_b"}])
     assert (names.wire("a_b"), names.wire("a.b")) == ("a_b", "a_b_2")
 

@@ -195,7 +195,7 @@ def test_a_number_that_is_no_json_is_refused_rather_than_stored_as_null(value: A
     assert "k" not in store
 
 
-def test_a_stored_none_is_told_from_nothing() -> None:
+def test_a_stored_none_is_distinguished_from_nothing() -> None:
     store = InMemoryStore()
     store.write("k", None)
     assert "k" in store

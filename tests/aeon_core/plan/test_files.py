@@ -169,7 +169,7 @@ LEVELS = "nested deeper than 100 levels"
         ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested deeper than 100 levels"),
     ],
 )
-def test_what_is_json_or_yaml_and_no_plain_data_is_told_apart(
+def test_what_is_json_or_yaml_and_no_plain_data_is_distinguished(
     tmp_path: Path, text: str, name: str, reason: str
 ) -> None:
     with pytest.raises(NotPlainDataError) as caught:

@@ -54,7 +54,7 @@ def passes(path: Path) -> list[Record]:
     return [record for record in read_records(path) if record["type"] == "pass"]
 
 
-def test_it_goes_on_from_where_the_pass_began(parent: Path, tmp_path: Path) -> None:
+def test_it_continues_from_where_the_pass_began(parent: Path, tmp_path: Path) -> None:
     result, llm, records = forked(parent, tmp_path / "f.jsonl")
     whole = open_history(parent).final_result
     assert whole is not None
@@ -79,7 +79,7 @@ def test_only_what_it_spends_itself_is_counted_in_dollars_and_tokens(parent: Pat
     )
 
 
-def test_the_first_pass_has_the_plan_that_was_made_and_is_planned_for_anew(parent: Path, tmp_path: Path) -> None:
+def test_the_first_pass_has_the_original_plan_and_is_planned_again(parent: Path, tmp_path: Path) -> None:
     result, llm, records = forked(parent, tmp_path / "f.jsonl", 1)
     asked = [purpose for purpose, _ in llm.asked]
     assert ("plan" in asked, asked[0], result.status, result.passes) == (False, "profile", "converged", 2)
@@ -249,7 +249,7 @@ def test_where_it_starts_cannot_be_altered_unnoticed(parent: Path, tmp_path: Pat
     assert replay_lines(records).difference is not None
 
 
-def test_it_stands_in_the_runs_directory_under_a_new_name(
+def test_it_is_in_the_runs_directory_under_a_new_name(
     parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path))

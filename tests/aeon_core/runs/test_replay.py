@@ -160,7 +160,7 @@ def test_a_difference_names_record_type_step_purpose_and_field_and_shows_both_va
     assert found.recorded[0] == found.now[0] == "…"
 
 
-def test_a_record_of_another_type_is_shown_beside_what_the_kernel_emits(recorded: dict[str, Records]) -> None:
+def test_a_record_of_another_type_is_shown_next_to_what_the_kernel_emits(recorded: dict[str, Records]) -> None:
     records = [record for record in recorded["given"] if record["type"] != "memory"]
     found = replay_lines(copy(records)).difference
     assert found is not None

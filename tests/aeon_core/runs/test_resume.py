@@ -80,7 +80,7 @@ def test_from_wherever_a_run_was_cut_off_it_ends_the_same_and_asks_nothing_twice
         assert (done.difference, done.result is not None) == (None, True)
 
 
-def test_a_torn_line_is_set_aside_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_torn_line_is_set_aside_and_the_run_continues(tmp_path: Path) -> None:
     want = record(tmp_path / "r.jsonl", two_passes())
     lines = (tmp_path / "r.jsonl").read_bytes().splitlines(keepends=True)
     cut(tmp_path / "r.jsonl", [*lines[:20], lines[20][:17]], 21)
@@ -88,7 +88,7 @@ def test_a_torn_line_is_set_aside_and_the_run_goes_on(tmp_path: Path) -> None:
     assert [r["type"] for r in read_records(tmp_path / "r.jsonl")].count("journal_recovered") == 1
 
 
-def test_more_cycles_let_an_expired_run_go_on_and_its_history_has_each_pass_once(tmp_path: Path) -> None:
+def test_more_cycles_let_an_expired_run_continue_and_its_history_has_each_pass_once(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     assert record(path, two_passes(), ttl=5).status == "ttl_expired"
     llm = two_passes()
@@ -107,7 +107,7 @@ def test_a_run_without_more_cycles_expires_again_at_the_same_place(tmp_path: Pat
     assert llm.asked == []
 
 
-def test_an_aborted_run_goes_on(tmp_path: Path) -> None:
+def test_an_aborted_run_continues(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     want = record(tmp_path / "whole.jsonl", two_passes())
 
@@ -122,7 +122,7 @@ def test_an_aborted_run_goes_on(tmp_path: Path) -> None:
     assert told(resume(path, two_passes())) == told(want)
 
 
-def test_a_run_whose_model_failed_goes_on_with_another(tmp_path: Path) -> None:
+def test_a_run_whose_model_failed_continues_with_another(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     down = model(plan=plan(by=0), refine=MENDED, judge=LLMError("no", status_code=400), answer=LLMError("gone", False))
     assert record(path, down).status == "failed"
@@ -134,7 +134,7 @@ def test_a_run_whose_model_failed_goes_on_with_another(tmp_path: Path) -> None:
     assert replay(path).difference is None
 
 
-def test_a_larger_budget_lets_a_run_go_on(tmp_path: Path) -> None:
+def test_a_larger_budget_lets_a_run_continue(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     prices = {"scripted:test": {"input": 1, "output": 1}}
 
@@ -220,7 +220,7 @@ def test_a_person_decides_what_becomes_of_an_unknown_call(tmp_path: Path) -> Non
     assert [(request.point, request.subject["tool_name"]) for request in asked] == [("unknown", "pay")]
 
 
-def test_a_retry_that_is_cut_off_too_is_unknown_once_more(tmp_path: Path) -> None:
+def test_a_retry_that_is_cut_off_too_is_unknown_again(tmp_path: Path) -> None:
     path = cut_in_the_call(tmp_path)
 
     registry, calls = counting()
@@ -285,7 +285,7 @@ def test_tools_may_be_described_otherwise_behind_a_pass(tmp_path: Path) -> None:
     assert told(resume(path, two_passes(), registry)) == told(want)
 
 
-def test_what_cannot_be_said_anew_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_cannot_be_overridden_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes(), ttl=5)
     with pytest.raises(UsageError, match="'single_pass' cannot change when a run is resumed"):
@@ -307,7 +307,7 @@ class Listening:
         self.closed = True
 
 
-def test_what_is_gone_on_with_is_released_listener_and_journal_too_whether_it_was_run_or_not(tmp_path: Path) -> None:
+def test_what_is_continued_is_released_listener_and_journal_too_whether_it_was_run_or_not(tmp_path: Path) -> None:
     record(tmp_path / "whole.jsonl", two_passes())
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     path, listener = tmp_path / "part.jsonl", Listening()

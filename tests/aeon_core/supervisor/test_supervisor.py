@@ -113,7 +113,7 @@ def test_a_plan_without_an_id_is_repaired_by_the_model_and_the_request_says_all_
     )
 
 
-def test_a_refused_repair_is_an_error_and_the_second_attempt_is_told_why(desk: NewDesk) -> None:
+def test_a_refused_repair_is_an_error_and_the_second_attempt_learns_why(desk: NewDesk) -> None:
     broken = {"goal": "g", "steps": [{"description": "add 5 and 10", "tool": "adder"}]}
     work = desk({**PLAN, "goal": "another"}, PLAN)
     work.supervisor.read_plan(reply(broken), REGISTRY)
@@ -183,7 +183,7 @@ def test_a_refusal_is_nothing_to_repair(desk: NewDesk, said: str) -> None:
     assert (work.actions, work.model.requests) == ([], [])
 
 
-def test_a_plan_that_was_cut_off_goes_on_where_it_broke_off(desk: NewDesk) -> None:
+def test_a_plan_that_was_cut_off_continues_where_it_broke_off(desk: NewDesk) -> None:
     text = '{"goal": "g", "steps": [{"id": "s1", "description": "read a.txt", "agent": "llm"}, {"id": "s2", "descri'
     whole = [
         {"id": "s1", "description": "read a.txt", "agent": "llm"},

@@ -142,7 +142,7 @@ def test_a_file_that_does_not_exist_or_is_no_text_is_refused(tmp_path: Path) -> 
     ],
     ids=["tab", "trailing", "inside", "crlf", "lf", "word", "numbers", "none", "end", "empty"],
 )
-def test_text_that_is_not_found_is_refused_with_what_stands_there_and_how_it_differs(
+def test_text_that_is_not_found_is_refused_with_what_is_there_and_how_it_differs(
     tmp_path: Path, data: str, old: str, message: str
 ) -> None:
     assert message in refusal(tmp_path, data, old_string=old, new_string="y")

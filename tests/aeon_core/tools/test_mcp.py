@@ -116,7 +116,7 @@ def test_notifications_are_ignored(tools: dict[str, Tool]) -> None:
     assert tools["mcp__test__notes"].invoke() == {"text": "noted"}
 
 
-def test_a_server_that_asks_for_roots_is_told_the_project_root(place: dict[str, Any]) -> None:
+def test_a_server_that_asks_for_roots_gets_the_project_root(place: dict[str, Any]) -> None:
     assert place["root"].as_uri() in place["tools"]["mcp__test__asks"].invoke(what="roots")["text"]
 
 
@@ -137,7 +137,7 @@ def test_a_large_result_is_cut_and_says_so(tools: dict[str, Tool]) -> None:
     assert cut == "é" * MAX_TEXT + "\n[cut: 2,000 more characters]"
 
 
-def test_a_call_that_takes_too_long_is_cancelled_and_the_server_goes_on(place: dict[str, Any]) -> None:
+def test_a_call_that_takes_too_long_is_cancelled_and_the_server_continues(place: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="MCP server 'test' gave no answer to 'slow' within 1 s; see 'timeout'"):
         place["tools"]["mcp__test__slow"].invoke()
     wait_until(lambda: "cancelled slow" in place["notes"].read_text())

@@ -130,7 +130,7 @@ def test_an_older_server_is_spoken_to_and_its_session_ended(
     assert old.sessions == set()
 
 
-def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(tmp_path: Path, old: OldServer) -> None:
+def test_a_forgotten_session_is_opened_again_and_the_call_made_once(tmp_path: Path, old: OldServer) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         old.sessions.clear()
         assert tools["mcp__web__do"].invoke(x=2) == {"text": "done"}

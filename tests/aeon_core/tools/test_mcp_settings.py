@@ -67,7 +67,7 @@ def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
         ({"a": {"url": "http://h", "cwd": "/"}}, "'cwd' of 'a' in 'mcp_servers' needs 'command', which is not"),
     ],
 )
-def test_wrong_settings_are_told_in_a_line_with_server_and_key(value: Any, message: str) -> None:
+def test_wrong_settings_are_reported_in_a_line_with_server_and_key(value: Any, message: str) -> None:
     assert refusal(value).startswith(message)
 
 

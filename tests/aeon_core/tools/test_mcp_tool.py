@@ -47,7 +47,7 @@ def test_names_are_distinct_fit_providers_and_do_not_depend_on_the_order(names: 
     assert found == tool_names("srv", sorted(names, reverse=True))
 
 
-def test_a_name_that_needs_no_change_keeps_it_beside_one_that_does() -> None:
+def test_a_name_that_needs_no_change_keeps_it_next_to_one_that_does() -> None:
     found = tool_names("srv", ["a b", "a_b", "a.b"])
     assert found["a_b"] == "mcp__srv__a_b"
     assert re.fullmatch(r"mcp__srv__a_b_[0-9a-f]{8}", found["a b"])
@@ -178,7 +178,7 @@ def test_text_is_joined_and_never_longer_than_its_bound(parts: list[str], limit:
 
 
 @given(st.binary(max_size=50))
-def test_binary_content_is_told_by_its_size(data: bytes) -> None:
+def test_binary_content_is_reported_by_its_size(data: bytes) -> None:
     encoded = base64.b64encode(data).decode()
     blob = {"type": "resource", "resource": {"uri": "u:1", "blob": encoded}}
     found = result({"type": "audio", "mimeType": "audio/wav", "data": encoded}, blob)
@@ -186,7 +186,7 @@ def test_binary_content_is_told_by_its_size(data: bytes) -> None:
     assert json_safe(found) == found
 
 
-def test_no_more_than_a_hundred_blocks_are_told() -> None:
+def test_no_more_than_a_hundred_blocks_are_reported() -> None:
     found = result(*[{"type": "resource_link", "uri": f"u:{n}", "name": "n"} for n in range(130)])
     assert len(found["content"]) == 100
     assert found["content_left_out"] == 30

@@ -77,7 +77,7 @@ def test_nothing_found_is_no_error(root: Path) -> None:
     assert glob(root, "*")["files"] == []
 
 
-def test_context_is_told_from_matches_and_never_repeated(root: Path) -> None:
+def test_context_is_distinguished_from_matches_and_never_repeated(root: Path) -> None:
     put(root, {"a": "1\n2 x\n3\n4\n5 x\n6\n7\n8 x\n"})
     assert lines(root, "x", before_context=1, after_context=1) == [
         ("a", 1, "1", True),
@@ -114,7 +114,7 @@ def test_context_is_told_from_matches_and_never_repeated(root: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_a_line_is_what_stands_between_line_ends(
+def test_a_line_is_what_is_between_line_ends(
     root: Path, pattern: str, arguments: dict[str, Any], numbers: list[int], end: str
 ) -> None:
     (root / "f").write_bytes(f"a{end}b{end}{end}éé{end}".encode("utf-8-sig"))

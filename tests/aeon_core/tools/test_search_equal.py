@@ -137,7 +137,7 @@ def test_ripgrep_does_leave_files_out(tmp_path: Path) -> None:
     assert narrowed(RIPGREP, tmp_path, ["a", "b"], "RETURN", True, time.monotonic() + 60) == ["a"]
 
 
-def test_the_required_text_has_no_letter_that_another_character_stands_for() -> None:
+def test_the_required_text_has_no_letter_that_another_character_replaces() -> None:
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     for letter in string.ascii_letters:
         same = set(regex.findall(letter, every, regex.IGNORECASE))

@@ -189,7 +189,7 @@ def test_among_more_words_a_literal_that_can_hardly_lead_to_the_other_is_a_mediu
     assert pair[3] is False
 
 
-def test_what_the_goal_names_beside_the_other_or_an_earlier_call_deals_with_is_left_alone() -> None:
+def test_what_the_goal_names_next_to_the_other_or_an_earlier_call_deals_with_is_left_alone() -> None:
     forward = ("Forward what the page https://a.example/news says today", "http_get", {"url": "https://b.example/news"})
     assert [severity for _, severity, _ in found(forward)] == ["medium"]
     assert found(("Look it up", "http_get", {"url": "https://a.example/news"}), forward) == []
@@ -199,6 +199,6 @@ def test_what_the_goal_names_beside_the_other_or_an_earlier_call_deals_with_is_l
     assert len(found(("Look it up", "http_get", {"url": "https://a.example/news"}), few)) == 1
 
 
-def test_it_is_a_high_issue_only_where_the_literal_stands_almost_alone() -> None:
+def test_it_is_a_high_issue_only_where_the_literal_is_almost_alone() -> None:
     for description, alone in (("Restart web-1", True), ("Bitte web-1 neu", True), ("Please restart web-1 now", False)):
         assert mismatch(description, {"host": "web-5"}, reads=False) == ("name", "web-1", "web-5", alone)

@@ -56,7 +56,7 @@ READ = ("Read parcels.csv", "read_file", {"path": "parcels.csv"})
     ],
     ids=["tool", "tool-unlike-any", "type", "missing", "unknown", "itself"],
 )
-def test_each_fault_is_told_with_its_repair(step: Step, told: tuple[str, str]) -> None:
+def test_each_fault_is_reported_with_its_repair(step: Step, told: tuple[str, str]) -> None:
     assert said(step) == [told]
 
 

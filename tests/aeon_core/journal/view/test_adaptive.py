@@ -83,7 +83,7 @@ def test_a_refinement_that_adds_or_removes_steps_names_them() -> None:
     assert formatting.refinement_change(view.refinements[0]) == "nothing → a Add, b Say"
 
 
-def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_when_it_goes_on() -> None:
+def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_when_it_continues() -> None:
     records = two_adaptive_passes()
     assert fold(parsed(*records[:-1])).follow_up_questions == []
     view = fold(parsed(*records))
@@ -95,7 +95,7 @@ def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_wh
     assert (resumed.follow_up_questions, resumed.manual_interventions) == ([], [])
 
 
-def test_what_is_told_once_more_when_a_pass_ends_stands_once_and_with_how_it_ended() -> None:
+def test_what_is_repeated_when_a_pass_ends_occurs_once_with_how_it_ended() -> None:
     again = [report(1, "v"), assessment(1, 0.5, "incomplete"), report(1, "v"), assessment(1, 0.5, "no_progress")]
     view = fold(parsed(*again))
     assert len(view.reports) == 1

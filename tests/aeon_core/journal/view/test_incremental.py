@@ -106,7 +106,7 @@ def test_what_cannot_be_read_any_more_is_said_in_its_place(tmp_path: Path) -> No
     assert not is_lean(step, [], [])
 
 
-def test_it_goes_on_in_pieces_however_small(tmp_path: Path) -> None:
+def test_it_continues_in_pieces_however_small(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
     index, places = indexed(path)
@@ -134,7 +134,7 @@ def test_long_texts_stand_in_the_log_and_in_the_answer(tmp_path: Path, monkeypat
     assert (view.result.answer, view.damage) == (LONG, [])
 
 
-def test_damage_and_gaps_are_told_as_a_reader_tells_them(tmp_path: Path) -> None:
+def test_damage_and_gaps_are_reported_as_a_reader_tells_them(tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"
     sha256 = "cd" * 32
     missing = b'{"v":1,"seq":2,"ts":"x","run":"r","type":"memory","key":"k","value":{"$text":"%s"}}\n' % sha256.encode()

@@ -157,7 +157,7 @@ def test_what_a_resume_took_back_is_left_out(tmp_path: Path) -> None:
     assert (view.status, view.steps["s1"].status) == ("running", "complete")
 
 
-def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_short_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     records = long_run()
     path.write_bytes(b"".join(as_lines(records)))

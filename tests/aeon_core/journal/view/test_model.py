@@ -115,7 +115,7 @@ def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
         ({"tool": "\x1b[1m"}, {"tool": "z" * 500}, 'tool "\\u001b[1m" → "' + "z" * 59 + "…"),
     ],
 )
-def test_a_repair_is_told_by_what_it_changed(before: dict[str, Any], after: dict[str, Any], shown: str) -> None:
+def test_a_repair_is_reported_by_what_it_changed(before: dict[str, Any], after: dict[str, Any], shown: str) -> None:
     record = repair("s2", original_output=before, repaired_output=after)
     assert texts(fold(parsed(record)))[-1] == f"s2 · plan repair (llm, 1/2) succeeded: {shown}"
 
@@ -138,7 +138,7 @@ def test_missing_tools_repairs_fallbacks_and_retries_are_warnings_and_failures_e
     assert levels['s1 complete · tool calculator → {"result": 15}'] == "info"
 
 
-def test_a_warning_of_the_validator_is_told_once_however_often_the_plan_is_written() -> None:
+def test_a_warning_of_the_validator_is_reported_once_however_often_the_plan_is_written() -> None:
     lines = texts(fold(parsed(*whole_run())))
     assert sum("Tool 'web' not found" in line for line in lines) == 1
 

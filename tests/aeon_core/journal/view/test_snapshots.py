@@ -49,7 +49,7 @@ def test_two_branches_go_different_ways(at: int, run: Callable[[], Recording]) -
     assert (alone, other, base) == (fold(records), kept, kept)
 
 
-def test_a_call_is_one_and_the_same_wherever_it_stands() -> None:
+def test_a_call_is_one_and_the_same_wherever_it_is() -> None:
     records = finished_run().records
     view = RunView()
     for record in records:

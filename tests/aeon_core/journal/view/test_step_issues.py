@@ -105,7 +105,7 @@ def test_questions_and_fragments_are_known_when_they_arise_once_each() -> None:
     assert [(each.step_id, each.attempts) for each in view.manual_interventions] == [("s1", 3)]
 
 
-def test_a_result_has_the_last_word_until_the_run_goes_on() -> None:
+def test_a_result_has_the_last_word_until_the_run_continues() -> None:
     asked = notice("questions", {"questions": [QUESTION, "Who reads it?"]})
     ended = [started(), asked, finished("not_converged", follow_up_questions=[QUESTION])]
     assert fold(parsed(*ended)).follow_up_questions == [QUESTION]

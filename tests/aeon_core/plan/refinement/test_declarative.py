@@ -35,7 +35,7 @@ def test_a_step_with_a_key_that_no_step_has_is_refused_by_its_name(kind: str, ke
     assert key in outcome.refused[0].explanation
 
 
-def test_a_key_beside_the_steps_is_left_out_and_named() -> None:
+def test_a_key_next_to_the_steps_is_left_out_and_named() -> None:
     outcome = applied(PLAN, act("subplan_create", "a", steps=[{"id": "n", "description": "d"}], code=CODE, **{"if": 1}))
 
     (done,) = outcome.accepted

@@ -29,7 +29,7 @@ def statuses(plan: Any) -> dict[str, str]:
     ],
     ids=["bare", "status", "fields", "replacement"],
 )
-def test_an_executed_step_is_marked_invalid_and_a_new_one_stands_in_behind_it(changes: dict[str, Any]) -> None:
+def test_an_executed_step_is_marked_invalid_and_a_new_one_after_it_replaces_it(changes: dict[str, Any]) -> None:
     outcome = applied(DONE, act("step_mark_invalid", "b", **changes))
 
     new = "b2" if "replacement" in changes else "b-r1"
@@ -172,7 +172,7 @@ def test_a_step_added_after_an_executed_substep_goes_behind_the_executed_step_ar
     assert unchanged(plan, outcome.plan)
 
 
-def test_a_step_that_stands_in_for_another_is_not_removed() -> None:
+def test_a_step_that_replaces_another_is_not_removed() -> None:
     replaced = applied(DONE, act("step_mark_invalid", "b")).plan
 
     assert "replaces the invalid step" in applied(replaced, act("step_remove", "b-r1")).refused[0].explanation
@@ -213,7 +213,7 @@ def test_what_one_reply_says_of_two_parts_reaches_both_stand_ins() -> None:
     assert outcome.ledger.fragments == {"p2": 1, "p3": 1}
 
 
-def test_a_part_that_is_kept_of_a_replaced_step_is_refined_through_the_step_that_stands_in() -> None:
+def test_a_part_that_is_kept_of_a_replaced_step_is_refined_through_its_replacement() -> None:
     once = applied(TWO_FAILED, act("step_mark_invalid", "p2")).plan
     outcome = applied(once, act("step_mark_invalid", "p1"))
 
@@ -234,7 +234,7 @@ def test_steps_inside_a_replaced_step_need_no_refinement_of_their_own(status: st
     assert fragments_to_refine(plan, ledger=RefinementLedger()) == []
 
 
-def test_a_plan_update_replaces_a_failed_step_that_it_words_anew() -> None:
+def test_a_plan_update_replaces_a_failed_step_that_it_words_again() -> None:
     given = [{"step_id": "a", "description": "another a"}, {"step_id": "b", "description": "a way that works"}]
     outcome = applied(DONE, act("plan_update", "plan", goal="reach it", steps=given))
 
@@ -263,7 +263,7 @@ def test_a_plan_update_that_changes_nothing_is_refused_and_not_forgotten() -> No
     assert outcome.ledger.total == 0
 
 
-def test_steps_that_cannot_be_read_are_refused_beside_a_goal() -> None:
+def test_steps_that_cannot_be_read_are_refused_next_to_a_goal() -> None:
     outcome = applied(plan_of(step("a")), act("plan_update", "plan", goal="reach it by noon", steps="a, then b"))
 
     assert outcome.plan.goal == "reach it"

@@ -42,7 +42,7 @@ def test_the_plan_is_refined_ten_times_in_all() -> None:
     assert outcome.manual_intervention == []
 
 
-def test_the_counts_go_on_over_passes_through_plain_json() -> None:
+def test_the_counts_continue_over_passes_through_plain_json() -> None:
     first = applied(PLAN, *rewrites("s1", 2))
     ledger = RefinementLedger.model_validate(json.loads(json.dumps(first.ledger.model_dump(mode="json"))))
     second = applied(first.plan, *rewrites("s1", 2), ledger=ledger)

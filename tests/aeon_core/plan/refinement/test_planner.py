@@ -114,7 +114,7 @@ def test_every_fragment_at_its_limit_is_settled_once_and_no_other() -> None:
     assert settled([], ledger) == ledger
 
 
-def test_an_answer_is_told_what_was_wrong_with_the_one_before() -> None:
+def test_an_answer_request_says_what_was_wrong_with_the_previous_one() -> None:
     wrong = issue(None, "high", "consistency", description="the answer tells a colour", proposed_repair="Leave it out.")
     wrong = wrong.model_copy(update={"location": IssueLocation(artifact="answer")})
     sections = PLANNER.answer_sections("It is green.", report(wrong, issue("a", "high")), LEFT_OUT)
@@ -127,7 +127,7 @@ def test_an_answer_is_told_what_was_wrong_with_the_one_before() -> None:
     }
 
 
-def test_the_first_answer_and_one_after_a_converged_pass_are_told_nothing() -> None:
+def test_requests_for_the_first_answer_and_after_a_converged_pass_name_no_faults() -> None:
     done = LEFT_OUT.model_copy(update={"converged": True})
 
     assert PLANNER.answer_sections(None, None, None) == {}

@@ -95,7 +95,7 @@ def test_additions_at_different_places_are_different_attempts() -> None:
     assert outcome.ledger.fragments == {"plan": 2}
 
 
-def test_a_step_beside_a_pending_one_is_an_attempt_on_that() -> None:
+def test_a_step_next_to_a_pending_one_is_an_attempt_on_that() -> None:
     assert applied(AHEAD, act("step_add", "b", steps=[NEW])).ledger.fragments == {"b": 1}
     assert applied(AHEAD, act("step_add", "plan", steps=[{**NEW, "parent": "c"}])).ledger.fragments == {"c": 1}
 

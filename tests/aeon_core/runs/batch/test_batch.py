@@ -122,7 +122,7 @@ def test_a_second_call_runs_only_what_is_missing(tmp_path: Path, runs: Path) -> 
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_what_failed_is_run_anew_when_asked_for_and_its_journal_kept(tmp_path: Path, runs: Path) -> None:
+def test_what_failed_is_run_again_when_asked_for_and_its_journal_kept(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, "calculate 1 + 2", "divide 7 by 0")
     Batch(tasks, threads(), runs).run()
     failed = (runs / "b.t2.jsonl").read_bytes()
@@ -132,7 +132,7 @@ def test_what_failed_is_run_anew_when_asked_for_and_its_journal_kept(tmp_path: P
     assert exit_code(again) == 5
 
 
-def test_a_long_answer_of_before_is_told_in_full(tmp_path: Path, runs: Path) -> None:
+def test_a_long_answer_of_before_is_reported_in_full(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, "design a REST API for invoices", single_pass=False)
     first, again = (Batch(tasks, threads(), runs).run()[0] for _ in range(2))
     assert again["ended"] == "before"
@@ -141,7 +141,7 @@ def test_a_long_answer_of_before_is_told_in_full(tmp_path: Path, runs: Path) -> 
 
 
 @pytest.mark.parametrize("left", [b"", b'{"v":1,"seq":0', b"line\n" * 3], ids=["empty", "torn", "foreign"])
-def test_an_interrupted_run_is_gone_on_with_and_nothing_is_deleted(tmp_path: Path, runs: Path, left: bytes) -> None:
+def test_an_interrupted_run_is_continued_and_nothing_is_deleted(tmp_path: Path, runs: Path, left: bytes) -> None:
     tasks = tasks_of(tmp_path, "calculate 1 + 2")
     runs.mkdir()
     (runs / "b.t1.jsonl").write_bytes(left)
@@ -275,7 +275,7 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
     assert message in result["error"]["message"]
 
 
-def test_a_runs_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_runs_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot create the runs folder"):
         Batch(tasks_of(tmp_path, "calculate 1 + 2"), threads(), tmp_path / "file" / "runs").run()

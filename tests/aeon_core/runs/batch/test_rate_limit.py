@@ -56,7 +56,7 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer(tmp_path: Path) -> None:
     assert gate(tmp_path).remaining() == 30
 
 
-def test_the_longer_wait_stands_and_none_is_longer_than_a_minute(tmp_path: Path) -> None:
+def test_the_longer_wait_is_kept_and_none_is_longer_than_a_minute(tmp_path: Path) -> None:
     gate(tmp_path).hold(30)
     gate(tmp_path).hold(3)
     assert gate(tmp_path).remaining() > 25

@@ -80,7 +80,7 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
         pytest.param({"id": "a", "task": ADD}, "duplicate id 'a', first on line 1", id="twice"),
     ],
 )
-def test_a_bad_line_is_told_with_its_number(line: Any, told: str) -> None:
+def test_a_bad_line_is_reported_with_its_number(line: Any, told: str) -> None:
     message = problem({"id": "a", "task": ADD}, line)
     assert message.startswith("the file 't.jsonl', line 2")
     assert told in message
@@ -90,7 +90,7 @@ def test_a_number_and_its_text_are_one_id() -> None:
     assert "duplicate id '1'" in problem({"id": 1, "task": ADD}, {"id": "1", "task": ADD})
 
 
-def test_a_file_without_tasks_is_told() -> None:
+def test_a_file_without_tasks_is_reported() -> None:
     assert "has no tasks" in problem(b"\n")
 
 

@@ -163,14 +163,14 @@ def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -
     assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
 
 
-def test_a_command_that_would_configure_aeon_is_told_of(tool: BashTool) -> None:
+def test_a_command_that_would_configure_aeon_is_reported(tool: BashTool) -> None:
     told = "the command changed '.aeon', which configures future Aeon runs: check it before it is used"
     assert tool.invoke("mkdir .aeon")["notices"] == [told]
     assert tool.invoke("touch .aeon/config.yml")["notices"] == [told]
     assert "notices" not in tool.invoke("mkdir .aeon/runs; touch .aeon/runs/x; cat .aeon/config.yml")
 
 
-def test_a_changed_configuration_of_git_is_told(tool: BashTool, tmp_path: Path) -> None:
+def test_a_changed_configuration_of_git_is_reported(tool: BashTool, tmp_path: Path) -> None:
     root = tool._root
     (root / ".git").mkdir()
     (root / ".git/config").write_text("")

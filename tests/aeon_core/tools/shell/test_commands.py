@@ -107,7 +107,7 @@ def test_what_a_command_runs_is_found_behind_it(text: str, inner: tuple[str, ...
     "text",
     ["command -v ls", "git status", "bash x.sh", "bash -x x.sh", "python x.py", "docker ps", "echo env ls", ". a"],
 )
-def test_a_command_that_runs_no_other_stands_alone(text: str) -> None:
+def test_a_command_that_runs_no_other_is_listed_alone(text: str) -> None:
     assert len(words_of(text)) == 1
 
 

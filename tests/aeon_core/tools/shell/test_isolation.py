@@ -155,7 +155,7 @@ def test_the_probe_finds_the_first_that_holds(tmp_path: Path, monkeypatch: pytes
     assert found == Isolation("landlock", False, "bubblewrap: no luck; namespaces: no luck")
 
 
-def test_without_any_the_reasons_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fault_of", lambda it, root: "no luck")
     monkeypatch.setattr(module.sys, "platform", "linux")
     found = probe(tmp_path, ShellSettings())
@@ -193,13 +193,13 @@ def test_a_rung_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
     assert fault_of(OPEN, tmp_path) == "it reads what is hidden"
 
 
-def test_a_missing_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert fault_of(Isolation("bubblewrap", False), tmp_path) == "bwrap is not installed"
     assert fault_of(Isolation("landlock", False), tmp_path) == "bash is not installed"
 
 
-def test_what_lies_deeper_is_mounted_later(tmp_path: Path) -> None:
+def test_what_is_deeper_is_mounted_later(tmp_path: Path) -> None:
     root = tmp_path / "hidden" / "root"
     (root / "key").mkdir(parents=True)
     limits = Limits(root, tmp_path, False, hidden=(root / "key", tmp_path / "hidden"))

@@ -78,7 +78,7 @@ def test_both_streams_and_the_code_are_given(tmp_path: Path, output: Output, sup
 
 
 @pytest.mark.parametrize(("number", "code"), [("KILL", 137), ("SEGV", 139), ("TERM", 143)])
-def test_a_signal_is_told_as_bash_does(
+def test_a_signal_is_reported_as_bash_does(
     tmp_path: Path, output: Output, supervised: bool, number: str, code: int
 ) -> None:
     assert run(job(tmp_path, f"kill -{number} $$", supervised=supervised), output) == Ended(code, "itself")
@@ -236,7 +236,7 @@ def test_text_is_kept_whole_or_its_ends_are(tmp_path_factory: pytest.TempPathFac
         assert output.path.read_bytes() == b"".join(chunk for _, chunk in chunks)
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     output = Output(lambda: tmp_path / "missing", shown=10)
     output.add("stdout", b"x" * 100)
     assert output.path is None
