@@ -130,7 +130,7 @@ def test_every_page_is_reached_from_the_navigation() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_links_of_the_files_beside_the_docs_lead_somewhere(name: str) -> None:
+def test_links_of_the_files_next_to_the_docs_lead_somewhere(name: str) -> None:
     for target, _ in LINK.findall((ROOT / name).read_text()):
         assert (ROOT / target).exists(), target
 

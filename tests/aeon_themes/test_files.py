@@ -112,7 +112,7 @@ def test_only_files_are_read(tmp_path: Path) -> None:
     assert [path.name for path in theme_files([tmp_path])] == ["a.yml", "b.yml"]
 
 
-def test_themes_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
+def test_themes_are_searched_next_to_the_configuration(tmp_path: Path) -> None:
     folders = theme_folders(tmp_path, {"XDG_CONFIG_HOME": "/etc/xdg"})
     assert folders == (Path("/etc/xdg/aeon/themes"), tmp_path / ".aeon" / "themes")
     assert theme_folders(tmp_path, {"HOME": "/home/ann"})[0] == Path("/home/ann/.config/aeon/themes")

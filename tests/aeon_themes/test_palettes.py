@@ -25,7 +25,7 @@ def test_every_text_colour_is_readable_on_every_background(palette: Palette, tex
 
 
 @names
-def test_the_border_of_the_pane_in_focus_stands_out(palette: Palette) -> None:
+def test_the_border_of_the_pane_in_focus_is_highlighted(palette: Palette) -> None:
     assert contrast(palette.accent, palette.background) >= 3.0
     assert contrast(AEON_HIGH_CONTRAST.border, AEON_HIGH_CONTRAST.background) >= 4.5
 

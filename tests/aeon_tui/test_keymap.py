@@ -34,7 +34,7 @@ def test_every_key_of_ours_has_an_id_and_a_short_description() -> None:
     ] == []
 
 
-def test_an_id_is_of_one_action_wherever_it_stands() -> None:
+def test_an_id_belongs_to_one_action_everywhere() -> None:
     apart: dict[tuple[str, str], set[str]] = {}
     for title, bindings in contexts():
         for each in bindings:

@@ -96,7 +96,7 @@ def shows_result(app: AeonApp) -> bool:
     return isinstance(app.screen, RunScreen) and app.screen.view.result is not None
 
 
-async def test_a_run_that_was_cut_off_goes_on_from_the_browser(runs: Path) -> None:
+async def test_a_run_that_was_cut_off_continues_from_the_browser(runs: Path) -> None:
     cut(runs)
     async with browsing(runs) as (app, pilot):
         await pilot.press("R")
@@ -118,7 +118,7 @@ async def test_a_run_that_has_ended_for_good_is_not_offered_to_be_resumed(runs: 
         assert app.sessions.all == []
 
 
-async def test_a_run_that_another_process_writes_is_not_gone_on_with(runs: Path) -> None:
+async def test_a_run_that_another_process_writes_is_not_continued(runs: Path) -> None:
     cut(runs)
     writer = reopen(journal(runs))
     try:
@@ -209,7 +209,7 @@ async def test_a_fork_that_cannot_start_says_so_in_its_dialog(runs: Path) -> Non
         assert [field.value for field in app.screen.query(Input)] == ["scripted:test", "3", ""]
 
 
-async def test_a_fork_from_the_shown_moment_runs_beside_its_parent(runs: Path) -> None:
+async def test_a_fork_from_the_shown_moment_runs_next_to_its_parent(runs: Path) -> None:
     app = AeonApp(runs, today=today)
     app.first_screen = RunScreen(JournalSource(journal(runs)))
     async with app.run_test(size=(140, 45)) as pilot:
@@ -248,7 +248,7 @@ async def test_a_fork_from_the_shown_moment_runs_beside_its_parent(runs: Path) -
             runner.wait(PATIENCE)
 
 
-async def test_what_was_told_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
+async def test_what_was_reported_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         app.actions.resume(journal(runs))
         await until(pilot, lambda: len(said(app)) == 1)

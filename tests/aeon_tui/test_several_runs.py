@@ -136,7 +136,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
         await until(pilot, lambda: not app.sessions.running)
 
 
-async def test_what_ends_off_screen_is_told_and_shown_by_the_same_key(tmp_path: Path) -> None:
+async def test_what_ends_off_screen_is_reported_and_shown_by_the_same_key(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         done = start(app, "add 1 and 2", approve=["tool"])

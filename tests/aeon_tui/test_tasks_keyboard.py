@@ -179,7 +179,7 @@ async def test_a_run_is_decided_from_its_plan_to_its_end(tmp_path: Path) -> None
     assert reviewed.runner.exit_code == 0
 
 
-async def test_a_run_that_was_cut_off_goes_on(runs: Path) -> None:
+async def test_a_run_that_was_cut_off_continues(runs: Path) -> None:
     cut(runs)
     app = AeonApp(runs, today=today)
     async with app.run_test(size=(80, 24)) as pilot:

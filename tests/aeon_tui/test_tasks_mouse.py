@@ -108,7 +108,7 @@ async def test_a_row_and_a_tab_open_what_is_known_of_a_step() -> None:
         assert "Five and ten make fifteen!" in text.text, "the reply stands below its prompt"
 
 
-async def test_a_second_click_on_a_row_goes_on_to_its_step() -> None:
+async def test_a_second_click_on_a_row_moves_to_its_step() -> None:
     async with by_mouse(finished_run) as mouse:
         await mouse.click_text("s2 repeat", PlanTree, times=2)
         assert mouse.screen.focused is mouse.screen.query_one(StepText)

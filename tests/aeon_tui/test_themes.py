@@ -36,7 +36,7 @@ def hard_to_read(app: AeonApp, theme: str) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize("scene", sample(SCENES, 2), ids=lambda scene: scene.name)
-async def test_what_stands_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
+async def test_what_is_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
     found = {}
     for themes in [[theme] for theme in OURS + OTHERS] if scene.anew else [OURS + OTHERS]:
         async with opened(scene, themes[0]) as (app, pilot):
@@ -82,7 +82,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", SAID)
-async def test_without_colours_all_is_told_by_icons_and_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_without_colours_all_is_reported_by_icons_and_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with opened(NAMED[name]) as (app, _):
         assert app.no_color

@@ -28,7 +28,7 @@ class Asking(App[None]):
         self.answers.append(event.answer)
 
 
-async def test_an_answer_that_was_given_another_key_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_with_another_key_is_shown_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -77,7 +77,7 @@ def test_a_run_that_converged_against_one_that_was_given_up() -> None:
     assert ("≠", "passes    2", "passes    1") in overview
 
 
-def test_scores_are_told_pass_by_pass_with_the_verdict() -> None:
+def test_scores_are_reported_pass_by_pass_with_the_verdict() -> None:
     found = of(compare(run(first_pass()), run(converged_run())), "Scores")
     first = "pass 1    complete ▃ 0.40  coherent ▅ 0.60"
     assert found[0] == (" ", first, first)
@@ -88,13 +88,13 @@ def test_scores_are_told_pass_by_pass_with_the_verdict() -> None:
     ]
 
 
-def test_of_equal_scores_the_pass_is_told_where_the_verdict_differs() -> None:
+def test_of_equal_scores_the_pass_is_reported_where_the_verdict_differs() -> None:
     found = of(compare(run(converged_run()), run(given_up_run())), "Scores")
     assert [(mark, left[:10].rstrip()) for mark, left, _ in found[:2]] == [("≠", "pass 1"), ("≠", "")]
     assert found[0][1] == found[0][2]
 
 
-def test_what_became_of_a_step_is_told_below_it() -> None:
+def test_what_became_of_a_step_is_reported_below_it() -> None:
     one, other = run(finished_run()), run(failed_run())
     found = of(compare(one, other), "Plan")
     assert found[0][0] == found[1][0] == " "
@@ -108,7 +108,7 @@ def test_what_became_of_a_step_is_told_below_it() -> None:
     assert ("≠", "    output     Five and ten make fifteen!", "    output     –") in found
 
 
-def test_of_a_long_output_the_lines_around_a_difference_are_told() -> None:
+def test_of_a_long_output_the_lines_around_a_difference_are_reported() -> None:
     lines = [f"line {number}" for number in range(30)]
     one, other = run(finished_run()), run(finished_run())
     for each, text in ((one, lines), (other, [*lines[:20], "another", *lines[21:]])):
@@ -125,13 +125,13 @@ def test_of_a_long_output_the_lines_around_a_difference_are_told() -> None:
     ]
 
 
-def test_issues_of_one_run_alone_are_told_first() -> None:
+def test_issues_of_one_run_alone_are_reported_first() -> None:
     found = of(compare(run(first_pass()), run(Passes())), "Issues")
     assert {mark for mark, _, _ in found} == {"A"}
     assert ("A", "✖ high s3 specificity: the result of s3 says nothing of its own", "") in found
 
 
-def test_options_that_differ_are_told_by_their_whole_name() -> None:
+def test_options_that_differ_are_shown_by_their_whole_name() -> None:
     config = {"ttl": 50, "shell": {"timeout": 120.0, "env": ["A"]}, "approve": ["plan"]}
     other = {"ttl": 20, "shell": {"timeout": 120.0, "env": ["A", "B"]}, "approve": [], "wait": 5.0}
     found = of(compare(run(live_run(), config=config), run(live_run(), config=other)), "Options")
@@ -178,11 +178,11 @@ def test_an_answer_that_differs_beyond_what_is_shown_does_differ() -> None:
         ({"run_id": ""}, {"run_id": ""}, ""),
     ],
 )
-def test_how_runs_descend_from_each_other_is_told(left: dict[str, Any], right: dict[str, Any], words: str) -> None:
+def test_how_runs_descend_from_each_other_is_shown(left: dict[str, Any], right: dict[str, Any], words: str) -> None:
     assert relation(RunView(**{"run_id": "a", **left}), RunView(**{"run_id": "a", **right})) == words
 
 
-def test_a_run_that_cannot_be_read_says_so_on_its_side_and_the_other_is_told_alone() -> None:
+def test_a_run_that_cannot_be_read_says_so_on_its_side_and_the_other_is_shown_alone() -> None:
     found = compare(ComparedRun("gone", problem="no journal 'gone.jsonl'"), run(finished_run()))
     assert found.rows[0] == CompareRow("#", "✖ no journal 'gone.jsonl'", "", left_style="high", right_style="high")
     assert ("#", "", "status    ✔ completed") in [(row.mark, row.left, row.right) for row in found.rows]
@@ -191,7 +191,7 @@ def test_a_run_that_cannot_be_read_says_so_on_its_side_and_the_other_is_told_alo
     assert [(row.left, row.right) for row in both.rows if row.left] == [("✖ no", "✖ neither")]
 
 
-def test_damage_and_what_a_view_leaves_out_are_told_on_their_side() -> None:
+def test_damage_and_what_a_view_leaves_out_are_reported_on_their_side() -> None:
     damaged = run(finished_run(), damage=["line 3 is not JSON", "line 9 is not JSON"])
     found = compare(damaged, ComparedRun("b", fold(finished_run().records), note="from its end alone"))
     assert [(row.left, row.right) for row in found.rows[:2]] == [

@@ -54,7 +54,7 @@ def test_the_same_step_is_the_same_whatever_its_calls() -> None:
         ("description", "add 5 and 11"),
     ],
 )
-def test_each_field_that_differs_is_told(field: str, value: Any) -> None:
+def test_each_field_that_differs_is_reported(field: str, value: Any) -> None:
     one = step("s1", "add 5 and 10")
     other = step(**{"step_id": "s1", "description": "add 5 and 10", field: value})  # type: ignore[arg-type]
     assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", (field,))]
@@ -119,7 +119,7 @@ def test_a_plan_does_not_differ_from_itself(found: list[StepView]) -> None:
 
 
 @given(plans, plans)
-def test_every_step_stands_once_and_exchanging_the_plans_exchanges_the_sides(
+def test_every_step_occurs_once_and_exchanging_the_plans_exchanges_the_sides(
     left: list[StepView], right: list[StepView]
 ) -> None:
     pairs = pair_steps(plan(*left), plan(*right))

@@ -25,7 +25,7 @@ def test_lines_that_have_little_in_common_differ_as_a_whole() -> None:
     assert (row.mark, row.left_spans, row.right_spans) == ("≠", (), ())
 
 
-def test_lines_stand_beside_each_other_and_each_stretch_that_differs_begins_once() -> None:
+def test_lines_are_side_by_side_and_each_stretch_that_differs_begins_once() -> None:
     rows = text_rows("one\ntwo\nthree\nfour", "one\ntwo!\n2\nthree\nfour\nfive")
     assert [(row.mark, row.left, row.right, row.begins) for row in rows] == [
         (" ", "one", "one", False),

@@ -51,7 +51,7 @@ def runs() -> Comparison:
     return compare(*(ComparedRun("r", fold(make().records)) for make in (converged_run, given_up_run)))
 
 
-async def test_where_there_is_room_the_sides_stand_beside_each_other_with_a_mark_between() -> None:
+async def test_where_there_is_room_the_sides_are_side_by_side_with_a_mark_between() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
         await pilot.pause()
@@ -165,7 +165,7 @@ async def test_no_word_of_a_row_is_lost_when_it_is_wrapped(width: int) -> None:
         assert "".join("".join(told).split()).replace("│", "") == "".join(text.split())
 
 
-async def test_a_difference_is_brought_in_sight_with_what_stands_below_it() -> None:
+async def test_a_difference_is_scrolled_into_view_with_what_is_below_it() -> None:
     rows = text_rows("\n".join(["same"] * 50 + ["old"] * 5), "\n".join(["same"] * 50 + ["new"] * 5))
     app = Shown(Comparison(tuple(rows)))
     async with app.run_test(size=(120, 12)) as pilot:

@@ -15,7 +15,7 @@ def test_what_was_looked_for_is_marked() -> None:
     ]
 
 
-def test_what_stands_before_it_gives_way_where_there_is_no_room() -> None:
+def test_the_text_before_a_match_gives_way_where_there_is_no_room() -> None:
     pieces = excerpt(f"{'before ' * 20}the place{' after' * 20}", "the place", 40)
     assert "".join(text for text, _ in pieces) == "…ore before the place after after after…"
     assert pieces[1] == ("the place", "accent bold")

@@ -93,7 +93,7 @@ async def test_a_click_presses_the_key_under_it_and_a_key_that_is_off_only_rings
 
 
 @given(st.lists(KEYS, max_size=9, unique_by=lambda key: key.action), st.integers(1, 140), st.booleans())
-def test_no_key_lies_on_another_and_only_what_must_stay_may_pass_the_edge(
+def test_keys_do_not_overlap_and_only_what_must_stay_may_pass_the_edge(
     keys: list[FooterKey], width: int, has_palette: bool
 ) -> None:
     placed = fit_keys(keys, PALETTE if has_palette else None, width)

@@ -116,7 +116,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     ]
 
 
-def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> None:
+def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_distinguished() -> None:
     blocks = list(convergence_parts(view_of(*two_adaptive_passes()[:12])))
     assert blocks[2:] == [
         ("flags", "✔ plan ✔ step ✖ answer ✔ memory"),
@@ -128,7 +128,7 @@ def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_told_apart() -> Non
     ]
 
 
-def test_a_score_is_told_by_icon_and_style_and_what_was_asked_stands_with_the_reason() -> None:
+def test_a_score_has_an_icon_and_a_style_and_what_was_asked_is_with_the_reason() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
     blocks = list(convergence_parts(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
@@ -181,7 +181,7 @@ def test_a_change_is_that_of_the_numbers_that_are_shown(scores: list[float | Non
     assert change(scores) == text
 
 
-def test_additional_criteria_are_told_by_name_once() -> None:
+def test_additional_criteria_are_shown_by_name_once() -> None:
     told = {"additional": {"tone_of_voice": {"met": False, "by": "judge"}, "length": {"met": True, "by": "rule"}}}
     blocks = list(convergence_parts(view_of(assessment(1, 0.5, "incomplete", "tone_of_voice", metadata=told))))
     assert blocks[3:6] == [
@@ -202,7 +202,7 @@ def test_a_trend_of_any_length_fits_one_line_of_the_narrowest_column(passes: int
     assert all(len(text) <= 33 for _, text in (next(blocks), next(blocks)))
 
 
-def test_every_reason_code_of_the_contract_is_told_in_words() -> None:
+def test_every_reason_code_of_the_contract_is_reported_in_words() -> None:
     shown = fold(parsed(assessment(1, 0.5, *REASON_CODES))).assessment
     assert shown is not None
     assert not [text for text in reasons(shown) if "_" in text or "criterion" in text]
@@ -248,12 +248,12 @@ def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
     assert {style for style, _ in blocks} - {""} <= {*VARIABLES, "flags"}
 
 
-def test_the_panes_are_drawn_anew_by_the_records_they_show() -> None:
+def test_the_panes_are_redrawn_by_the_records_they_show() -> None:
     assert {"validation", "refinement"} == IssuesPane.RECORDS
     assert {"convergence", "run_started", "run_finished", "run_resumed", "profile"} == ConvergencePane.RECORDS
 
 
-def test_a_row_does_not_repeat_the_step_that_stands_before_it() -> None:
+def test_a_row_does_not_repeat_the_step_that_is_before_it() -> None:
     def row(step_id: str | None, description: str) -> str:
         return described(IssueView("i", "specificity", "high", description, "plan", step_id, ""))
 

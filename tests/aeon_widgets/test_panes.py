@@ -74,7 +74,7 @@ def test_a_narrow_gauge_is_short() -> None:
         ({}, 0.1, "", ""),
     ],
 )
-def test_what_a_run_has_cost_is_told_against_its_budget(
+def test_what_a_run_has_cost_is_reported_against_its_budget(
     config: dict[str, Any], cost: float | None, words: str, colour: str
 ) -> None:
     assert spent(RunView(config=config, cost_usd=cost)) == (words, colour)

@@ -63,7 +63,7 @@ def test_steps_are_added_removed_changed_and_invalid() -> None:
     ]
 
 
-def test_a_long_value_stands_above_what_it_became() -> None:
+def test_a_long_value_is_above_what_it_became() -> None:
     before, after = views([step("s1", "a" * 30)], [step("s1", "b" * 30)])
     assert lines(before, after)[5:8] == ["  description", f"  − {'a' * 30}", f"  + {'b' * 30}"]
 
@@ -78,7 +78,7 @@ def test_each_change_has_its_cause_in_the_words_of_its_issue() -> None:
     ]
 
 
-def test_what_was_refused_stands_at_the_end() -> None:
+def test_what_was_refused_is_at_the_end() -> None:
     before, after = views([step("s1", "old")], [step("s1", "old")], target="s1", accepted=False)
     assert lines(before, after)[4:] == [
         "No step was added, removed or changed.",

@@ -69,7 +69,7 @@ def test_markdown_is_drawn_as_what_it_means() -> None:
     assert (told["def"], told["# but a comment"]) == ("accent bold", "muted")
 
 
-def test_json_has_its_keys_strings_and_numbers_told_apart() -> None:
+def test_json_has_its_keys_strings_and_numbers_distinguished() -> None:
     text = '{\n  "sum": 15,\n  "why": "\\"5\\" and 10: fine",\n  "ok": true\n}'
     assert shown(text, form="json") == text.split("\n")
     assert styles(text, "json") == {

@@ -155,7 +155,7 @@ def test_a_description_cannot_pass_for_another_step_nor_the_answer_for_a_section
     assert not any("\n" in text for text in texts)
 
 
-def test_why_an_edited_plan_was_not_taken_stands_on_top() -> None:
+def test_why_an_edited_plan_was_not_taken_is_on_top() -> None:
     assert lines("plan", subject(problem="steps[0]: missing"))[0] == (
         "✖ the edited plan was not used: steps[0]: missing"
     )
@@ -210,7 +210,7 @@ def test_a_pass_that_changed_nothing_has_no_section_for_it() -> None:
     assert not any("changed" in each.heading for each in run_question("pass", subject()).sections)
 
 
-def test_a_changed_call_is_told_argument_by_argument() -> None:
+def test_a_changed_call_is_reported_argument_by_argument() -> None:
     old = step("s1", tool="Write", arguments={"file_path": "a.md", "content": "x"})
     new = step("s1", tool="Write", arguments={"file_path": "b.md", "content": "x", "times": 2})
     plan = {"goal": "g", "steps": [new, step("s2", tool="search", arguments={"query": "rates"})]}

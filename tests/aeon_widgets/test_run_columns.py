@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
         (548 * 86_400, "1.5 y"),
     ],
 )
-def test_an_age_is_told_in_its_largest_unit(seconds: int, told: str) -> None:
+def test_an_age_is_shown_in_its_largest_unit(seconds: int, told: str) -> None:
     assert age((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == told
 
 
@@ -36,7 +36,7 @@ def test_what_is_no_stamp_has_no_age() -> None:
     assert age("yesterday", NOW) == age("2026-11-20T09:30:00", NOW) == "?"
 
 
-def test_a_cost_is_told_finely_as_long_as_it_is_small() -> None:
+def test_a_small_cost_is_shown_finely() -> None:
     assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0", "$0.0123", "$12.35"]
 
 

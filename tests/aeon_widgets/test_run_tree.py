@@ -27,12 +27,12 @@ def test_forks_stand_under_their_parent_and_a_family_where_its_newest_run_would(
     assert drawn(runs) == ["a", "├ d", "│ └ f", "└ c", "e", "b"]
 
 
-def test_what_goes_on_comes_first_with_its_family() -> None:
+def test_live_runs_come_first_with_their_family() -> None:
     runs = [run("d"), run("c", status="running"), run("b", "a", status="running"), run("a")]
     assert drawn(runs) == ["c", "a", "└ b", "d"]
 
 
-def test_a_fork_without_its_parent_stands_for_itself() -> None:
+def test_a_fork_without_its_parent_is_at_the_top_level() -> None:
     assert drawn([run("b", "gone"), run("a")]) == ["b", "a"]
 
 

@@ -48,13 +48,13 @@ def test_an_ellipsis_says_that_something_is_missing() -> None:
     assert fit("abc", 0) == ""
 
 
-def test_five_megabytes_are_clipped_and_the_clipping_is_told() -> None:
+def test_five_megabytes_are_clipped_and_the_clipping_is_reported() -> None:
     shown = block("x" * 5_000_000)
     assert shown == "x" * MAX_SHOWN + "\n… 4,800,000 more characters, not shown here"
     assert len(one_line("y " * 2_500_000)) <= 1_000
 
 
-def test_control_characters_are_told_and_new_lines_kept() -> None:
+def test_control_characters_are_reported_and_new_lines_kept() -> None:
     assert block("a\x1b[31m\r\nb\tc\x00") == "a\\x1b[31m\nb    c\\x00"
     assert one_line("a\n\tb\x07") == "a b\\x07"
     assert block("\ud800") == "\\ud800"
@@ -66,7 +66,7 @@ def test_json_is_shown_whole_and_plain_text_as_text() -> None:
     assert readable({"text": "a", "more": 1}) == json.dumps({"text": "a", "more": 1}, indent=2)
 
 
-def test_what_nests_too_deeply_is_told_instead_of_raised() -> None:
+def test_what_nests_too_deeply_is_reported_instead_of_raised() -> None:
     deep: Any = []
     for _ in range(200_000):
         deep = [deep]

@@ -30,7 +30,7 @@ async def test_measuring_a_text_at_another_width_leaves_what_is_on_screen() -> N
         assert view.text.replace("\n", " ").split() == WORDS.split()
 
 
-async def test_a_text_is_wrapped_anew_when_its_width_changes_or_the_text_does() -> None:
+async def test_a_text_is_wrapped_again_when_its_width_changes_or_the_text_does() -> None:
     async with Shown().run_test(size=(13, 20)) as pilot:
         view = pilot.app.query_one(TextView)
         view.show([("", WORDS)])

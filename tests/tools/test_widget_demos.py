@@ -156,7 +156,7 @@ async def test_a_moment_holds_the_view_of_its_records_whichever_way_it_was_reach
     assert len(shown) == 5
 
 
-def test_an_unknown_widget_is_told_with_those_there_are() -> None:
+def test_an_unknown_widget_is_reported_with_those_there_are() -> None:
     with pytest.raises(UsageError, match="no demo of 'plan'; widgets with a demo: answer_keys, "):
         demo_of("plan")
 

@@ -159,7 +159,7 @@ def test_a_plan_and_a_pass_are_decided_by_letters(
     assert (found.decision, found.feedback) == (decision, feedback)
 
 
-def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n")
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
     assert lines[0] == "Not finished: the judge gave no reason"
@@ -182,7 +182,7 @@ def test_a_pass_is_told_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     ]
 
 
-def test_a_plan_is_told_with_its_calls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_reported_with_its_calls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n", "plan", problem="steps[0]: no goal")
     shown = capsys.readouterr().err
     assert "✖ the edited plan was not used: steps[0]: no goal" in shown
@@ -211,7 +211,7 @@ def test_e_opens_the_plan_in_an_editor(
 
 
 @pytest.mark.parametrize("point", sample(["plan", "pass"], 1))
-def test_without_a_terminal_the_run_stops_and_can_be_gone_on_with(point: str) -> None:
+def test_without_a_terminal_the_run_stops_and_can_be_continued(point: str) -> None:
     done = process("demo", "--headless", "--json", "--approve", point)
     assert done.returncode == 1
     result = json.loads(done.stdout)
@@ -297,7 +297,7 @@ def test_a_decision_from_another_terminal_takes_the_prompt_away(
     assert not inbox_of(asking.path).exists()
 
 
-def test_what_is_typed_first_is_the_answer_and_who_comes_later_is_told(
+def test_what_is_typed_first_is_the_answer_and_later_ones_are_notified(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asking = Asking(tmp_path / "r.jsonl")

@@ -149,7 +149,7 @@ def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_failed_is_run_anew_when_asked_for(cli: Cli) -> None:
+def test_what_failed_is_run_again_when_asked_for(cli: Cli) -> None:
     tasks = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
     cli("batch", tasks, *SIMULATED)
     done = cli("batch", tasks, *SIMULATED, "--retry-failed", "--json")
@@ -200,7 +200,7 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
 
 
 @pytest.mark.exhaustive
-def test_a_second_ctrl_c_kills_and_the_run_is_gone_on_with(cli: Cli) -> None:
+def test_a_second_ctrl_c_kills_and_the_run_is_continued(cli: Cli) -> None:
     tasks, here = lingering()
     Path("slow.py").write_text(TOOLS.replace('"aeon-batch-stop" in', "threading and"))
     with start(tasks) as process:

@@ -96,7 +96,7 @@ def test_a_perfect_judge_agrees_with_every_label(cli: Cli, server: Server) -> No
     assert server.bodies[0]["messages"][0]["content"].startswith("Aeon judge\n")
 
 
-def test_a_judge_that_is_wrong_one_time_in_ten_is_told_with_what_it_quoted(cli: Cli, server: Server) -> None:
+def test_a_judge_that_is_wrong_one_time_in_ten_is_reported_with_what_it_quoted(cli: Cli, server: Server) -> None:
     server.script(*judge(wrong=(4, 13)))
     done = cli(*through(server))
     assert done.code == 0
@@ -144,7 +144,7 @@ def test_the_model_that_judges_in_runs_is_measured(cli: Cli, server: Server) -> 
     assert (found["model"], server.bodies[0]["model"]) == ("openai:judge", "judge")
 
 
-def test_a_priced_model_s_cost_is_told(cli: Cli, server: Server) -> None:
+def test_a_priced_model_s_cost_is_reported(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(*judge())
     found = json.loads(cli(*through(server, "--config", "prices.yml", "--json")).out)

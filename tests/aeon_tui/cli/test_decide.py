@@ -98,7 +98,7 @@ def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) 
 
 
 @pytest.mark.exhaustive
-def test_of_two_deciders_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
+def test_of_two_deciders_at_once_one_wins_and_the_other_is_notified(tmp_path: Path) -> None:
     process = run(tmp_path, "--approve", "pass")
     process.waits()
     command = [sys.executable, "-m", "aeon_tui", "decide", "last"]
@@ -227,7 +227,7 @@ def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
     assert asked.heard == []
 
 
-def test_a_run_that_waits_for_nothing_is_told_from_one_that_takes_no_decisions_from_elsewhere(
+def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_remote_decisions(
     asked: Asked, cli: Cli
 ) -> None:
     done = cli("decide", "r.jsonl", "approve")

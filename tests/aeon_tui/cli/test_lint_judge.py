@@ -95,7 +95,7 @@ def test_json_stays_one_document(cli: Cli, server: Server) -> None:
     assert done.err.startswith("judged by openai:local")
 
 
-def test_a_priced_model_s_cost_is_told(cli: Cli, server: Server) -> None:
+def test_a_priced_model_s_cost_is_reported(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(chat('{"issues": []}'))
     assert cli(*through(server, "--config", "prices.yml")).err.endswith("900 tokens in, 40 out · $0.0130\n")

@@ -65,7 +65,7 @@ def test_headless_nothing_is_asked_about(cli: Cli) -> None:
     assert next(read_records(Path(run.path)))["config"]["approve"] == ["none"]
 
 
-def test_what_would_fail_a_live_run_is_told_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
+def test_what_would_fail_a_live_run_is_reported_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
     for arguments, code in (
         (("run", "x"), 3),
         (("run", "--model", "nonsense", "x"), 2),

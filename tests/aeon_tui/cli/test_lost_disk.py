@@ -24,7 +24,7 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
 
-def test_a_full_disk_ends_the_run_with_the_reason_and_it_goes_on_once_there_is_room(cli: Cli) -> None:
+def test_a_full_disk_ends_the_run_with_the_reason_and_it_continues_once_there_is_room(cli: Cli) -> None:
     done = process(*RUN, preexec_fn=small_files)
     (path,) = RUNS.glob("*.jsonl")
     result = json.loads(done.stdout)
@@ -70,7 +70,7 @@ def test_runs_that_are_deleted_in_mid_run_end_it_with_the_reason(
 
 
 @pytest.mark.parametrize("durability", ["full", "normal", "off"])
-def test_a_journal_that_is_moved_in_mid_run_is_told_where_it_is(
+def test_a_journal_that_is_moved_in_mid_run_is_reported_where_it_is(
     cli: Cli, use_model: Callable[[LLMAdapter], None], durability: str
 ) -> None:
     use_model(During(lambda: next(RUNS.glob("*.jsonl")).rename("elsewhere.jsonl")))

@@ -39,6 +39,6 @@ def test_what_a_list_of_runs_does_not_need_is_checked_all_the_same(tmp_path: Pat
 
 
 @pytest.mark.parametrize("rule", ["Bash(", "", "Bash(ls*) x"])
-def test_a_rule_that_is_none_is_told_by_the_option_that_was_given(rule: str) -> None:
+def test_a_bad_rule_is_reported_by_the_option_that_was_given(rule: str) -> None:
     with pytest.raises(UsageError, match=r"--allow .* is not a rule; write TOOL"):
         options.load(Namespace(config=None, project_root=None, runs_dir=None, allow=["Read", rule]))

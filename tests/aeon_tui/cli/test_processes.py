@@ -99,7 +99,7 @@ def test_a_run_is_listed_and_shown_by_later_processes() -> None:
         rows=True,
     ),
 )
-def test_each_way_of_misbehaving_has_its_exit_code_and_is_told(model: str, code: int, told: str) -> None:
+def test_each_misbehaviour_has_its_exit_code_and_is_reported(model: str, code: int, told: str) -> None:
     done = process("run", "--headless", "--json", "--model", f"simulated:{model}", TASK)
     assert done.returncode == code
     assert told in done.stderr

@@ -117,7 +117,7 @@ def test_check_and_json_are_two_forms(cli: Cli) -> None:
     assert "--check" in done.err
 
 
-def test_without_check_a_run_is_told_as_it_was(cli: Cli) -> None:
+def test_without_check_a_run_is_shown_as_it_was(cli: Cli) -> None:
     record(plan=steps(add(5, 10), {"tool": "scale"}), repair="no", fallback="weighed by hand")
     done = cli("replay", "r1")
     assert done.code == 0
@@ -144,7 +144,7 @@ def test_the_exit_code_is_that_of_the_recorded_run(cli: Cli) -> None:
     assert cli("replay", "r1", "--check").code == 0
 
 
-def test_a_difference_without_check_is_told_after_what_was_the_same(cli: Cli) -> None:
+def test_a_difference_without_check_is_reported_after_what_was_the_same(cli: Cli) -> None:
     path = record()
     path.write_text(path.read_text().replace('"step_id":"s2","status":"running"', '"step_id":"s2","status":"failed"'))
     done = cli("replay", "r1", "--json")
@@ -211,7 +211,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize(("speed", "taken"), [([], 1.0), (["--speed", "10"], 10.0), (["--speed", "max"], float("inf"))])
-def test_at_a_terminal_a_run_is_shown_once_more(cli: Cli, opened: list[Any], speed: list[str], taken: float) -> None:
+def test_at_a_terminal_a_run_is_replayed(cli: Cli, opened: list[Any], speed: list[str], taken: float) -> None:
     path = record()
     done = cli("replay", "r1", *speed)
     ((runs_dir, screen),) = opened

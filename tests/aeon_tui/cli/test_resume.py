@@ -24,7 +24,7 @@ def expired(cli: Cli) -> Path:
     return path
 
 
-def test_an_expired_run_goes_on_with_more_cycles(cli: Cli) -> None:
+def test_an_expired_run_continues_with_more_cycles(cli: Cli) -> None:
     path = expired(cli)
     done = cli("resume", "last", "--ttl", "40", "--durability", "full")
     assert done.code == 0
@@ -36,7 +36,7 @@ def test_an_expired_run_goes_on_with_more_cycles(cli: Cli) -> None:
     assert [each["pass_number"] for each in json.loads(cli("show", "last", "--json").out)["passes"]] == [1, 2]
 
 
-def test_a_run_cut_off_goes_on_and_gives_the_result_as_json(cli: Cli) -> None:
+def test_a_run_cut_off_continues_and_gives_the_result_as_json(cli: Cli) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
     (path,) = RUNS.glob("*.jsonl")
     path.write_bytes(path.read_bytes()[:-40])
@@ -46,14 +46,14 @@ def test_a_run_cut_off_goes_on_and_gives_the_result_as_json(cli: Cli) -> None:
     assert list(RUNS.glob("*.torn-1"))
 
 
-def test_a_run_that_goes_on_with_another_model_is_shown_with_it(cli: Cli) -> None:
+def test_a_run_that_continues_with_another_model_is_shown_with_it(cli: Cli) -> None:
     expired(cli)
     assert cli("resume", "last", "--ttl", "40", "--model", "simulated:muddled").code in (0, 5)
     assert "model    simulated:muddled (simulated)" in cli("show", "last").out
 
 
 @pytest.mark.parametrize("ttl", ["6", "9"])
-def test_a_model_that_was_said_anew_stays_for_whoever_goes_on_next(cli: Cli, ttl: str) -> None:
+def test_an_overridden_model_is_kept_for_the_next_resume(cli: Cli, ttl: str) -> None:
     expired(cli)
     assert cli("resume", "last", "--ttl", ttl, "--model", "simulated:muddled").code == 5
     assert cli("resume", "last", "--ttl", "40").code in (0, 5)
@@ -145,7 +145,7 @@ def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli
     )
 
 
-def test_at_a_terminal_what_would_fail_is_told_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
+def test_at_a_terminal_what_would_fail_is_reported_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
     path = expired(cli)
     assert cli("resume", "last", "--model", "openai:gpt").code == 3
     assert cli("resume", "last", "--tools", "none:none").code == 2

@@ -46,7 +46,7 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
     assert "\x1b" not in done.out + done.err
 
 
-def test_a_repair_and_a_fallback_are_told_on_stderr_and_in_the_result(cli: Cli, use_model: UseModel) -> None:
+def test_a_repair_and_a_fallback_are_reported_on_stderr_and_in_the_result(cli: Cli, use_model: UseModel) -> None:
     use_model(
         model(
             steps({"agent": "llm"}, {"tool": "calc"}, {"tool": "scale"}),

@@ -39,7 +39,7 @@ def run(cli: Cli, *options: str, task: str = OPEN_TASK) -> Done:
     return cli("run", "--headless", "--model", "simulated:default", *options, task)
 
 
-def test_passes_scores_reasons_refinements_and_questions_are_told_in_order(cli: Cli) -> None:
+def test_passes_scores_reasons_refinements_and_questions_are_reported_in_order(cli: Cli) -> None:
     done = run(cli)
     assert done.code == 0
     told = done.err.splitlines()
@@ -69,7 +69,7 @@ def test_passes_scores_reasons_refinements_and_questions_are_told_in_order(cli: 
     assert done.out.index("\nAnswer (simulated model)\n") < done.out.index("\nQuestions about the task\n")
 
 
-def test_a_pass_that_is_assessed_once_more_tells_only_what_is_new(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_is_assessed_again_prints_only_what_is_new(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck = model(plan=plan(by=0), refine=NOTHING, judge={"issues": [TERSE]})
     monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _config: stuck)
     done = cli("run", "--headless", TASK)
@@ -163,7 +163,7 @@ def test_a_result_to_use_needs_no_explanation(status: str) -> None:
     assert why_not_usable(result_of(status)) is None
 
 
-def test_an_error_is_told_on_one_line() -> None:
+def test_an_error_is_reported_on_one_line() -> None:
     assert why_not_usable(result_of("failed", error={"message": "a\nb"})) == "a b"
 
 

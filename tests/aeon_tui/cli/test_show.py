@@ -63,7 +63,7 @@ def test_a_long_journal_is_shown_from_its_end_at_once(cli: Cli, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("effect", "said"), [("unsafe", True), ("idempotent", False), ("pure", False)])
-def test_a_call_whose_outcome_is_not_known_is_told(cli: Cli, effect: str, said: bool) -> None:
+def test_a_call_whose_outcome_is_not_known_is_reported(cli: Cli, effect: str, said: bool) -> None:
     called = tool("started", arguments={}, effect=effect)
     write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
     told = "unknown: calculator was called, but the journal has no outcome"
@@ -74,7 +74,7 @@ def test_a_call_whose_outcome_is_not_known_is_told(cli: Cli, effect: str, said: 
     assert "s1 stopped · " in cli("show", "last").out
 
 
-def test_a_call_of_a_run_that_goes_on_is_not_lost(cli: Cli) -> None:
+def test_a_call_of_a_run_that_continues_is_not_lost(cli: Cli) -> None:
     called = tool("started", arguments={}, effect="unsafe")
     path = write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
     with path.open("rb") as journal:

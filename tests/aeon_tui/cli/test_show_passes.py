@@ -70,12 +70,12 @@ s1 needs a person after 3 refinements (refinement limit): refined too often
 """
 
 
-def test_passes_are_told_with_scores_reasons_flags_refinements_and_depth(cli: Cli) -> None:
+def test_passes_are_reported_with_scores_reasons_flags_refinements_and_depth(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     assert cli("show", "last").out.endswith(PASSES)
 
 
-def test_one_pass_is_told_alone_with_the_profile_it_went_by(cli: Cli) -> None:
+def test_one_pass_is_reported_alone_with_the_profile_it_went_by(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     first = cli("show", "last", "--pass", "1").out
     assert "\nPass\npass 1 · not converged: incomplete, failed_step\n" in first
@@ -139,7 +139,7 @@ def test_json_holds_passes_with_reports_advisories_and_patterns(cli: Cli) -> Non
     assert history["execution_id"] == RUN_ID
 
 
-def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_are_told(cli: Cli) -> None:
+def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_are_reported(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes()[:8], profile(2, "deep", 20, "it must be deeper"))
     out = cli("show", "last").out
     assert "\npass 1 (cut short) · not assessed\n    plan 3 ms\n    profile 1" in out
@@ -150,7 +150,7 @@ def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_ar
     assert "depth for pass 2" not in out
 
 
-def test_what_is_left_to_a_person_stands_once_also_where_the_run_was_cut(cli: Cli) -> None:
+def test_what_is_left_to_a_person_occurs_once_also_where_the_run_was_cut(cli: Cli) -> None:
     left = {"step_id": "s1", "cause": "refinement_limit", "reason": "refined too often", "attempts": 3}
     told: dict[Any, Any] = {"questions": {"questions": [QUESTION]}, "manual_intervention": left}
     notices = [NoticeRecord(kind=kind, pass_number=1, message="for a person", data=data) for kind, data in told.items()]

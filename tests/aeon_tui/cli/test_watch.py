@@ -39,7 +39,7 @@ def the_journal() -> Path:
     return path
 
 
-def test_a_run_that_has_ended_is_told_as_it_was(cli: Cli) -> None:
+def test_a_run_that_has_ended_is_shown_as_it_was(cli: Cli) -> None:
     ran = cli(*SUM)
     watched = cli("watch", "--headless")
     assert (watched.code, watched.out) == (0, ran.out)
@@ -54,7 +54,7 @@ def test_its_exit_code_is_that_of_the_result_and_json_is_alone_on_stdout(cli: Cl
     assert json.loads(watched.out) == json.loads(ran.out)
 
 
-def test_a_run_whose_process_has_died_is_exit_1_and_says_how_to_go_on(cli: Cli) -> None:
+def test_a_run_whose_process_has_died_is_exit_1_and_says_how_to_continue(cli: Cli) -> None:
     cli(*SUM)
     path = the_journal()
     lines = path.read_bytes().splitlines(keepends=True)
@@ -73,7 +73,7 @@ def test_lines_that_were_taken_back_are_not_told(cli: Cli) -> None:
     assert "expired" not in watched.err
 
 
-def test_damage_is_told(cli: Cli) -> None:
+def test_damage_is_reported(cli: Cli) -> None:
     cli(*SUM)
     path = the_journal()
     lines = path.read_bytes().splitlines(keepends=True)
@@ -125,7 +125,7 @@ def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.Mo
     assert len(opened) == 1
 
 
-def test_what_was_told_is_not_told_again_when_a_resume_takes_lines_back(
+def test_what_was_reported_is_not_repeated_when_a_resume_takes_lines_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = finished_run().records

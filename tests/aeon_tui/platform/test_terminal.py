@@ -29,7 +29,7 @@ def test_a_terminal_gets_its_title_back(monkeypatch: pytest.MonkeyPatch, termina
     assert stream.getvalue() == ("\x1b[22;2t|\x1b[23;2t" if terminal else "|")
 
 
-def test_where_there_is_no_terminal_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_nothing_is_written_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "__stderr__", None)
     with title_given_back():
         pass

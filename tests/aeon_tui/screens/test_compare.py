@@ -33,7 +33,7 @@ def heads(pilot: Pilot[None]) -> CompareHeader:
     return pilot.app.screen.query_one(CompareHeader)
 
 
-async def test_the_runs_are_told_with_their_differences(tmp_path: Path) -> None:
+async def test_the_runs_are_reported_with_their_differences(tmp_path: Path) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         view = await compared(pilot)
         assert "Overview · 1 difference" in view.text
@@ -101,7 +101,7 @@ async def test_back_from_a_run_leads_to_the_comparison_it_was_opened_from(tmp_pa
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
 
 
-async def test_a_run_that_is_gone_is_told_on_its_side_and_the_other_is_shown(tmp_path: Path) -> None:
+async def test_a_run_that_is_gone_is_reported_on_its_side_and_the_other_is_shown(tmp_path: Path) -> None:
     left, right = two(tmp_path)
     right.unlink()
     async with app_on(left, right).run_test(size=(120, 40)) as pilot:
@@ -113,7 +113,7 @@ async def test_a_run_that_is_gone_is_told_on_its_side_and_the_other_is_shown(tmp
         assert "unreadable" in heads(pilot).render().plain
 
 
-async def test_the_same_run_twice_is_told(tmp_path: Path) -> None:
+async def test_the_same_run_twice_is_reported(tmp_path: Path) -> None:
     left, _ = two(tmp_path)
     async with app_on(left, left).run_test(size=(120, 40)) as pilot:
         await compared(pilot)

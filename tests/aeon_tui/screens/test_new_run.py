@@ -229,7 +229,7 @@ async def test_an_untouched_form_is_left_at_once_and_q_never_quits_from_it(tmp_p
         assert app.is_running
 
 
-async def test_ticks_are_told_by_their_sign_and_toggled_by_space(tmp_path: Path) -> None:
+async def test_ticks_differ_by_their_sign_and_are_toggled_by_space(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         tick = app.screen.query_one("#ask-plan", Tick)
         tick.focus()

@@ -381,7 +381,7 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
         assert person.decisions == [("approve", None)]
 
 
-async def test_a_question_moves_beside_the_plan_with_what_was_typed() -> None:
+async def test_a_question_moves_next_to_the_plan_with_what_was_typed() -> None:
     async with at_run((120, 40)) as person:
         await person.read()
         await person.type("w", *"no")

@@ -239,7 +239,7 @@ async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(projec
         assert app.actions._asks_for_trust(lambda: None) is False
 
 
-async def test_who_goes_on_without_it_is_told_once_and_asked_no_more(project: Path) -> None:
+async def test_who_continues_without_it_is_notified_once_and_not_asked_again(project: Path) -> None:
     async with app_in(project) as (app, pilot):
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))

@@ -74,7 +74,7 @@ def first(**more: Any) -> ApprovalRequest:
     )
 
 
-def test_requirements_are_edited_beside_the_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_are_edited_next_to_the_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/It is short/It is long/' \"$1\"")
     decision = ApprovalEdits().edit(first())
     assert decision is not None
@@ -115,7 +115,7 @@ def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: 
     assert len(list(tmp_path.glob("aeon-plan-*"))) == 1, "what could not be used is kept"
 
 
-def test_a_draft_that_was_emptied_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draft_that_was_emptied_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews, asked = ApprovalEdits(), request()
     editor(tmp_path, monkeypatch, ': > "$1"')
     with pytest.raises(UsageError, match="was emptied in the editor; cancelled"):

@@ -100,7 +100,7 @@ def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch
     assert closed == [True]
 
 
-def test_the_parents_options_hold_but_for_those_said_anew(parent: Path) -> None:
+def test_the_parents_options_hold_except_for_overrides(parent: Path) -> None:
     job = fork_job(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
     assert isinstance(job, ForkJob)
     assert (job.config.ttl, job.config.budget, job.config.durability) == (30, 2.0, "off")

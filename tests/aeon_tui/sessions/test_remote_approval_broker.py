@@ -105,7 +105,7 @@ async def test_a_run_that_takes_no_decisions_from_elsewhere_shows_no_panel(asked
     await watched(asked, check)
 
 
-async def test_the_terminal_is_told_that_a_watched_run_waits(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_terminal_shows_that_a_watched_run_waits(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, bool]] = []
     monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
     asked.ask(asked.asking.ask("tool"))
@@ -171,7 +171,7 @@ def test_a_process_that_does_not_hear_is_asked_again(
         wait_until(lambda: broker.waiting is not None and broker.waiting is not first)
 
 
-def test_a_process_that_dies_over_the_decision_is_told(asked: Asked, broker: RemoteApprovalBroker) -> None:
+def test_a_process_that_dies_over_the_decision_is_reported(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     inbox = Inbox(asked.asking.path, request).__enter__()
     wait_until(lambda: broker.waiting is not None)

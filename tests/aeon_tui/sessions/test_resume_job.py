@@ -121,7 +121,7 @@ def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
     assert runner.outcome() == "run r: completed · see `aeon-tui show r`"
 
 
-def test_an_abort_leaves_a_run_that_can_be_gone_on_with_and_its_ending_is_not_shown_again(
+def test_an_abort_leaves_a_run_that_can_be_continued_and_its_ending_is_not_shown_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
@@ -160,7 +160,7 @@ def test_in_the_app_the_unknown_is_asked_unless_somebody_says_otherwise(
     ("in_app", "sources", "asked"),
     [(True, {}, ["pass", "tool"]), (True, {"approve": "a file"}, ["plan"]), (False, {}, ["plan"])],
 )
-def test_what_is_asked_about_is_said_anew(
+def test_what_is_asked_about_is_overridden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_app: bool, sources: dict[str, str], asked: list[str]
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
@@ -223,7 +223,7 @@ def test_an_ending_with_an_odd_error_is_one_all_the_same(tmp_path: Path, error: 
     assert ended_for_good(path) == Ended("failed", 1)
 
 
-def test_what_a_run_began_with_cannot_be_said_anew() -> None:
+def test_what_a_run_began_with_cannot_be_overridden() -> None:
     check_said(
         [
             "model",
@@ -290,7 +290,7 @@ def test_what_nobody_could_be_asked_about_is_asked_about_again(tmp_path: Path) -
     assert resume_job(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
 
 
-def test_the_inbox_that_a_process_left_goes_when_the_run_goes_on(
+def test_the_inbox_that_a_process_left_goes_when_the_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Paying(tmp_path, monkeypatch)

@@ -84,7 +84,7 @@ def test_an_answer_counts_before_the_next_look() -> None:
     assert sessions.wait(PATIENCE)
 
 
-def test_all_are_aborted_and_each_end_is_told_once() -> None:
+def test_all_are_aborted_and_each_end_is_reported_once() -> None:
     sessions = started(2)
     sessions.all.append(Asking("never started"))
     assert (len(sessions.running), len(sessions.active)) == (2, 2)

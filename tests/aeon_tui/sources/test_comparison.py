@@ -17,7 +17,7 @@ from tests.aeon_tui.recordings import finished_run, live_run
 from tests.aeon_tui.sources.test_journal import LONG, journal
 
 
-def test_a_run_is_read_as_it_stands(tmp_path: Path) -> None:
+def test_a_run_is_read_as_it_is(tmp_path: Path) -> None:
     run = read(written(tmp_path, LEFT, finished_run()))
     assert run.view is not None
     assert (run.run_id, run.view.status, run.problem, run.note) == (LEFT, "completed", "", "")
@@ -39,7 +39,7 @@ def test_a_run_that_nobody_writes_any_more_was_interrupted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [None, "", "no journal\n", '{"v": 1}\n'])
-def test_what_is_no_journal_is_told_in_one_line_that_names_it(tmp_path: Path, content: str | None) -> None:
+def test_what_is_no_journal_is_reported_in_one_line_that_names_it(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "gone.jsonl"
     if content is not None:
         path.write_text(content)
@@ -84,7 +84,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return reads
 
 
-def test_a_comparison_comes_anew_when_a_journal_has_grown_and_only_then(
+def test_a_comparison_is_refreshed_when_a_journal_has_grown_and_only_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = counted(monkeypatch)
@@ -128,7 +128,7 @@ def test_the_runs_are_exchanged_without_being_read_again(tmp_path: Path, monkeyp
     assert reads == [left, right]
 
 
-def test_a_journal_that_comes_to_be_there_or_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_comes_to_be_there_or_goes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), tmp_path / f"{RIGHT}.jsonl"
     work = ComparisonReader(left, right)

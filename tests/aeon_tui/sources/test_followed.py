@@ -116,7 +116,7 @@ def test_a_run_is_followed_from_before_its_file_exists_to_its_end(writer: Writer
     assert (watcher.source.live, watcher.source.notice, watcher.source.damage) == (False, "", [])
 
 
-def test_the_death_of_the_writer_is_told_and_a_resume_goes_on(writer: Writer, watcher: Watcher) -> None:
+def test_the_death_of_the_writer_is_reported_and_a_resume_continues(writer: Writer, watcher: Watcher) -> None:
     records = live_run().records
     writer.begin()
     writer.write(*records)
@@ -164,7 +164,7 @@ def test_what_comes_before_a_view_is_taken_waits_behind_it(writer: Writer, watch
     assert watcher.source.take(1) == [asked]
 
 
-def test_a_journal_that_is_deleted_is_told_and_kept(writer: Writer, watcher: Watcher) -> None:
+def test_a_journal_that_is_deleted_is_reported_and_kept(writer: Writer, watcher: Watcher) -> None:
     records = live_run().records
     writer.begin()
     writer.write(*records)
@@ -175,7 +175,7 @@ def test_a_journal_that_is_deleted_is_told_and_kept(writer: Writer, watcher: Wat
     assert not watcher.source.live
 
 
-def test_a_damaged_line_is_told_once(writer: Writer, watcher: Watcher) -> None:
+def test_a_damaged_line_is_reported_once(writer: Writer, watcher: Watcher) -> None:
     records = finished_run().records
     writer.begin()
     writer.write(*records[:3])
@@ -200,7 +200,7 @@ def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
 
 
-def test_runs_of_a_similar_name_are_told_while_one_is_waited_for(writer: Writer) -> None:
+def test_runs_of_a_similar_name_are_reported_while_one_is_waited_for(writer: Writer) -> None:
     writer.begin()
     writer.write(*live_run().records)
     source = FollowedSource(Awaited(f"{RUN_ID[:-1]}x", writer.path.parent))
@@ -224,7 +224,7 @@ def test_a_slow_screen_holds_few_records(writer: Writer) -> None:
     source.close()
 
 
-def test_how_far_a_long_journal_has_been_read_is_told(writer: Writer) -> None:
+def test_how_far_a_long_journal_has_been_read_is_reported(writer: Writer) -> None:
     records = live_run().records
     writer.begin()
     writer.write(*records)

@@ -50,7 +50,7 @@ def lines(view: RunView) -> list[tuple[int, str]]:
     return [(line.seq, line.text) for line in view.log]
 
 
-def test_the_whole_takes_the_place_of_the_end_and_goes_on(writer: Writer, watcher: Watcher) -> None:
+def test_the_whole_takes_the_place_of_the_end_and_continues(writer: Writer, watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 1)
     assert watcher.view.whole_from > 0
     watcher.until(lambda: watcher.views_taken == 2 and watcher.source.live)
@@ -69,7 +69,7 @@ def test_what_the_view_leaves_in_the_journal_can_be_read(watcher: Watcher) -> No
     assert watcher.source.record(9) == RUNNING[9]
 
 
-def test_a_text_of_the_long_beginning_stands_in_what_is_new(writer: Writer) -> None:
+def test_a_text_of_the_long_beginning_is_in_what_is_new(writer: Writer) -> None:
     text = {**envelope(RUNNING[-1]), **TEXT}
     writer.write(*RUNNING, text)
     watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
@@ -126,7 +126,7 @@ def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(wr
     watcher.source.close()
 
 
-def test_a_writer_that_died_is_told_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
+def test_a_writer_that_died_is_reported_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
     writer.die()
     watcher.until(lambda: watcher.source.ended)
     assert watcher.source.notice.startswith("the run's process has ended")

@@ -78,7 +78,7 @@ def test_a_short_journal_is_one_view_with_all_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "line"), [([*SHORT[:5], *SHORT[6:]], 6), ([*LONG[:5], *LONG[6:]], 6)], ids=["short", "long"]
 )
-def test_where_a_journal_is_damaged_is_told_by_the_line(
+def test_where_a_journal_is_damaged_is_reported_by_the_line(
     tmp_path: Path, records: list[dict[str, Any]], line: int
 ) -> None:
     source = JournalSource(journal(tmp_path, records))
@@ -186,7 +186,7 @@ async def shown(folder: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterato
         source.may_read.set()
 
 
-async def test_the_end_says_how_the_run_stands_and_what_is_still_being_read(tmp_path: Path) -> None:
+async def test_the_end_has_the_status_and_what_is_still_being_read(tmp_path: Path) -> None:
     async with shown(tmp_path) as on:
         await on.show(0)
         assert "reading 37 %" in on.header

@@ -51,7 +51,7 @@ def test_live_records_come_out_as_they_went_in() -> None:
     assert source.take(1) == []
 
 
-def test_who_listens_is_told_of_each_line_and_of_the_end() -> None:
+def test_listeners_hear_of_each_line_and_of_the_end() -> None:
     source, told = LiveSource(Path("unused")), []
     assert source.listen(lambda: told.append(len(told)))
     for record in RECORDS[:3]:
@@ -61,7 +61,7 @@ def test_who_listens_is_told_of_each_line_and_of_the_end() -> None:
     assert len(told) == 4
 
 
-def test_who_listens_is_told_by_what_follows_the_journal_too() -> None:
+def test_listeners_hear_of_a_followed_journal_too() -> None:
     followed, told = Followed([]), []
     source = LiveSource(Path("unused"), capacity=1, follow=lambda path: followed)
     source.listen(lambda: told.append(""))

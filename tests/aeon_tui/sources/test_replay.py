@@ -207,7 +207,7 @@ def test_a_speed_is_a_number_above_0_or_max(text: str, speed: float | None) -> N
     assert speed_of(text) == speed
 
 
-def test_a_speed_is_told_in_a_word() -> None:
+def test_a_speed_is_reported_in_a_word() -> None:
     assert [speed_words(speed) for speed in (0.25, 1.0, 10.0, AT_ONCE)] == ["0.25x", "1x", "10x", "max"]
 
 

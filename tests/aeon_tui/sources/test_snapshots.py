@@ -83,7 +83,7 @@ def walked(snapshots: SnapshotStore, base: int | None, *moves: Any) -> int | Non
     return found.seq if found is not None else None
 
 
-def test_passes_are_left_at_their_ends_and_now_lies_behind_the_last(tmp_path: Path) -> None:
+def test_stops_are_at_the_ends_of_passes_and_now_is_after_the_last(tmp_path: Path) -> None:
     records = converged_run().records
     snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
     first, second = (record["seq"] for record in records if record["type"] == "pass")
@@ -122,7 +122,7 @@ def test_records_are_stepped_through_one_by_one_and_long_texts_are_no_step(tmp_p
     assert walked(snapshots, None, to_seq(6)) == 6, "one may stay at the last record"
 
 
-def test_a_run_that_goes_on_has_more_moments(tmp_path: Path) -> None:
+def test_a_run_that_continues_has_more_moments(tmp_path: Path) -> None:
     records = converged_run().records
     path = written(tmp_path / "r1.jsonl", records[:20])
     snapshots = SnapshotStore(path)
@@ -150,7 +150,7 @@ def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None
         assert same(snapshots.snapshot(None, [to_seq(seq)]), path)
 
 
-def test_another_file_in_the_place_of_the_journal_is_read_anew(tmp_path: Path) -> None:
+def test_another_file_in_the_place_of_the_journal_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", converged_run().records)
     snapshots = SnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) == len(converged_run().records) - 2

@@ -144,7 +144,7 @@ async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(f
         assert screen.selected_run.run_id == "a"
 
 
-async def test_what_was_found_goes_on_to_show_how_its_runs_stand(folder: Path) -> None:
+async def test_matches_keep_showing_the_status_of_their_runs(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
         write(folder, started(task="three"), ttl(1, "needle of old"), finished("failed"), run="c")

@@ -42,7 +42,7 @@ def pane(screen: BrowserScreen) -> PreviewPane:
     return screen.query_one(PreviewPane)
 
 
-async def test_the_selected_run_is_shown_beside_a_wide_list_and_the_next_one_after_it(folder: Path) -> None:
+async def test_the_selected_run_is_shown_next_to_a_wide_list_and_the_next_one_after_it(folder: Path) -> None:
     async with browsing(list_runs, folder, (120, 40)) as (pilot, screen):
         await until(pilot, lambda: "Answer" in pane(screen).text)
         assert pane(screen).region.x > screen.query_one(RunList).region.x
@@ -95,7 +95,7 @@ async def test_only_the_last_of_many_runs_is_read_and_keys_are_answered_meanwhil
         await until(pilot, lambda: pane(screen).text.startswith("the second"))
 
 
-async def test_damage_is_told_and_marked_in_the_list(folder: Path) -> None:
+async def test_damage_is_reported_and_marked_in_the_list(folder: Path) -> None:
     async with browsing(list_runs, folder, (120, 40)) as (pilot, screen):
         assert not text(screen.query_one(RunList), 2, 80).startswith("⚠")
         await pilot.press("end")
@@ -118,7 +118,7 @@ async def test_no_run_selected_says_so(tmp_path: Path) -> None:
         assert pane(screen).text == "No run is selected."
 
 
-async def test_a_run_that_goes_on_is_read_again_when_it_has_written(folder: Path) -> None:
+async def test_a_run_that_continues_is_read_again_when_it_has_written(folder: Path) -> None:
     async with browsing(list_runs, folder, (120, 40)) as (pilot, screen):
         await pilot.press("down")
         await until(pilot, lambda: "interrupted" in pane(screen).text)
@@ -155,7 +155,7 @@ def told(run: RunSummary, view: RunView, *forks: RunSummary) -> str:
     return "\n".join(text for _, text in preview_blocks(run, view, Kin(forks=forks), NOW))
 
 
-def test_the_status_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_the_status_is_reported_with_its_reason(tmp_path: Path) -> None:
     live = replace(summary(30, status="running"), waits_for="pass")
     assert "‖ waiting for a decision about the result of the pass; open it to decide" in told(live, RunView())
     assert "press R to resume" in told(summary(30, status="interrupted"), RunView())
@@ -164,7 +164,7 @@ def test_the_status_is_told_with_its_reason(tmp_path: Path) -> None:
     assert "✖ failed\n503 three times" in told(summary(30, status="failed"), failed)
 
 
-def test_scores_are_told_pass_by_pass(tmp_path: Path) -> None:
+def test_scores_are_reported_pass_by_pass(tmp_path: Path) -> None:
     codes = {"reason_codes": ["incomplete"], "converged": False}
     scores = [
         ConvergenceRecord(pass_number=number, completeness_score=score, coherence_score=1.0, **codes)
@@ -176,7 +176,7 @@ def test_scores_are_told_pass_by_pass(tmp_path: Path) -> None:
     assert "the goal is not covered" in shown
 
 
-def test_kin_that_are_gone_or_many_are_told(tmp_path: Path) -> None:
+def test_kin_that_are_gone_or_many_are_reported(tmp_path: Path) -> None:
     orphan = replace(summary(30), parent="gone", forked_at=3)
     assert "fork of   gone at pass 3 (its journal is gone)" in told(orphan, RunView())
     forks = [replace(summary(number), parent=orphan.run_id, forked_at=1) for number in range(8)]

@@ -255,7 +255,7 @@ async def test_the_question_is_zoomed_with_its_keys(tmp_path: Path) -> None:
         await until(pilot, lambda: screen.maximized is None)
 
 
-async def test_the_terminal_is_told_that_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_terminal_shows_that_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, bool]] = []
     monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
     erasing = Erasing(tmp_path)
@@ -355,7 +355,7 @@ def test_a_value_can_pass_neither_for_an_argument_nor_for_the_reason() -> None:
     assert blocks[-1] == ("", forged)
 
 
-def test_a_long_value_on_one_line_stands_below_its_name() -> None:
+def test_a_long_value_on_one_line_is_below_its_name() -> None:
     command = "echo" + " " * 70 + "file_path: safe.txt"
     assert list(call_blocks("tool", {"arguments": {"command": command}})) == [
         ("bold", "command:"),

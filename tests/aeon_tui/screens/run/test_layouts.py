@@ -78,7 +78,7 @@ def check_rows(pane: PlanTree | RunList | LogPane) -> None:
 
 
 @pytest.mark.parametrize("state", sample(STATES, 1))
-async def test_at_every_size_the_panes_stand_beside_each_other_and_tell_what_they_cut(state: str) -> None:
+async def test_at_every_size_the_panes_are_side_by_side_and_mark_what_they_cut(state: str) -> None:
     screen = STATES[state]()
     async with on(screen).run_test(size=SIZES[0]) as pilot:
         for size in SIZES:
@@ -167,7 +167,7 @@ async def test_a_step_that_is_read_keeps_the_keys_when_the_column_goes() -> None
 
 
 @pytest.mark.exhaustive
-async def test_the_browser_stands_at_every_size() -> None:
+async def test_the_browser_is_usable_at_every_size() -> None:
     app = AeonApp(Path("runs"))
     screen = app.first_screen = BrowserScreen(Path("runs"), lambda directory: list(RUNS))
     async with app.run_test(size=SIZES[0]) as pilot:

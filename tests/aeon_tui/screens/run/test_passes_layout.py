@@ -299,7 +299,7 @@ async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_rep
 
 
 @pytest.mark.exhaustive
-async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run_goes_on() -> None:
+async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run_continues() -> None:
     later = given_up_run().records[len(first_pass().records) :]
     sizes = [(60, 20), (300, 10), (40, 12), (120, 36), (20, 6)]
     async with shown(first_pass(), size=(120, 40), live=True) as run:

@@ -249,7 +249,7 @@ async def test_the_ttl_pane_has_the_profile_and_leads_to_the_reason_of_every_ver
         assert "information sufficiency: low" in told
 
 
-async def test_questions_are_asked_while_the_run_goes_on_and_stay_with_the_answer() -> None:
+async def test_questions_are_asked_while_the_run_continues_and_stay_with_the_answer() -> None:
     async with shown(first_pass(), live=True) as run:
         outcome = run.screen.query_one(Outcome)
         assert (outcome.display, outcome.pane_title, outcome.text) == (True, "For you", f"? {QUESTION}")

@@ -100,7 +100,7 @@ async def test_steps_grow_in_the_tree_as_they_arrive_and_go_when_the_reply_has()
         assert len(shown.rows) == 1
 
 
-async def test_proposed_changes_are_ghosts_beside_the_steps_that_they_change() -> None:
+async def test_proposed_changes_are_ghosts_next_to_the_steps_that_they_change() -> None:
     run = first_pass()
     run.ask("refine")
     async with written(run) as shown:

@@ -144,7 +144,7 @@ async def test_an_answer_is_shown_with_its_question_and_goes_with_the_decision(t
     assert any('"answer": "as 0.5"' in each.prompt for each in reviewed.model.requests if each.purpose == "answer")
 
 
-async def test_who_ends_the_run_is_told_that_nothing_works_with_the_answers(tmp_path: Path) -> None:
+async def test_who_ends_the_run_learns_that_the_answers_are_not_used(tmp_path: Path) -> None:
     reviewed = asking(tmp_path)
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         await reviewed.question(pilot)

@@ -324,7 +324,7 @@ def log_lines(log: LogPane) -> list[str]:
     return ["".join(text for text, _ in log.pieces(top + row, 80)) for row in range(log.size.height)]
 
 
-async def test_a_paused_log_keeps_its_lines_while_any_number_comes_and_then_goes_on_below_them() -> None:
+async def test_a_paused_log_keeps_its_lines_while_any_number_comes_and_then_continues_below_them() -> None:
     flood = Recording()
     for number in range(30):
         flood.add("memory", key=f"k{number}", value=number)
@@ -350,7 +350,7 @@ async def test_a_paused_log_keeps_its_lines_while_any_number_comes_and_then_goes
         assert not run.log.border_subtitle
 
 
-async def test_lines_that_the_log_no_longer_has_are_told_with_the_way_to_them() -> None:
+async def test_lines_that_the_log_no_longer_has_are_reported_with_the_way_to_them() -> None:
     flood = Recording()
     for number in range(5_600):
         flood.add("memory", key=f"k{number}", value=number)
@@ -550,7 +550,7 @@ async def test_a_key_typed_right_after_a_pane_number_reaches_that_pane() -> None
         assert run.screen.focused is run.screen.query_one(RepairsPane)
 
 
-async def test_damage_is_told_in_header_and_log() -> None:
+async def test_damage_is_reported_in_header_and_log() -> None:
     async with shown(live_run()) as run:
         run.source.damage.append("line 7: not JSON")
         run.screen.tick()

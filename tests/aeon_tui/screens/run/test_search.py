@@ -104,7 +104,7 @@ async def test_a_text_that_nothing_holds_is_said(tmp_path: Path) -> None:
         assert (on.said, on.lines) == ("no record matches", [])
 
 
-async def test_v_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
+async def test_v_opens_a_record_and_n_moves_to_the_next(tmp_path: Path) -> None:
     run = Recording()
     for number in range(3):
         run.step(f"s{number}", "complete", output={"text": "x\n" * 40 + f"needle {number}"})
@@ -131,7 +131,7 @@ async def test_v_opens_a_record_and_n_goes_on(tmp_path: Path) -> None:
         assert isinstance(on.pilot.app.screen, RunScreen)
 
 
-async def test_a_damaged_line_is_shown_as_it_stands(tmp_path: Path) -> None:
+async def test_a_damaged_line_is_shown_as_it_is(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run(), b'{"needle": \x1b[31m broken\n') as on:
         await on.search("needle")
         assert "damaged" in on.lines[1]

@@ -248,7 +248,7 @@ def panes_of(screen: RunScreen) -> dict[str, object]:
     return {type(pane).__name__: pane.parent is side or pane.region for pane in shown}
 
 
-async def test_a_run_goes_on_behind_a_past_moment(path: Path) -> None:
+async def test_a_run_continues_behind_a_past_moment(path: Path) -> None:
     async with travelling(path, RECORDS, had=FIRST_END + 3) as run:
         await run.press("[")
         assert run.seq == FIRST_END
@@ -266,7 +266,7 @@ async def test_a_run_goes_on_behind_a_past_moment(path: Path) -> None:
         assert run.screen.query_one(PlanTree)._view is run.screen.view
 
 
-async def test_space_stays_where_it_is_and_space_goes_on(path: Path) -> None:
+async def test_space_pauses_and_space_continues(path: Path) -> None:
     had = FIRST_END + 3
     async with travelling(path, RECORDS, had=had) as run:
         await run.press("space")
